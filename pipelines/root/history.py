@@ -7,9 +7,9 @@ from typing import Any
 
 from pipelines.errors import BadInputError
 from pipelines.root import Root
-from pipelines.root.pruned_runs import PrunedRun
 from pipelines.root.records import (
     UNFINISHED,
+    RunFacts,
     RunOutcome,
     RunRecord,
     order_key,
@@ -30,7 +30,7 @@ def new_run(
 
     `now`: time in UTC. Default: the clock's.
     """
-    runs: list[RunRecord | PrunedRun] = [*root.pruned.read_all(), *root.records.read_all()]
+    runs: list[RunFacts] = [*root.pruned.read_all(), *root.records.read_all()]
     runs.sort(key=lambda run: order_key(run.number, run.run_id))
     now = now or datetime.now(timezone.utc)
     of_tick = [
@@ -56,7 +56,7 @@ def new_run(
     }
 
 
-def is_of_wrong_clock(run: RunRecord | PrunedRun, now: datetime) -> bool:
+def is_of_wrong_clock(run: RunFacts, now: datetime) -> bool:
     """Returns whether a run began more than a day after now: the times it was started for are yet to come.
 
     A clock that is set back by less makes no run of the last hours count as one of the future.

@@ -10,10 +10,9 @@ from pipelines.data.spans import describe_spans
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.root.history import read_runs
-from pipelines.root.pruned_runs import PrunedRun
-from pipelines.root.records import Decision, RunRecord, order_key
+from pipelines.root.records import Decision, RunFacts, RunRecord, order_key
 
-Run = TypeVar("Run", RunRecord, PrunedRun, RunRecord | PrunedRun)
+Run = TypeVar("Run", bound=RunFacts)
 
 Lineage = dict[str, Any]
 """The lineage of one run, as `lineage --json` prints it."""
@@ -28,7 +27,7 @@ def lineage_of(root: Root, name: str | None = None, span: str | None = None) -> 
     records = read_runs(root)
     pruned = root.pruned.read_all()
     if span is not None:
-        runs: list[RunRecord | PrunedRun] = [*pruned, *records]
+        runs: list[RunFacts] = [*pruned, *records]
         found = runs_of_span(runs, span)
         if not found:
             spans = {str(one["span"]) for run in runs for one in run.spans}
@@ -38,9 +37,9 @@ def lineage_of(root: Root, name: str | None = None, span: str | None = None) -> 
                 f"{', '.join(known) or 'none'}."
             )
         return [
-            _describe_pruned(root, run)
-            if isinstance(run, PrunedRun)
-            else describe_lineage(root, run, records)
+            describe_lineage(root, run, records)
+            if isinstance(run, RunRecord)
+            else _describe_pruned(root, run)
             for run in found
         ]
     if name is None:
@@ -79,7 +78,7 @@ def versions_of_spans(
     root: Root, spans: Sequence[Mapping[str, Any]], records: Sequence[RunRecord]
 ) -> list[dict[str, Any]]:
     """Returns, for each span, all runs that have read it, with their versions."""
-    runs: list[RunRecord | PrunedRun] = [*root.pruned.read_all(), *records]
+    runs: list[RunFacts] = [*root.pruned.read_all(), *records]
     return [
         {
             "span": str(span["span"]),
@@ -140,7 +139,7 @@ def describe_lineage(root: Root, record: RunRecord, records: Sequence[RunRecord]
     }
 
 
-def _describe_pruned(root: Root, run: PrunedRun) -> Lineage:
+def _describe_pruned(root: Root, run: RunFacts) -> Lineage:
     """Returns the remaining lineage of a run whose record was removed."""
     return {
         "run_id": run.run_id,

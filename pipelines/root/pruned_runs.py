@@ -3,27 +3,19 @@
 import json
 import os
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 
 from components.file_systems import sync
 from pipelines import atomic_files
-from pipelines.root.records import RunRecord, RunRecords, SpanFields, Time
+from pipelines.root.records import RunFacts, RunRecord, RunRecords
 
 
-@dataclass(frozen=True)
-class PrunedRun:
-    """A run without a record. The attributes are those of `RunRecord`."""
+class PrunedRun(RunFacts):
+    """A run without a record."""
 
-    run_id: str
-    name: str
-    status: str
-    started: Time
-    finished: Time | None
-    version: str | None
-    spans: tuple[SpanFields, ...]
-    scheduled_by: str | None = None  # lines of earlier versions of this program have neither
-    number: int = 0
+
+_FACTS = [field.name for field in fields(PrunedRun)]
 
 
 class PrunedRuns:
@@ -37,7 +29,7 @@ class PrunedRuns:
         """Records runs whose records are about to be removed; the facts survive a crash from then on."""
         known = {run.run_id for run in self._read()}
         lines = [
-            json.dumps(asdict(_pruned(record))) + "\n"
+            json.dumps({name: getattr(record, name) for name in _FACTS}) + "\n"
             for record in records
             if record.run_id not in known
         ]
@@ -89,7 +81,3 @@ class PrunedRuns:
     def _ends_a_line(self) -> bool:
         text = self._file.read_bytes()
         return not text or text.endswith(b"\n")
-
-
-def _pruned(record: RunRecord) -> PrunedRun:
-    return PrunedRun(**{field.name: getattr(record, field.name) for field in fields(PrunedRun)})

@@ -107,95 +107,93 @@ class RunOutcome:
 
 @dataclass(frozen=True)
 class VerdictRecord:
-    """Results of the evaluation. The attributes are those of `RunRecord`."""
+    """Results of the evaluation."""
 
-    metrics: Metrics
-    baseline_metrics: Metrics
-    slices: dict[str, Metrics]
-    checks: tuple[dict[str, Any], ...] = ()
-    not_checked: tuple[str, ...] = ()
-    intervals: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
-    doubts: tuple[str, ...] = ()
-
-
-@with_config(ConfigDict(extra="forbid"))
-@dataclass(frozen=True)
-class RunRecord:
-    """Everything known about a run."""
-
-    # Id of the run: the second in which it began, such as `20260131-175959`, and `-2` for another
-    # run in the same second.
-    run_id: str
-    name: str
-    status: Status  # State of the run
-    started: Time  # UTC, ISO 8601
-    config: dict[str, Any]  # Configuration after validation
-    data_fingerprint: str  # Fingerprint of the CSV files
-    log: str
-    # Fingerprint of the code that Transform and Trainer call; empty if unknown.
-    code_fingerprint: str = ""
-    # Hashes of its functions and classes, such as `taxi.py:trainer_fn`; of a TFX pipeline those of
-    # its file and of its components' code.
-    code_definitions: dict[str, str] = field(default_factory=dict)
-    # Id of the run whose training it continues under changed code; or None.
-    mended: str | None = None
-    finished: Time | None = None  # UTC, ISO 8601; None while it runs
-    version: _Version | None = None  # Version that was pushed
     metrics: Metrics = field(default_factory=dict)  # Metrics on the whole evaluation split
     # Metrics of the previously served model on the same examples.
     baseline_metrics: Metrics = field(default_factory=dict)
-    reason: str | None = None  # Why it was not pushed; with a version, the error after the push
-    is_bad_input: bool = False  # True if the data or the configuration made it fail
-    report: str | None = None
-    components: tuple[ComponentRecord, ...] = ()  # Components in the order in which they ran
-    notes: tuple[str, ...] = ()  # Notes of the inference and the checks
     slices: dict[str, Metrics] = field(default_factory=dict)
-    # Bounds that the user has given for the model: the fields of `ThresholdConfig`.
-    thresholds: tuple[dict[str, Any], ...] = ()
     # All checks of the model, with their results: see `pipelines.root.check_records`.
     checks: tuple[dict[str, Any], ...] = ()
     not_checked: tuple[str, ...] = ()  # Default checks that were skipped, with the reason
     # Confidence intervals of the metrics of the default checks, low and high.
     intervals: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
-    # Version that was served before; of a TFX pipeline the one that it was compared with.
+    # Reasons to look at the data before the model is pushed, one sentence each.
+    doubts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFacts:
+    """The part of a run's record that is kept when the record is pruned."""
+
+    # The second in which the run began, such as `20260131-175959`, and `-2` for another run in the same
+    # second.
+    run_id: str
+    name: str
+    status: Status
+    started: Time  # UTC, ISO 8601
+    finished: Time | None = None  # UTC, ISO 8601; None while it runs
+    version: _Version | None = None  # Version that was pushed
+    # Spans that were read: `span` (a number, or a date as text), `version`, `num_files`.
+    spans: tuple[SpanFields, ...] = ()
+    # Schedule and its tick, such as `nightly/20260131T030000Z`; None for a run that was started by hand.
+    scheduled_by: str | None = None
+    # Position in the order of the root's runs, whatever the clock says; a resumed run keeps its number.
+    # 0 for the runs of a version of this program that did not number them.
+    number: int = 0
+
+
+@with_config(ConfigDict(extra="forbid"))
+@dataclass(frozen=True, kw_only=True)
+class RunRecord(VerdictRecord, RunFacts):
+    """Everything known about a run."""
+
+    config: dict[str, Any]  # Configuration after validation
+    data_fingerprint: str  # Fingerprint of the CSV files
+    log: str
+    # Fingerprint of the code that Transform and Trainer call; empty if unknown.
+    code_fingerprint: str = ""
+    # Hashes of its functions and classes, such as `taxi.py:trainer_fn`; for a TFX pipeline those of its
+    # file and of its components' code.
+    code_definitions: dict[str, str] = field(default_factory=dict)
+    # Id of the run whose training it continues under changed code; or None.
+    mended: str | None = None
+    reason: str | None = None  # Why it was not pushed; with a version, the error after the push
+    is_bad_input: bool = False  # True if the data or the configuration made it fail
+    report: str | None = None
+    components: tuple[ComponentRecord, ...] = ()  # Components in the order in which they ran
+    notes: tuple[str, ...] = ()  # Notes of the inference and the checks
+    # Bounds that the user has given for the model: the fields of `ThresholdConfig`.
+    thresholds: tuple[dict[str, Any], ...] = ()
+    # Version that was served before; for a TFX pipeline the version that it was compared with.
     baseline_version: str | None = None
     serving_version: str | None = None  # Version that was served when the run ended
     columns: tuple[dict[str, Any], ...] = ()
     label_by_split: dict[str, Any] = field(default_factory=dict)
     # Models that were trained to choose the best one: the fields of `Candidate`.
     models: tuple[dict[str, Any], ...] = ()
-    # Spans that were read: `span` (a number, or a date as text), `version`, `num_files`.
-    spans: tuple[SpanFields, ...] = ()
     # Id of the run on Kubeflow Pipelines; None for a run on this machine.
     kubeflow_run: str | None = None
-    # Files that were read: `path`, `bytes` and `sha256` of each; `bytes` of an import that is no
-    # local file are None.
+    # Files that were read: `path`, `bytes` and `sha256` of each; `bytes` is None for an import that is not
+    # a local file.
     data_files: tuple[dict[str, Any], ...] = ()
     graph: dict[str, list[str]] = field(default_factory=dict)
     # Versions, host and commit, by name: see `describe_environment`.
     environment: dict[str, str] = field(default_factory=dict)
     num_rows: int = 0  # Number of rows in the CSV files; 0 if unknown
     identity: str = ""  # Hash of everything that its result depends on; empty if unknown
-    # Run whose results these are, as nothing had changed since; None if components ran.
+    # Run whose results these are, because nothing had changed since; None if components ran.
     same_as: str | None = None
-    # Schedule and its tick, such as `nightly/20260131T030000Z`; None for a run that was started by
-    # hand.
-    scheduled_by: str | None = None
-    # Number of rows that were left out as they cannot be read, by reason.
+    # Number of rows that were left out because they cannot be read, by reason.
     bad_rows: dict[str, int] = field(default_factory=dict)
-    # Reasons to look at the data before the model is pushed, one sentence each.
-    doubts: tuple[str, ...] = ()
-    # Model that the gate held because of them, and in a run that repeats another one.
+    # Model that the gate held because of the doubts; None in a run that repeats a held one.
     held: HeldModel | None = None
     decision: Decision | None = None  # End of the held model; None while it waits
-    # Number of times that it was begun: a run that is resumed was begun before. 0 for a scheduled
-    # run that failed before it began.
+    # Number of times that it was begun: a run that is resumed was begun before. 0 for a scheduled run that
+    # failed before it began.
     attempt: int = 1
-    # Position in the order of the root's runs, whatever the clock says; a resumed run keeps its
-    # number. 0 if an earlier version of this program made the record.
-    number: int = 0
-    # `pending` until the receivers of a scheduled run were told of its end; then empty, or the
-    # reason why that failed.
+    # `pending` until the receivers were notified of the end of a scheduled run; then empty, or the reason
+    # why that failed.
     notification: str = ""
 
     @property

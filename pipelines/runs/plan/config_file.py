@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.config.toml import toml_text
-from pipelines.runs.plan.data_plan import DataPlan
+from pipelines.runs.definitions.run_plan import DataPlan
 
 _USES = {"boolean": "category"}
 _PATHS = (("data", "path"), ("module", "file"), ("schema", "path"))
@@ -59,12 +59,12 @@ def _settings(model: BaseModel, given: Mapping[str, Any], inferred: Mapping[str,
 
 def _inferred(plan: DataPlan) -> dict[str, dict[str, Any]]:
     """Returns, by section, the values that a run infers if the configuration leaves them out."""
-    code, dialect = plan.code, plan.data.profile.dialect
+    code, dialect = plan.code, plan.profile.dialect
     found: dict[str, dict[str, Any]] = {
         "data": {
             "delimiter": dialect.delimiter,
             "quote": dialect.quote,
-            "encoding": plan.data.texts.encoding,
+            "encoding": plan.texts.encoding,
         },
         "trainer": {"train_steps": code.train_steps, "eval_steps": code.eval_steps},
         "evaluator": {

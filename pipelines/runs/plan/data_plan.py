@@ -1,7 +1,6 @@
 """The plan of a run's data, before anything is written: files, columns, splits, model."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from components.nearest import nearest_first
@@ -15,59 +14,27 @@ from pipelines.data.dialect import Dialect, detect_dialect
 from pipelines.data.encoding import UTF_8_NAMES, Utf8Files, as_utf8
 from pipelines.data.file_states import read_states
 from pipelines.data.files import find_csv_files
-from pipelines.data.kinds import ColumnKind
 from pipelines.data.leaks import Leak, find_leaks
 from pipelines.data.profile import CsvProfile, profile_clean_files, profile_csv
 from pipelines.data.spans import ResolvedSpans, SpanRecord, resolve_spans
-from pipelines.data.splits import Splits, find_split_files, plan_splits
+from pipelines.data.splits import find_split_files, plan_splits
 from pipelines.errors import BadInputError
-from pipelines.root.schema.curated import CuratedSchema, read_curated_schema
+from pipelines.root.schema.curated import read_curated_schema
 from pipelines.root.schema.root_schema import RootSchema
 from pipelines.root.schema.type_overrides import (
-    TypeOverrides,
     changed_kinds,
     find_type_overrides,
     override_notes,
 )
 from pipelines.runs.definitions import evaluation
-from pipelines.runs.definitions.model_code import ModelCode, choose_model_code
-from pipelines.tabular.column_table import ColumnRow, list_columns
+from pipelines.runs.definitions.model_code import choose_model_code
+from pipelines.runs.definitions.run_plan import CsvData, DataPlan
+from pipelines.tabular.column_table import list_columns
 from pipelines.tabular.infer import infer_kinds
 from pipelines.tabular.label import check_label_column
 
-
-@dataclass(frozen=True)
-class CsvData:
-    """The data files after reading."""
-
-    profile: CsvProfile
-    kinds: dict[str, ColumnKind]
-    splits: Splits  # Division of the rows
-    texts: Utf8Files  # User's files, and copies of them in UTF-8 if they are in another encoding
-    findings: tuple[str, ...]  # Notes for the user, one sentence each
-    # Columns whose type comes from the root's schema.
-    type_overrides: TypeOverrides = field(default_factory=TypeOverrides)
-    spans: ResolvedSpans | None = None  # Spans that are read; None where `data.path` has none
-    bad_rows: BadRows | None = None  # Rows that cannot be read, and were left out
-
-
 LEAK_PREFIX = "leak? "
 """Beginning of a note about a column that predicts the label by itself; its evidence follows."""
-
-
-@dataclass(frozen=True)
-class DataPlan:
-    """Plan of the training: data, columns and code."""
-
-    data: CsvData
-    code: ModelCode
-    columns: tuple[ColumnRow, ...]
-    leaks: tuple[Leak, ...]  # Columns that are the label in other words
-    findings: tuple[str, ...]  # Notes for the user, one sentence each
-    # Columns that CsvExampleGen leaves as text though they look like numbers, besides those that
-    # are text in the root's schema.
-    text_columns: tuple[str, ...] = ()
-    schema: CuratedSchema | None = None  # User's own schema; None infers it
 
 
 def read_data(
@@ -115,7 +82,16 @@ def read_data(
     findings += (*notes, *changed_kinds(root_schema, kinds))
     if splits.note:
         findings.append(f"split: {splits.note}")
-    return CsvData(profile, kinds, splits, texts, tuple(findings), overrides, spans, bad_rows)
+    return CsvData(
+        profile=profile,
+        kinds=kinds,
+        splits=splits,
+        texts=texts,
+        findings=tuple(findings),
+        type_overrides=overrides,
+        spans=spans,
+        bad_rows=bad_rows,
+    )
 
 
 def _profile(
@@ -235,8 +211,9 @@ def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = Tru
     if code.plan is not None:
         evaluation.check_metrics_fit(config, code.plan.label.problem_type)
     data.profile.check_unchanged()
+    learned = {"code": code, "columns": rows, "leaks": tuple(leaks), "text_columns": text_columns}
     findings = data.findings + leak_notes + lost
-    return DataPlan(data, code, rows, tuple(leaks), findings, text_columns, schema)
+    return DataPlan(**{**vars(data), **learned, "findings": findings, "schema": schema})
 
 
 _KEPT = ("category", "text")

@@ -10,8 +10,9 @@ from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.data.byte_checks import readable
 from pipelines.data.spans import name_spans
 from pipelines.errors import counted
+from pipelines.runs.definitions.run_plan import DataPlan
 from pipelines.runs.plan.config_file import render_plan_file
-from pipelines.runs.plan.data_plan import DataPlan, plan_data, read_data
+from pipelines.runs.plan.data_plan import plan_data, read_data
 from pipelines.tabular.column_table import table_lines
 
 START_SECS = 40.0

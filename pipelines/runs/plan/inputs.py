@@ -17,7 +17,8 @@ from pipelines.root.history import unfinished_run
 from pipelines.root.records import RunRecord
 from pipelines.root.schema.root_schema import RootSchema
 from pipelines.root.served_run import named_as_in_root
-from pipelines.runs.plan.data_plan import CsvData, read_data
+from pipelines.runs.definitions.run_plan import CsvData
+from pipelines.runs.plan.data_plan import read_data
 from pipelines.terminal.progress import Display
 
 

@@ -19,8 +19,8 @@ from pipelines.runs.definitions.fingerprints import (
     model_fingerprint,
 )
 from pipelines.runs.definitions.model_code import ModelCode
-from pipelines.runs.definitions.run_plan import RunPlan
-from pipelines.runs.plan.data_plan import LEAK_PREFIX, DataPlan, plan_data
+from pipelines.runs.definitions.run_plan import DataPlan, RunPlan
+from pipelines.runs.plan.data_plan import LEAK_PREFIX, plan_data
 from pipelines.runs.plan.inputs import RunInputs, RunRequest, read_inputs
 from pipelines.terminal.progress import Display
 
@@ -58,41 +58,31 @@ def plan_run(request: RunRequest, display: Display, inputs: RunInputs | None = N
             "says, run with --runner beam",
         )
     return RunPlan(
+        **{**vars(learned), "profile": profile.without_cells(), "findings": findings},
         root=root,
         config=config,
-        profile=profile.without_cells(),
-        code=code,
         enable_cache=request.enable_cache,
         unfinished=unfinished,
-        schema=learned.schema,
         continued=continued,
-        columns=learned.columns,
-        splits=data.splits,
-        findings=findings,
         root_schema=root_schema,
-        type_overrides=data.type_overrides,
-        spans=data.spans,
-        text_columns=learned.text_columns,
         scheduled_by=request.scheduled_by,
-        bad_rows=data.bad_rows,
-        model_fingerprint=_fingerprint(inputs, learned) if not continued else "",
-        leaks=learned.leaks,
-        doubts=tuple(_doubts(inputs, learned)),
+        model_fingerprint=_fingerprint(config, learned) if not continued else "",
+        doubts=tuple(_doubts(root, learned)),
     )
 
 
-def _doubts(inputs: RunInputs, learned: DataPlan) -> Iterator[str]:
+def _doubts(root: Root, learned: DataPlan) -> Iterator[str]:
     """Yields a doubt for each column that predicts the label by itself.
 
     A column that `[columns]` names is known to the user, and one that the served model reads was
     approved with it.
     """
-    served = serving_run(inputs.root)
+    served = serving_run(root)
     for leak in learned.leaks:
         start = f"{LEAK_PREFIX}column {leak.column!r} "
         was_there = served is not None and any(note.startswith(start) for note in served.notes)
-        if not inputs.data.kinds[leak.column].is_given and not was_there:
-            kind = inputs.data.kinds[leak.column].name
+        if not learned.kinds[leak.column].is_given and not was_there:
+            kind = learned.kinds[leak.column].name
             use = "category" if kind == "boolean" else kind
             yield (
                 f"{leak.evidence}: it may be the label in other words. If it is not known when a prediction "
@@ -101,16 +91,11 @@ def _doubts(inputs: RunInputs, learned: DataPlan) -> Iterator[str]:
             )
 
 
-def _fingerprint(inputs: RunInputs, learned: DataPlan) -> str:
-    overrides = inputs.data.type_overrides
+def _fingerprint(config: PipelineConfig, learned: DataPlan) -> str:
+    overrides = learned.type_overrides
     kept_text = tuple(name for name in overrides.text if name not in learned.text_columns)
-    return model_fingerprint(
-        inputs.config,
-        learned.code,
-        inputs.data.profile.digests,
-        learned.schema,
-        (kept_text, overrides.floats),
-    )
+    types = (kept_text, overrides.floats)
+    return model_fingerprint(config, learned.code, learned.profile.digests, learned.schema, types)
 
 
 def check_same_root_schema(plan: RunPlan) -> None:

@@ -96,7 +96,7 @@ def test_dialect_and_encoding_are_detected_and_said(plan):
     text = "größe;y\n" + "".join(f"{number},5;{'pq'[number % 2]}\n" for number in range(NUM))
     made = plan(text, encoding="cp1252")
     assert made.columns[0].name == "größe"
-    assert (made.code.plan.numeric[0].number_format, made.data.texts.encoding) == (COMMA, "cp1252")
+    assert (made.code.plan.numeric[0].number_format, made.texts.encoding) == (COMMA, "cp1252")
     assert made.findings == (
         "the files are read as cp1252; set data.encoding if it is not",
         "fields are separated by semicolons and quoted by double quotes; set data.delimiter or "
@@ -118,7 +118,7 @@ def test_faults_of_other_encodings_name_the_users_file(plan, tmp_path):
 def test_a_file_in_another_encoding_is_copied_for_example_gen(plan, tmp_path):
     text = "größe,z,y\n" + "".join(f"{row % 9}.5,{row},{'pq'[row % 2]}\n" for row in range(60))
     made = plan(text.replace("59,q", "x,q"), encoding="cp1252")
-    staged = stage(made.data.profile, "y", tmp_path / "copies")
+    staged = stage(made.profile, "y", tmp_path / "copies")
     assert staged.reasons == ("the text is written in UTF-8",)
     assert (staged.folder / "data-00000.csv").read_text(encoding="utf-8").startswith("größe,z,y\n")
     (note,) = (found for found in made.findings if found.startswith("column 'z'"))
@@ -132,7 +132,7 @@ def test_a_file_in_another_encoding_is_copied_for_example_gen(plan, tmp_path):
 def test_reasons_for_a_copy_name_the_users_file(plan, tmp_path):
     text = "größe,y\n" + "1,p\n2,q\n2,p\n1,q\n" * 15
     made = plan(text, encoding="utf-16", name="data[1].csv")
-    assert stage(made.data.profile, "y", tmp_path / "copies").reasons == (
+    assert stage(made.profile, "y", tmp_path / "copies").reasons == (
         "the text is written in UTF-8",
         f"the name '{tmp_path}/data[1].csv' would be read as a pattern",
     )

@@ -37,7 +37,7 @@ def notes(plan):
 
 def test_a_module_that_loses_leading_zeros_is_told_how_to_keep_them(learn):
     plan = learn()
-    assert columns_with_leading_zeros(plan.data.profile) == ("zip",)
+    assert columns_with_leading_zeros(plan.profile) == ("zip",)
     assert plan.text_columns == ()
     (note,) = notes(plan)
     assert note.startswith("the module gets 'zip' as int64, without the leading zeros")
