@@ -28,7 +28,7 @@ def read_anomalies(anomalies: Any) -> list[Anomaly]:
 
     kinds = anomalies_pb2.AnomalyInfo.Type
     drift = {kinds.Value(name) for name in _DRIFT}
-    found = []
+    anomalies_found = []
     for split in sorted(anomalies.splits):
         folder = Path(artifact_utils.get_split_uri([anomalies], split))
         proto = anomalies_pb2.Anomalies.FromString((folder / "SchemaDiff.pb").read_bytes())
@@ -36,7 +36,7 @@ def read_anomalies(anomalies: Any) -> list[Anomaly]:
             text = (info.description or info.short_description).strip().rstrip(".")
             is_breaking = info.severity == anomalies_pb2.AnomalyInfo.ERROR
             is_drift = any(reason.type in drift for reason in info.reason)
-            found.append(
+            anomalies_found.append(
                 Anomaly(
                     f"{split} split, column {feature!r}: {text}.",
                     is_breaking,
@@ -45,7 +45,7 @@ def read_anomalies(anomalies: Any) -> list[Anomaly]:
                     feature,
                 )
             )
-    return found
+    return anomalies_found
 
 
 def read_drift(anomalies: Any) -> list[dict[str, Any]]:
@@ -57,13 +57,13 @@ def read_drift(anomalies: Any) -> list[dict[str, Any]]:
     from tfx.types import artifact_utils
 
     measures = anomalies_pb2.DriftSkewInfo.Measurement.Type
-    found = []
+    measurements = []
     for split in sorted(anomalies.splits):
         folder = Path(artifact_utils.get_split_uri([anomalies], split))
         proto = anomalies_pb2.Anomalies.FromString((folder / "SchemaDiff.pb").read_bytes())
         for info in proto.drift_skew_info:
             for measurement in info.drift_measurements:
-                found.append(
+                measurements.append(
                     {
                         "split": split,
                         "column": ".".join(info.path.step),
@@ -72,4 +72,4 @@ def read_drift(anomalies: Any) -> list[dict[str, Any]]:
                         "limit": measurement.threshold,
                     }
                 )
-    return found
+    return measurements

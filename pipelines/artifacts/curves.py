@@ -55,7 +55,7 @@ def _scalars(file: Path) -> list[tuple[str, int, float]]:
     from tensorboard.compat.proto import event_pb2
     from tensorboard.util import tensor_util
 
-    found = []
+    scalars = []
     try:
         for record in tf.data.TFRecordDataset(str(file)).as_numpy_iterator():
             event = event_pb2.Event.FromString(record)
@@ -70,10 +70,10 @@ def _scalars(file: Path) -> list[tuple[str, int, float]]:
                 else:
                     continue
                 if math.isfinite(number):
-                    found.append((value.tag, int(event.step), float(f"{number:.6g}")))
+                    scalars.append((value.tag, int(event.step), float(f"{number:.6g}")))
     except (tf.errors.DataLossError, DecodeError) as error:
         _LOGGER.warning("%s ends early, as after a killed training: %s", file, error)
-    return found
+    return scalars
 
 
 def _is_scalar(tensor: Any) -> bool:

@@ -6,10 +6,10 @@ from typing import Any
 
 def search_in_words(search: Mapping[str, Any]) -> str:
     """Returns a sentence that compares the best trial with the training without a search."""
-    trials = {one["number"]: one for one in search["trials"]}
+    trials = {trial["number"]: trial for trial in search["trials"]}
     best, default = trials[search["best"]], trials.get(search["default"])
     reasons = {
-        state: [one["reason"] for one in search["trials"] if one["state"] == state]
+        state: [trial["reason"] for trial in search["trials"] if trial["state"] == state]
         for state in ("pruned", "failed")
     }
     remarks = []

@@ -66,11 +66,11 @@ def _signature(name: str, signature: Any) -> dict[str, Any]:
 def _tensors(tensors: Any) -> list[dict[str, Any]]:
     import tensorflow as tf
 
-    found = []
+    described = []
     for name in sorted(tensors)[:MAX_TENSORS]:
         tensor = tensors[name]
         shape = None
         if not tensor.tensor_shape.unknown_rank:
             shape = [None if dim.size < 0 else int(dim.size) for dim in tensor.tensor_shape.dim]
-        found.append({"name": name, "type": tf.as_dtype(tensor.dtype).name, "shape": shape})
-    return found
+        described.append({"name": name, "type": tf.as_dtype(tensor.dtype).name, "shape": shape})
+    return described

@@ -81,7 +81,7 @@ def spark_options(config: SparkConfig, job_endpoint: str, launcher: Path) -> lis
 
 def dataflow_options(config: DataflowConfig) -> list[str]:
     """Returns the options of a pipeline on Dataflow."""
-    given = {
+    values = {
         "project": config.project,
         "region": config.region,
         "temp_location": config.temp_location,
@@ -94,7 +94,7 @@ def dataflow_options(config: DataflowConfig) -> list[str]:
         "disk_size_gb": config.disk_size_gb,
         "subnetwork": config.subnetwork,
     }
-    options = [f"--{name}={value}" for name, value in given.items() if value is not None]
+    options = [f"--{name}={value}" for name, value in values.items() if value is not None]
     if not config.public_ips:
         options.append("--no_use_public_ips")
     return ["--runner=DataflowRunner", "--sdk_location=container", *options]

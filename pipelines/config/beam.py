@@ -29,11 +29,11 @@ class DirectConfig(Section):
 
 
 class WorkerConfig(Section):
-    """Workers that run the Python code of a pipeline beside the engine, which is a Java program.
+    """Workers that run the Python code of a pipeline for the engine, which is a Java program.
 
     Attributes:
         environment: `process`: the engine starts a worker on each of its machines. `external`: it asks a
-            pool of workers, `python -m components.beam.worker --pool PORT`, that runs beside it. `docker`:
+            pool of workers, `python -m components.beam.worker --pool PORT`, that runs next to it. `docker`:
             it starts a container. `loopback`: threads of the run itself, with an engine on the same
             machine.
         worker_command: Path of the program for `process`, on the engine's machines. Default: a program that
@@ -96,16 +96,20 @@ class JobServerConfig(WorkerConfig):
 
     @model_validator(mode="after")
     def _is_jar_or_address(self) -> "JobServerConfig":
-        given = self.job_server
-        if given is not None and not is_address(given) and not given.endswith(".jar"):
+        job_server = self.job_server
+        if (
+            job_server is not None
+            and not is_address(job_server)
+            and not job_server.endswith(".jar")
+        ):
             raise ValueError(
-                f'job_server = {given!r} is neither an address such as "localhost:8099" nor a jar, '
+                f'job_server = {job_server!r} is neither an address such as "localhost:8099" nor a jar, '
                 "whose name ends in .jar"
             )
         if self.staging is not None and not self.starts_job_server:
             raise ValueError(
                 f"staging = {self.staging!r} is for a job server that the run starts, and job_server = "
-                f"{given!r} runs already: give it --artifacts-dir. Remove one of the two"
+                f"{job_server!r} runs already: give it --artifacts-dir. Remove one of the two"
             )
         return self
 
@@ -248,9 +252,9 @@ class BeamConfig(Section):
         for arg in args:
             if not arg.startswith("--"):
                 raise ValueError(f"{arg!r} is not a Beam option: write --name=value")
-        given = {arg.partition("=")[0]: arg.partition("=")[2] for arg in args}
-        workers = given.get("--direct_num_workers", "1")
-        if workers != "1" and "--direct_running_mode" not in given:
+        values = {arg.partition("=")[0]: arg.partition("=")[2] for arg in args}
+        workers = values.get("--direct_num_workers", "1")
+        if workers != "1" and "--direct_running_mode" not in values:
             raise ValueError(
                 f"--direct_num_workers={workers} alone makes no processes: Beam's threads take turns. Write "
                 f"[beam.direct] workers = {workers if workers.isdecimal() else 2} and run with --runner beam"

@@ -143,5 +143,5 @@ class SplitConfig(Section):
     @property
     def stops_at_label_difference(self) -> bool:
         """True if a run stops when the distribution of the label differs between the splits."""
-        given = self.on_label_difference
-        return given == "stop" or (given is None and self.by in ("row", "files"))
+        action = self.on_label_difference
+        return action == "stop" or (action is None and self.by in ("row", "files"))

@@ -80,8 +80,8 @@ class EvaluatorConfig(Section):
         metrics: Names of metrics. Default: chosen for the kind of problem.
         slices: Lists of columns; `[]` is the whole data set. Default: columns with few values.
         thresholds: Bounds in addition to the default checks. Default: none.
-        default_checks: Requires that the model is better than the trivial one, and not worse than the one
-            in production, in its metric and its loss.
+        default_checks: Requires that the model is better than the trivial model, and not worse than the
+            live model, in its metric and its loss.
         confidence: Confidence level of the intervals of the default checks.
         tolerance: Largest loss of quality against the model in production, in addition to the interval; a
             share of the advantage of the model in production over the trivial model.
@@ -126,8 +126,9 @@ class ExampleValidatorConfig(Section):
 class GateConfig(Section):
     """`[gate]`: treatment of a model whose data are doubted.
 
-    The doubts: the new data differ in what they mean, a column predicts the label by itself, or the model is
-    worse than the one in production in a part of the data. They are made with the default checks.
+    The doubts: the new data differ in what they mean, a column predicts the label on its own (target
+    leakage), or the model is worse than the live model in a part of the data. They are made with the
+    default checks.
 
     Attributes:
         doubts: `hold` keeps the model and pushes nothing, until `approve` or `approve --reject` decides;
@@ -138,7 +139,7 @@ class GateConfig(Section):
 
 
 class ServingCheckConfig(Section):
-    """`[serving_check]`: the comparison of the model to be pushed with the one that was judged, and limits.
+    """`[serving_check]`: compares the exported model with the model that was evaluated, and sets limits.
 
     A run whose measurement is above a limit fails, and the next run measures again.
 

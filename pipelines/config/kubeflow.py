@@ -264,7 +264,7 @@ class KubeflowConfig(Section):
         tolerations: Taints that steps tolerate.
         service_account: Service account of the runs that `submit` starts. Default: the server's.
         retries: Number of retries of a step: in its container after an error that may pass, and by Kubeflow
-            as its configuration says.
+            as configured there.
         umask: Permissions that files of the steps do not get, as octal digits. Default: that of the
             container, or `022` if it is 0, as in Argo's.
         cache: Skips steps when nothing that they depend on has changed.

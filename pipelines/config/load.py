@@ -170,7 +170,7 @@ def _valid_keys(location: tuple[Any, ...], model: Any) -> list[str]:
 
 
 def _arguments(annotation: Any) -> list[Any]:
-    found: list[Any] = []
+    arguments: list[Any] = []
     for argument in getattr(annotation, "__args__", ()):
-        found += [argument, *_arguments(argument)]
-    return found
+        arguments += [argument, *_arguments(argument)]
+    return arguments

@@ -98,7 +98,7 @@ class PipelineConfig(Section):
 
     Attributes:
         name: Name of the pipeline. Default: the name of the data file or folder.
-        pipeline: Components of your own; None without any.
+        pipeline: Components of your own. Default: none.
         columns: Kind of each column, by its name. Default: inferred.
         tuner: Search before the training; None without the section.
         notify: Receivers of notifications about scheduled runs; it is in no record, as an address may be a
@@ -127,13 +127,13 @@ class PipelineConfig(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _has_no_metadata_store(cls, given: Any) -> Any:
-        if isinstance(given, dict) and "metadata" in given:
+    def _has_no_metadata_store(cls, values: Any) -> Any:
+        if isinstance(values, dict) and "metadata" in values:
             raise ValueError(
                 "[metadata]: runs use no metadata store any more, neither a file nor a database: remove this "
                 "section"
             )
-        return given
+        return values
 
     @model_validator(mode="after")
     def _starts_from_a_model_that_fits(self) -> "PipelineConfig":

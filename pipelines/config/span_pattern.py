@@ -177,8 +177,8 @@ def _walk(
         return
     part, rest = parts[0], parts[1:]
     num_found = 0
-    for name, found in _matches(folder, part, values):
-        for place in _walk(folder / name, rest, {**values, **found}, pattern):
+    for name, new_values in _matches(folder, part, values):
+        for place in _walk(folder / name, rest, {**values, **new_values}, pattern):
             num_found += 1
             yield place
     if not num_found and pattern.is_named_by(values) and folder.is_dir():
@@ -222,16 +222,16 @@ def _expression(part: str, values: Mapping[str, str]) -> str:
     """Returns a part of a pattern as a regular expression."""
     tokens = [token for token in _TOKEN.split(part) if token]
     expression = ""
-    known = set(values)
+    named = set(values)
     for index, token in enumerate(tokens):
         placeholder = _PLACEHOLDER.fullmatch(token)
         name = placeholder[1] if placeholder else ""
         if name in values:
             expression += re.escape(values[name])
-        elif name in known:
+        elif name in named:
             expression += f"(?P={name})"
         elif placeholder and name in _NAMES:
-            known.add(name)
+            named.add(name)
             digits = _DIGITS.get(name) or int(placeholder[2] or 0)
             group = f"(?P<{name}>[0-9]{{{digits}}})" if digits else f"(?P<{name}>[0-9]{{1,18}})"
             # A wildcard next to a number of any length must not take digits of it.

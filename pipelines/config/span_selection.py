@@ -20,7 +20,7 @@ _ONE_DAY = datetime.timedelta(days=1)
 
 @dataclass(frozen=True)
 class SpanSelection:
-    """Selected spans: either the newest ones, or all from `first` to `last`."""
+    """Selected spans: either the newest, or all from `first` to `last`."""
 
     newest: int | None = 1  # Number of newest spans; None for a range
     first: SpanKey | None = None  # First span of a range
@@ -46,11 +46,11 @@ NEWEST = SpanSelection()
 """The newest span."""
 
 
-def parse_selection(given: object) -> SpanSelection:
+def parse_selection(value: object) -> SpanSelection:
     """Returns the selection of `data.spans`."""
-    if isinstance(given, bool) or not isinstance(given, str | int | datetime.date):
+    if isinstance(value, bool) or not isinstance(value, str | int | datetime.date):
         raise ValueError(_FORMS)
-    text = str(given).strip()
+    text = str(value).strip()
     if text == "newest":
         return NEWEST
     if match := re.fullmatch(rf"last\s+({_NUMBER})(?:\s+to\s+({_KEY}))?", text):

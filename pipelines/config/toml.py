@@ -64,8 +64,8 @@ def split_setting(setting: str) -> tuple[list[str], str, str]:
     match = re.match(f"((?:{name})(?:[.](?:{name}))*)=", setting, re.DOTALL)
     try:
         keys = [
-            tomllib.loads(f"key = {one}")["key"] if one[0] in "\"'" else one
-            for one in re.findall(name, match[1] if match else "")
+            tomllib.loads(f"key = {quoted}")["key"] if quoted[0] in "\"'" else quoted
+            for quoted in re.findall(name, match[1] if match else "")
         ]
     except tomllib.TOMLDecodeError:
         keys = []
@@ -90,7 +90,7 @@ def toml_value(text: str, key: str) -> Any:
 def columns_entry(name: str, use: str) -> str:
     """Returns the entry of `[columns]` that a message advises, such as `[columns] "Lease term" = "number"`.
 
-    A name that is no bare key of TOML is quoted, so that the entry can be copied into a configuration.
+    A name that TOML does not take as a bare key is quoted, so that the entry can be copied.
     """
     bare = re.fullmatch("[A-Za-z0-9_-]+", name)
     return f'[columns] {name if bare else toml_text(name)} = "{use}"'
@@ -114,10 +114,10 @@ def flat_settings(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def parse_named(values: Sequence[str], option: str) -> dict[str, str]:
     """Returns the values of an option by name."""
-    found = {}
+    named = {}
     for item in values:
         name, equals, value = item.partition("=")
         if not equals or not name:
             raise BadInputError(f"{option} takes name=value. Received: {item!r}")
-        found[name] = value
-    return found
+        named[name] = value
+    return named

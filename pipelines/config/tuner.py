@@ -24,7 +24,7 @@ class TunerConfig(Section):
         trials: Number of trainings, the first one of them with the values that are used without a search.
         folds: Number of trainings of a trial, whose mean value counts: each holds out other rows. Default:
             3 below 2,000 rows, otherwise 1.
-        parallel: Number of trials beside each other, each in a process of its own.
+        parallel: Number of trials at a time, each in a separate process.
         metric: Metric of the evaluations during training that decides, such as `auc`. Default:
             `average_loss`.
         direction: `maximize` or `minimize`. Default: what is better for a metric with a known name.
@@ -65,18 +65,18 @@ class TunerConfig(Section):
 def _parameters(space: Mapping[str, Any]) -> Iterator[tuple[str | None, Parameter]]:
     for name, entry in space.items():
         if is_group(entry):
-            for inner, one in entry.items():
-                yield name, parameter_of(f"{name}.{inner}", one)
+            for inner, inner_entry in entry.items():
+                yield name, parameter_of(f"{name}.{inner}", inner_entry)
         else:
             yield None, parameter_of(name, entry)
 
 
 def is_group(entry: Any) -> bool:
-    """Returns whether an entry of the space has entries of its own, such as those of a model."""
+    """Returns whether an entry of the space is a group of entries, such as those of a model."""
     return (
         isinstance(entry, Mapping)
         and not {"low", "high", "values"} & entry.keys()
-        and any(isinstance(one, Mapping | list) for one in entry.values())
+        and any(isinstance(value, Mapping | list) for value in entry.values())
     )
 
 
@@ -108,7 +108,7 @@ def parameter_of(name: str, entry: Any) -> Parameter:
 
 def _text_of(value: Any) -> Any:
     """Returns a list of integers, such as [64, 32], as the text 64,32: a value has to be a scalar."""
-    if isinstance(value, list) and value and all(type(one) is int for one in value):
+    if isinstance(value, list) and value and all(type(item) is int for item in value):
         return ",".join(map(str, value))
     return value
 

@@ -88,14 +88,14 @@ def set_aside(
             files.append(copy if num_bad else file)
     if not counts:
         return texts, None
-    found = BadRows(dict(counts.most_common()), folder / "bad_rows.csv", first)
+    bad_rows = BadRows(dict(counts.most_common()), folder / "bad_rows.csv", first)
     if num_lines >= _MIN_LINES and num_bad_lines > MAX_SHARE * num_lines:
         raise BadInputError(
             f"{num_bad_lines} of {num_lines} lines are in rows that cannot be read, more than "
             f'{MAX_SHARE:.0%}, so data.on_bad_row = "quarantine" does not leave them out. The first: '
             f"{first}. Check data.delimiter, data.quote and data.encoding."
         )
-    return replace(texts, files=files), found
+    return replace(texts, files=files), bad_rows
 
 
 def _rows(

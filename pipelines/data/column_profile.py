@@ -171,7 +171,7 @@ class ColumnProfile:
     maximum: float | None = None  # Largest such number
     mean: float = 0.0
     variance: float = 0.0  # Population variance of these numbers
-    # True if a cell says `NA` or the like instead of being empty.
+    # True if a cell has a token such as `NA` instead of being empty.
     holds_missing_tokens: bool = False
     # Count of numbers that are infinite, or too large for TFX, which uses float32.
     num_beyond_float32: int = 0
@@ -221,7 +221,7 @@ def fits_float32(text: str) -> bool:
 
 
 def fits_int64(text: str) -> bool:
-    """Returns whether a text is no integer, or one that int64 can hold."""
+    """Returns whether int64 can hold a text, if it is an integer at all."""
     return not re.match(_LONG_INTEGER, text) or -(2**63) <= int(text) < 2**63
 
 
@@ -301,9 +301,9 @@ class ColumnScan:
         import pyarrow.compute as pc
 
         if self._counter is not None:
-            found = pc.value_counts(values)
-            if len(found) <= MAX_DISTINCT:
-                self._counter.add(ValueCounts(found.field(0), found.field(1).to_numpy()))
+            counts = pc.value_counts(values)
+            if len(counts) <= MAX_DISTINCT:
+                self._counter.add(ValueCounts(counts.field(0), counts.field(1).to_numpy()))
                 if not self._counter.is_beyond(MAX_DISTINCT):
                     return
                 values = values.slice(0, 0)  # they are among the counted ones
@@ -344,7 +344,7 @@ class ColumnScan:
         profile.stored_as = _STORED_AS[self._stored_as.name]
         if not profile.num_values:
             profile.type = "empty"
-        elif self._could_be["integer"] and self._could_be["float"]:  # 0x1A is the former only
+        elif self._could_be["integer"] and self._could_be["float"]:  # float does not read 0x1A
             profile.type = "integer"
         elif self._could_be["float"]:
             profile.type = "float"

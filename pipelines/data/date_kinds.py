@@ -61,8 +61,8 @@ def formats_of(
             return ()
         if {DAY_FIRST, MONTH_FIRST} <= set(fitting):
             if order is not None:
-                given = tuple(item for item in fitting if item.name == order)
-                return given if may_miss(misses[given[0]], column.num_values) else ()
+                in_order = tuple(item for item in fitting if item.name == order)
+                return in_order if may_miss(misses[in_order[0]], column.num_values) else ()
             if cells.all_match("^[0-9]+[.]"):  # with points, the day is first everywhere
                 return (DAY_FIRST,)
         return fitting
@@ -110,9 +110,9 @@ def measure(cells: ColumnCells, date_format: DateFormat) -> DateColumn | None:
             if clock.size:
                 first = int(clock[0]) if first is None else first
                 has_time = has_time or bool((clock != first).any())
-            known = times.utc_secs / SECS_PER_DAY
-            known[~times.is_valid] = float("nan")
-            yield known, counts
+            days_or_nan = times.utc_secs / SECS_PER_DAY
+            days_or_nan[~times.is_valid] = float("nan")
+            yield days_or_nan, counts
 
     moments = moments_of(days())
     num_values = cells.profile.columns[cells.column].num_values
@@ -122,7 +122,7 @@ def measure(cells: ColumnCells, date_format: DateFormat) -> DateColumn | None:
 
 
 def first_unreadable(cells: ColumnCells, date_format: DateFormat) -> str:
-    """Returns a cell that is no date, or is not in the calendar; there must be one."""
+    """Returns a cell that is not a date, or not in the calendar; there must be one."""
     for values, _ in cells.chunks():
         is_valid = read_times(values, date_format).is_valid
         if not is_valid.all():
@@ -138,9 +138,9 @@ def recognise_dates(
     if {DAY_FIRST, MONTH_FIRST} <= set(formats):
         raise AmbiguousDatesError
     for date_format in formats:
-        found = measure(cells, date_format)
-        if found is not None:
-            return found
+        dates = measure(cells, date_format)
+        if dates is not None:
+            return dates
     return None
 
 

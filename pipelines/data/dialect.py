@@ -96,7 +96,7 @@ def detect_dialect(
     """Returns the dialect in which the most rows have as many fields as the header.
 
     Commas and double quotes win a tie. Single quotes are chosen only if they explain more than no quotes
-    at all: a double quote that is left open is no reason for them. If nothing fits, the delimiter is the
+    at all, not because a double quote is left open. If nothing fits, the delimiter is the
     best one without regard to quotes, and a later check reports the quotes.
 
     `files`: files of UTF-8 text; the first one is examined.

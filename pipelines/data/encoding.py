@@ -45,20 +45,20 @@ def as_utf8(files: Sequence[Path], encoding: str | None = None) -> Utf8Files:
     """
     originals = list(files)
     with readable(originals[0]):
-        found = encoding or next(
+        common_encoding = encoding or next(
             (name for name in map(detect_encoding, originals) if name != "utf-8"), "utf-8"
         )
-        if found in UTF_8_NAMES or all(map(is_parquet, originals)):
+        if common_encoding in UTF_8_NAMES or all(map(is_parquet, originals)):
             return Utf8Files(originals, originals, "utf-8")
         folder = temporary_folder("pipelines-utf8-")
         copies = []
         for index, file in enumerate(originals):
-            place = folder / f"{index:05d}"
-            place.mkdir()
-            copies.append(place / f"{split_name(file.name)[0]}.csv")
-            own = found if encoding else detect_encoding(file)
+            folder_of_copy = folder / f"{index:05d}"
+            folder_of_copy.mkdir()
+            copies.append(folder_of_copy / f"{split_name(file.name)[0]}.csv")
+            own = common_encoding if encoding else detect_encoding(file)
             _recode(file, copies[-1], own)
-    return Utf8Files(copies, originals, found)
+    return Utf8Files(copies, originals, common_encoding)
 
 
 def detect_encoding(file: Path) -> str:

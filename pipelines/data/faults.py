@@ -38,7 +38,7 @@ def read_header(file: Path, dialect: Dialect = COMMAS) -> list[str]:
 def parse_header(file: Path, lines: Iterable[str], dialect: Dialect = COMMAS) -> list[str]:
     """Returns the column names in the lines of a file, without white space around them.
 
-    `lines`: lines of the file, or its first ones; bytes that are no text are surrogates.
+    `lines`: lines of the file, or its first ones; bytes that are not text are surrogates.
     """
     try:
         header: list[str] = next((row for row in dialect.reader(lines, strict=True) if row), [])
@@ -145,11 +145,11 @@ def describe_fault(
 
 def describe_missing_header(header: Sequence[str]) -> str:
     """Returns advice on a file whose first line looks like a row of data; empty if it does not."""
-    found = next((name for name in header if _NUMBER.fullmatch(name)), None)
-    if found is None:
+    number = next((name for name in header if _NUMBER.fullmatch(name)), None)
+    if number is None:
         return ""
     return (
-        f"The first line looks like a row of data ({found!r} is a number). If the file has no header line, "
+        f"The first line looks like a row of data ({number!r} is a number). If the file has no header line, "
         "put one above it, with the names of the columns."
     )
 

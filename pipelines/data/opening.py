@@ -40,7 +40,7 @@ def known_types(file: Path) -> dict[str, str]:
             types = known_types(str(file), stream)
         except SettingError as error:
             raise BadInputError(str(error)) from error
-    return {name: names[found] for name, found in types.items() if found in names}
+    return {name: names[kind] for name, kind in types.items() if kind in names}
 
 
 @contextmanager

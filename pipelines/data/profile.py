@@ -231,7 +231,7 @@ def _profile(
     has_mark, is_plain = False, True
     for file in files:
         with file.open("rb") as raw:
-            before = os.fstat(raw.fileno())
+            status = os.fstat(raw.fileno())
             content = _Hashed(raw, whole=is_parquet(file))
             text = _Text(as_csv(str(file), content.stream))
             if scan is None and not is_parquet(file):
@@ -246,7 +246,7 @@ def _profile(
             is_plain &= faults.is_plain_header(text.first_line(), header, dialect)
             search = None if is_parquet(file) else QuoteSearch(dialect)
             _add_rows(scan, file, text.checked(search), header, dialect, look_closer)
-            states[file] = known_states.get(file) or state_of_hashed(file, before, content.finish())
+            states[file] = known_states.get(file) or state_of_hashed(file, status, content.finish())
         if search is not None and search.finds_any():
             quotes.append(examine_quotes(file, header, dialect, quote_is_given))
         scan.end_file(file)
@@ -289,11 +289,13 @@ def _add_rows(
 class TableScan:
     """Accumulates the profile of files, batch by batch."""
 
-    def __init__(self, header: Sequence[str], known: Mapping[str, ColumnType]):
-        self._header, self._known = header, dict(known)
+    def __init__(self, header: Sequence[str], known_types: Mapping[str, ColumnType]):
+        self._header, self._known = header, dict(known_types)
         self._cells, self._sample = CellStore(), RowSample(len(header))
         names = [name or UNNAMED for name in header]
-        self._columns = {name: ColumnScan(name, known.get(name), self._cells) for name in names}
+        self._columns = {
+            name: ColumnScan(name, known_types.get(name), self._cells) for name in names
+        }
         self._files: list[Path] = []
         self._num_rows = self._rows_before = 0
 
@@ -339,8 +341,8 @@ class TableScan:
             has_byte_order_mark=has_byte_order_mark,
             has_unnamed_column="" in self._header,
             has_plain_header=has_plain_header,
-            has_irregular_quotes=any(found.is_irregular for found in quotes),
-            quote_doubts=tuple(doubt for found in quotes for doubt in found.doubts),
+            has_irregular_quotes=any(findings.is_irregular for findings in quotes),
+            quote_doubts=tuple(doubt for findings in quotes for doubt in findings.doubts),
             dialect=dialect,
             known_types=self._known,
             states=states,
@@ -351,11 +353,11 @@ class TableScan:
 
 def merge_known_types(files: Sequence[Path]) -> dict[str, ColumnType]:
     """Returns the types that files give to columns; text in one of them is text in all."""
-    known: dict[str, ColumnType] = {}
-    for name, found in (item for file in files for item in known_types(file).items()):
+    merged: dict[str, ColumnType] = {}
+    for name, kind in (item for file in files for item in known_types(file).items()):
         name = name.strip() or UNNAMED
-        known[name] = "string" if "string" in (found, known.get(name)) else "float"
-    return known
+        merged[name] = "string" if "string" in (kind, merged.get(name)) else "float"
+    return merged
 
 
 def _fingerprint(files: Sequence[Path], states: Mapping[Path, FileState]) -> str:

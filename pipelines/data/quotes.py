@@ -110,10 +110,10 @@ class QuoteSearch:
         marks = np.flatnonzero((content == self._quote) | (content == _LINE_FEED))
         is_end = content[marks] == _LINE_FEED
         quotes, ends = marks[~is_end], np.flatnonzero(is_end)
-        before = ends - np.arange(len(ends))  # quotes of this block before each end of a line
-        self._found |= bool((np.diff(before, prepend=-self._num_on_line) % 2).any())
+        num_before = ends - np.arange(len(ends))  # quotes of this block before each end of a line
+        self._found |= bool((np.diff(num_before, prepend=-self._num_on_line) % 2).any())
         self._num_on_line = (
-            len(quotes) - before[-1] if len(ends) else self._num_on_line + len(quotes)
+            len(quotes) - num_before[-1] if len(ends) else self._num_on_line + len(quotes)
         )
         closing = quotes[(self._num_quotes + 1) % 2 :: 2]
         opening = quotes[self._num_quotes % 2 :: 2]  # or the second one of two

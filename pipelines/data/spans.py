@@ -148,7 +148,7 @@ class _SpanReader:
             if files:
                 return Span(key, version, tuple(files))
             notes.append(
-                f"{_name(key, version)} has no file to read{_holding(versions[version])}: it is passed over"
+                f"{_name(key, version)} has no file to read{_holding(versions[version])}: it is skipped"
             )
         return None
 
@@ -170,8 +170,8 @@ class _SpanReader:
         unfinished = _unfinished(places, files)
         if files and unfinished:
             raise BadInputError(
-                f"{_name(places[0].span, places[0].version)} is being written, as it seems: "
-                f"{unfinished[0]} lies beside its CSV files. Run again when it is complete; or remove "
+                f"{_name(places[0].span, places[0].version)} seems to be incomplete: "
+                f"{unfinished[0]} is still being written. Run again when the span is complete; or remove "
                 "that file, or name other spans with data.spans."
             )
         return files
@@ -227,7 +227,7 @@ def _range(reader: _SpanReader, selection: SpanSelection) -> ResolvedSpans:
         raise BadInputError(
             f"data.spans = {str(selection)!r}: there is no span {holes} of {reader.pattern.path}{why}. "
             f"There: {format_spans(reader.keys)}. Give a range without holes, or "
-            '"last N" for the newest N that are there.'
+            '"last N" for the newest N existing spans.'
         )
     return _resolved(reader, spans, notes)
 
@@ -270,7 +270,7 @@ def _resolved(reader: _SpanReader, spans: list[Span], notes: list[str]) -> Resol
     return ResolvedSpans(reader.pattern.path, tuple(spans), tuple(notes))
 
 
-_PASSED = ": it is passed over"
+_PASSED = ": it is skipped"
 
 
 def _check_one_name(places: Sequence[Place]) -> None:
@@ -293,11 +293,11 @@ def _check_one_version_name(places: Sequence[Place]) -> None:
 
 def _unfinished(places: Sequence[Place], files: Sequence[Path]) -> list[Path]:
     """Returns the files in the folders of a span that are being written."""
-    found = [place.path for place in places if is_temporary(place.path.name)]
+    unfinished = [place.path for place in places if is_temporary(place.path.name)]
     folders = {place.path for place in places if place.path.is_dir()}
     for place in tuple(folders):  # without the targets of links
         folders |= {file.parent for file in files if file.is_relative_to(place.resolve())}
-    return found + [
+    return unfinished + [
         item
         for folder in sorted(folders)
         for item in sorted(folder.iterdir())

@@ -38,7 +38,7 @@ def find_baseline_model(
 def find_baseline_statistics(
     root: Root, run_id: str, accepted_run: str = "", serving: Path | None = None
 ) -> Path | None:
-    """Returns the folder of the statistics of the data of the model that served before a run.
+    """Returns the folder of the statistics of the data that the live model was trained on before a run.
 
     None if they are not in the root, as after a push by a run on another machine.
 
@@ -72,13 +72,13 @@ def baseline_when_pushed(root: Root) -> tuple[ValueThen, ...] | None:
     then.
     """
     record = serving_run(root)
-    found = []
+    values_then = []
     for check in record.checks if record else ():
         metric, value, reference = check["metric"], check["value"], check["reference"]
         if check["against"] == "trivial" and value is not None and reference is not None:
             interval = record.intervals.get(metric, (None, None)) if record else (None, None)
-            found.append(ValueThen(metric, value, reference, interval))
-    return tuple(found) or None
+            values_then.append(ValueThen(metric, value, reference, interval))
+    return tuple(values_then) or None
 
 
 def changed_data_note(

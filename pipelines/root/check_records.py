@@ -10,8 +10,8 @@ from pipelines.config.evaluator import METRICS, ThresholdConfig
 CheckRecord = dict[str, Any]
 """The fields of a `Check`; `against` may also be `lower`, `upper` or `max_regression`.
 
-For a threshold of the user's, `low` and `high` are the interval of the value itself, and for
-`max_regression` the interval of the difference; None where it was not computed.
+`low` and `high` of a user's threshold are the interval of the value itself, and for `max_regression` the
+interval of the difference; None where it was not computed.
 """
 
 _AGAINST = {"trivial": "trivial model", "baseline": "baseline"}

@@ -39,14 +39,14 @@ class Difference:
 
 def compare_runs(first: RunRecord, second: RunRecord) -> list[Difference]:
     """Returns the differences, in the order of the sections."""
-    found: list[Difference] = []
+    differences: list[Difference] = []
     for section, describe in _SECTIONS.items():
         before, after = dict(describe(first)), dict(describe(second))
         for name in dict.fromkeys((*before, *after)):
-            one, other = before.get(name), after.get(name)
-            if one != other:
-                found.append(Difference(section, name, one, other))
-    return found
+            value, other = before.get(name), after.get(name)
+            if value != other:
+                differences.append(Difference(section, name, value, other))
+    return differences
 
 
 def recorded_sections(record: RunRecord) -> set[str]:
@@ -76,15 +76,15 @@ def comparison_table(first: RunRecord, second: RunRecord) -> Any:
 
     table = Table("", "name", first.run_id, second.run_id, "change", box=None)
     section = ""
-    for one in compare_runs(first, second):
+    for difference in compare_runs(first, second):
         cells = (
-            one.section if one.section != section else "",
-            one.name,
-            *shown_pair(one),
-            "" if one.change is None else f"{one.change:+.4g}",
+            difference.section if difference.section != section else "",
+            difference.name,
+            *shown_pair(difference),
+            "" if difference.change is None else f"{difference.change:+.4g}",
         )
         table.add_row(*map(Text, cells))
-        section = one.section
+        section = difference.section
     return table
 
 

@@ -15,7 +15,7 @@ def held_ids(root: Root) -> list[str]:
 
 
 def decide(root: Root, record: RunRecord, decision: Decision) -> RunRecord:
-    """Records a decision, also in the runs that repeated this one; returns the changed record.
+    """Records a decision, also in the runs that repeated its result; returns the changed record.
 
     `root`: root of the runs; its lock is held.
     """

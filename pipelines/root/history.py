@@ -69,7 +69,7 @@ def initial_fields(
 ) -> dict[str, Any]:
     """Returns the fields that the record of a run begins with, or those with which it is resumed.
 
-    `unfinished`: run to resume; None for a new one. It keeps its number, as no run began after it.
+    `unfinished`: run to resume; None for a new run. It keeps its number, as no run began after it.
     """
     if unfinished is None:
         return {**new_run(root, scheduled_by), "started": utc_now(), "attempt": 1}
@@ -126,9 +126,9 @@ def unfinished_run(root: Root) -> RunRecord | None:
 
 
 def continued_runs(root: Root, record: RunRecord) -> tuple[RunRecord, ...]:
-    """Returns the run whose training a run continued under changed code, and the runs before that one."""
-    former = root.records.read(record.mended) if record.mended else None
-    return (former, *continued_runs(root, former)) if former else ()
+    """Returns the run whose training a run continued under changed code, and the runs before that."""
+    earlier = root.records.read(record.mended) if record.mended else None
+    return (earlier, *continued_runs(root, earlier)) if earlier else ()
 
 
 def mark_killed(root: Root) -> list[RunRecord]:
@@ -162,7 +162,7 @@ def unconfirmed_pushes(root: Root) -> tuple[str, ...]:
     """Returns the runs that pushed but did not end properly, oldest first.
 
     If the next run makes the same model, that model is served already and not pushed again. This
-    confirms the push: any later run pushes a version of its own.
+    confirms the push: any later run pushes another version.
     """
     pushed = [record for record in root.records.read_all() if record.status == "pushed"]
     confirmed = {record.version for record in pushed if record.reason is None}

@@ -28,19 +28,21 @@ def lineage_of(root: Root, name: str | None = None, span: str | None = None) -> 
     pruned = root.pruned.read_all()
     if span is not None:
         runs: list[RunFacts] = [*pruned, *records]
-        found = runs_of_span(runs, span)
-        if not found:
-            spans = {str(one["span"]) for run in runs for one in run.spans}
-            known = sorted(spans, key=lambda one: (len(one), one))  # 9 before 10
+        readers = runs_of_span(runs, span)
+        if not readers:
+            spans = {str(span_fields["span"]) for run in runs for span_fields in run.spans}
+            ordered = sorted(
+                spans, key=lambda span_fields: (len(span_fields), span_fields)
+            )  # 9 before 10
             raise BadInputError(
                 f"No run that {root} knows of has read the span {span}. Spans: "
-                f"{', '.join(known) or 'none'}."
+                f"{', '.join(ordered) or 'none'}."
             )
         return [
             describe_lineage(root, run, records)
             if isinstance(run, RunRecord)
             else _describe_pruned(root, run)
-            for run in found
+            for run in readers
         ]
     if name is None:
         name = root.versions.serving()
@@ -70,7 +72,7 @@ def find_run(records: Sequence[RunRecord], name: str, root: Root) -> RunRecord:
 
 def runs_of_span(runs: Sequence[Run], span: str) -> list[Run]:
     """Returns the runs that read a span, given as text: a number or a date; oldest first."""
-    readers = [run for run in runs if any(str(one["span"]) == span for one in run.spans)]
+    readers = [run for run in runs if any(str(fields["span"]) == span for fields in run.spans)]
     return sorted(readers, key=lambda run: order_key(run.number, run.run_id))
 
 
@@ -98,7 +100,7 @@ def versions_of_spans(
 
 def describe_lineage(root: Root, record: RunRecord, records: Sequence[RunRecord]) -> Lineage:
     """Returns the origin of a run's version, and its state now."""
-    chosen = next((one for one in record.models if one["is_chosen"]), None)
+    chosen = next((model for model in record.models if model["is_chosen"]), None)
     return {
         "run_id": record.run_id,
         "name": record.name,
@@ -218,8 +220,8 @@ def lineage_lines(lineage: Lineage) -> list[str]:
 
 
 def _run_that_pushed(records: Sequence[RunRecord], version: str | None) -> str | None:
-    found = [record.run_id for record in records if version and record.version == version]
-    return found[-1] if found else None
+    run_ids = [record.run_id for record in records if version and record.version == version]
+    return run_ids[-1] if run_ids else None
 
 
 def _size(file: Mapping[str, Any]) -> str:

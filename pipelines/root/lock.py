@@ -70,7 +70,7 @@ class FileLock:
     def fault(self) -> str:
         """Returns the reason why the file cannot be a lock; empty if it can."""
         if self._file.exists() and not self._file.is_file():
-            return f"{self._file} cannot be used as a lock: it is no regular file. Remove it."
+            return f"{self._file} cannot be used as a lock: it is not a regular file. Remove it."
         return ""
 
     def is_held(self) -> bool:
@@ -84,7 +84,7 @@ class FileLock:
     def _busy(self, stream: TextIO) -> RootBusyError:
         stream.seek(0)
         return RootBusyError(
-            f"Another run is going on in {self._file.parent} "
+            f"Another run is in progress in {self._file.parent} "
             f"({stream.read().strip() or 'not known which'}). "
             "Wait for it, stop it, or give another --root."
         )

@@ -27,11 +27,11 @@ class PrunedRuns:
 
     def add(self, records: Iterable[RunRecord]) -> None:
         """Records runs whose records are about to be removed; the facts survive a crash from then on."""
-        known = {run.run_id for run in self._read()}
+        existing_ids = {run.run_id for run in self._read()}
         lines = [
             json.dumps({name: getattr(record, name) for name in _FACTS}) + "\n"
             for record in records
-            if record.run_id not in known
+            if record.run_id not in existing_ids
         ]
         if not lines:
             return
@@ -61,7 +61,7 @@ class PrunedRuns:
         if not os.path.lexists(self._file):
             return [], []
         if not self._file.is_file():  # reading a pipe or /dev/zero would never end
-            return [], [f"{self._file} is no regular file. Restore it, or remove it."]
+            return [], [f"{self._file} is not a regular file. Restore it, or remove it."]
         try:
             lines = self._file.read_bytes().split(b"\n")
         except OSError as error:
@@ -73,7 +73,7 @@ class PrunedRuns:
                     runs.append(atomic_files.checked(json.loads(line), PrunedRun))
             except (ValueError, RecursionError):
                 errors.append(
-                    f"{self._file} has a line that is no pruned run and is ignored: line {number}, "
+                    f"{self._file} has a line that is not a pruned run and is ignored: line {number}, "
                     f"{line[:80].decode(errors='replace')!r}. Correct it, or remove it."
                 )
         return runs, errors

@@ -138,7 +138,7 @@ class RunFacts:
     spans: tuple[SpanFields, ...] = ()
     # Schedule and its tick, such as `nightly/20260131T030000Z`; None for a run that was started by hand.
     scheduled_by: str | None = None
-    # Position in the order of the root's runs, whatever the clock says; a resumed run keeps its number.
+    # Position in the order of the root's runs, regardless of the clock; a resumed run keeps its number.
     # 0 for the runs of a version of this program that did not number them.
     number: int = 0
 
@@ -213,8 +213,19 @@ class RunRecord(VerdictRecord, RunFacts):
 
     def step(self, component: str) -> str:
         """Returns the name of the step that a component has finished or reused; empty without one."""
-        of_component = [one for one in self.components if one.name == component]
-        return next((one.step for one in of_component if one.status != "failed"), "")
+        of_component = [
+            component_record
+            for component_record in self.components
+            if component_record.name == component
+        ]
+        return next(
+            (
+                component_record.step
+                for component_record in of_component
+                if component_record.status != "failed"
+            ),
+            "",
+        )
 
     def section(self, name: str) -> dict[str, Any]:
         """Returns a section of the configuration; empty if it is missing."""
@@ -226,8 +237,8 @@ class RunRecord(VerdictRecord, RunFacts):
         check_has_no_pipeline(self.config, f"The configuration of run {self.run_id}")
         try:
             # `[metadata]` is of the versions that kept the runs in ML Metadata, too.
-            known = {key: value for key, value in self.config.items() if key != "metadata"}
-            return PipelineConfig.model_validate(known)
+            settings = {key: value for key, value in self.config.items() if key != "metadata"}
+            return PipelineConfig.model_validate(settings)
         except ValidationError as error:
             raise BadInputError(
                 f"The configuration in the record of run {self.run_id} cannot be used: "
@@ -274,7 +285,7 @@ class RunRecords:
         self.folder = folder
 
     def write(self, record: RunRecord) -> None:
-        """Stores a record, so that a reader sees either the old or the new one."""
+        """Stores a record atomically."""
         fields = self._with_paths(asdict(record), self._relative)
         atomic_files.write(self.file(record.run_id), json.dumps(fields, indent=1))
 
@@ -288,7 +299,7 @@ class RunRecords:
         return [record for record in self.read_all() if record.attempt]
 
     def newest(self, other_than: str = "") -> RunRecord | None:
-        """Returns the record of the newest run that began; None without one."""
+        """Returns the record of the newest run that began, or None."""
         begun = (record for record in reversed(self.read_begun()) if record.run_id != other_than)
         return next(begun, None)
 
@@ -316,13 +327,13 @@ class RunRecords:
                     report=record.report and self._absolute(record.report),
                 )
             # A copy that somebody has made, or the backup of an editor.
-            reason = f"it is the one of run {record.run_id}"
+            reason = f"it is that of run {record.run_id}"
         except FileNotFoundError:  # another process has just removed it
             return None
         except DamagedFileError as error:
             reason = error.reason
         atomic_files.warn_once(
-            f"{file} is no record of a run and is left out ({reason}). Restore it, or remove it."
+            f"{file} is not the record of a run and is left out ({reason}). Restore it, or remove it."
         )
         return None
 

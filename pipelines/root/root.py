@@ -41,7 +41,7 @@ class Root:
     requests = _Place("requests")  # sampled rows of requests to the server
     schedules = _Place("schedules")
     beam = _Place("beam")  # what Beam's engines write
-    kept = _Place("kept")  # models and statistics of runs of former versions of this program
+    kept = _Place("kept")  # models and statistics of runs of earlier versions of this program
     kubeflow = _Place("kubeflow")  # what the steps of a run on Kubeflow leave for each other
     local_kubeflow = _Place("kubeflow_local")  # files of `run --runner kubeflow --local`
 

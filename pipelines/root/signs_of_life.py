@@ -1,7 +1,7 @@
 """Signs of life of a run on Kubeflow: files in the root that its steps touch while they work.
 
-A step that is killed can't say so, and Kubeflow does not run the exit handler again after a *Retry*. So
-whoever reads the record of a run that is `running` looks at these files.
+A step that is killed can't say so, and Kubeflow does not run the exit handler again after a *Retry*, so each
+reader of a record whose status is `running` looks at these files.
 """
 
 import contextlib
@@ -57,7 +57,7 @@ def giving_signs(folder: Path, component: str, every_secs: float = BEAT_SECS) ->
 
 
 def lost_outcome(root: Root, record: RunRecord, now: float) -> RunOutcome | None:
-    """Returns the outcome of a run that is over without its record saying so; None if it may go on.
+    """Returns the outcome of a run that is over without its record saying so; None if it may still run.
 
     `now`: current time in seconds since 1970.
     """

@@ -112,12 +112,12 @@ def _awaiting(root: Root, run_id: str) -> RunRecord:
 def _newer_push(root: Root, record: RunRecord) -> RunRecord | None:
     """Returns a later run that has pushed, but has not superseded the model yet, with its version."""
     records = root.records.read_all()
-    ids = [one.run_id for one in records]
+    ids = [run.run_id for run in records]
     later = records[ids.index(record.run_id) + 1 :]
-    for one in reversed(later):
-        version = one.version or root.versions.pushed_by(one.run_id)
+    for run in reversed(later):
+        version = run.version or root.versions.pushed_by(run.run_id)
         if version:
-            return one.changed(version=str(version))
+            return run.changed(version=str(version))
     return None
 
 
@@ -125,7 +125,7 @@ def _check_complete(root: Root, record: RunRecord, held: HeldModel) -> None:
     for path in filter(None, (held.model_uri, held.saved_model, held.warmup)):
         if not (root.path / path).exists():
             raise BadInputError(
-                f"The held model of run {record.run_id} cannot be pushed: {root.path / path} is gone. "
+                f"The held model of run {record.run_id} cannot be pushed: {root.path / path} does not exist. "
                 "Restore it, or run again."
             )
 

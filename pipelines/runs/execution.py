@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Progress) -> RunOutcome:
     """Runs the steps of a plan."""
     note_plan(plan, recorder, progress.display)
-    progress.thresholds = tuple(one.metric for one in plan.config.evaluator.thresholds or ())
+    progress.thresholds = tuple(bound.metric for bound in plan.config.evaluator.thresholds or ())
     progress.display.activity("loading TFX ...")
     import components  # noqa: F401  - before any TFX import: it makes TFDV importable
     from pipelines.root.leftovers import remove_leftovers
@@ -52,7 +52,7 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     context = _context_of_run(plan, pipeline, folders, run_id)
     steps = plan_steps(pipeline.pipeline, root, run_id, {}, plan.enable_cache, context)
     # Only now: a run that cannot be planned leaves a killed one's training alone.
-    for lost in remove_leftovers(root, run_id, *(former.run_id for former in plan.continued)):
+    for lost in remove_leftovers(root, run_id, *(earlier.run_id for earlier in plan.continued)):
         recorder.note(lost)
     recorder.add_graph(steps.graph)
     if plan.continued:
@@ -142,8 +142,8 @@ def _context_of_run(
     unfinished = plan.unfinished
     kept = None
     if plan.enable_cache and plan.continued:
-        former = (_step_of(record, pipeline.transform.id, folders) for record in plan.continued)
-        kept = next(filter(None, former), None)
+        earlier = (_step_of(record, pipeline.transform.id, folders) for record in plan.continued)
+        kept = next(filter(None, earlier), None)
     finished = (
         {
             component.id: step
@@ -161,10 +161,14 @@ def _context_of_run(
 
 
 def _step_of(record: RunRecord, component: str, folders: "StepFolders") -> "FinishedStep | None":
-    """Returns the step that a run has finished or reused; None if it is gone."""
+    """Returns the step that a run has finished or reused; None if it no longer exists."""
     step = folders.finished(component, record.step(component))
     if step is None:  # the run was killed before it could record the step
-        made = [one for one in folders.all_finished(component) if one.run_id == record.run_id]
+        made = [
+            step_made
+            for step_made in folders.all_finished(component)
+            if step_made.run_id == record.run_id
+        ]
         step = next(reversed(made), None)
     return step if step and step.is_whole else None
 
@@ -172,20 +176,20 @@ def _step_of(record: RunRecord, component: str, folders: "StepFolders") -> "Fini
 def _go_on_with_training(
     plan: RunPlan, trainer: "StepPlan", folders: "StepFolders", run_id: str
 ) -> None:
-    """Makes the Trainer continue the training of the resumed run, or of the runs that this one continued."""
+    """Makes the Trainer continue the training of the resumed run, or of the runs that it continued."""
     from components.trainer import unfinished
 
     place = folders.place(trainer)
     if folders.finished(trainer.component, trainer.name):
         return
-    for former in filter(None, (plan.unfinished, *plan.continued)):
-        finished = _step_of(former, trainer.component, folders)
+    for earlier in filter(None, (plan.unfinished, *plan.continued)):
+        finished = _step_of(earlier, trainer.component, folders)
         training = (
             Path(finished.artifact("model_run").uri)
             if finished
-            else unfinished.unfinished_training(place.parent, former.run_id)
+            else unfinished.unfinished_training(place.parent, earlier.run_id)
         )
         if training:
-            other_code = former.run_id != run_id
+            other_code = earlier.run_id != run_id
             unfinished.hand_over(training, place, run_id, other_code=other_code)
             return

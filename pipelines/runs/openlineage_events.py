@@ -67,7 +67,7 @@ class Datasets:
         self._add_pushed(str(self._root.serving), version)
 
     def of_step(self, step: FinishedStep) -> tuple[list[InputDataset], list[OutputDataset]]:
-        """Returns what a step has read and written; it becomes part of the run's."""
+        """Returns the datasets that a step has read and written, and adds them to the run's."""
         refs = [ref for refs in step.plan["inputs"].values() for ref in refs]
         inputs = [
             _external(InputDataset, str(self._root.path / ref["folder"]))
@@ -92,7 +92,7 @@ class Datasets:
         return pushed
 
     def _sources_of(self, step: FinishedStep) -> list[InputDataset]:
-        """Returns what an Importer or an ExampleGen has read from outside of the root."""
+        """Returns the datasets that an Importer or an ExampleGen has read from outside of the root."""
         parameters = with_root(step.plan["parameters"], self._root.path)
         if "artifact_uri" in parameters:
             version = step.plan["fingerprints"]["content"]
@@ -115,14 +115,14 @@ class Datasets:
         return kind(self._namespace, name, facets={"version": _version(step), "dataSource": store})
 
 
-def _external(kind: type[_Dataset], place: str, version: str = "") -> _Dataset:
+def _external(kind: type[_Dataset], uri: str, version: str = "") -> _Dataset:
     """Returns a dataset outside of the pipeline, by OpenLineage's rules for the names of files."""
-    scheme, separator, rest = place.partition("://")
+    scheme, separator, rest = uri.partition("://")
     if separator and scheme != "file":
         bucket, _, name = rest.partition("/")
         namespace = f"{scheme}://{bucket}"
     else:
-        namespace, name = "file", os.path.abspath(rest or place)
+        namespace, name = "file", os.path.abspath(rest or uri)
     return kind(namespace, name or "/", facets={"version": _version(version)} if version else {})
 
 
@@ -281,7 +281,7 @@ class OpenLineageEvents:
         error: str | None = None,
         time: datetime | None = None,
     ) -> None:
-        """Sends an event, behind those that wait since the receiver was down."""
+        """Sends an event, after those that wait since the receiver was down."""
         named = {"run_id": self._record.run_id, **(tags or {})}
         run_facets: dict[str, facets.RunFacet] = {
             "processing_engine": self._engine,

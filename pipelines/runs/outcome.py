@@ -30,7 +30,7 @@ def outcome_of(run_steps: Callable[[], RunOutcome], run_id: str) -> RunOutcome:
         if isinstance(error, RunFailedError):
             reason = f"{error.component}: {error}"
             return RunOutcome("failed", reason=reason, is_bad_input=error.is_bad_input)
-        if isinstance(error, BadInputError):  # the input of the plan has changed meanwhile
+        if isinstance(error, BadInputError):  # the input of the plan has changed since
             return RunOutcome("failed", reason=str(error), is_bad_input=True)
         _LOGGER.exception("run %s failed", run_id)
         return RunOutcome("failed", reason=f"{type(error).__name__}: {error}")

@@ -113,7 +113,7 @@ class RunRecorder:
         if self._events:
             self._events.run_started()
         elif self.record.section("lineage").get("openlineage"):
-            self.note("this run sends no OpenLineage events: its log says why")
+            self.note("this run sends no OpenLineage events; see its log for the reason")
 
     def note(self, text: str) -> None:
         """Shows and records a note of the inference or of a check."""
@@ -164,7 +164,7 @@ class RunRecorder:
         self._change()
         if outcome.status == "pushed":
             for run_id in supersede_held(self.root, self.record):
-                self.note(f"the held model of run {run_id} is superseded by this one")
+                self.note(f"the held model of run {run_id} is superseded by the model of this run")
         if self._events and (lost := self._events.run_ended(self.record)):
             self.note(lost)
         tidy()

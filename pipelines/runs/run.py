@@ -69,12 +69,12 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
 
 
 def _check_still_unfinished(inputs: RunInputs) -> None:
-    """Checks that no other process has ended the run to resume while this one read the data."""
+    """Checks that no other process has ended the run to resume while the data were read."""
     planned, now = inputs.unfinished, unfinished_run(inputs.root)
     if planned and (now is None or (now.run_id, now.attempt) != (planned.run_id, planned.attempt)):
         raise BadInputError(
             f"--resume: while the data were read, another process has resumed run {planned.run_id}, or "
-            "started a new one. Nothing was changed."
+            "started a new run. Nothing was changed."
         )
 
 
@@ -84,7 +84,7 @@ def record_unchanged(
     capture: OutputCapture,
     scheduled_by: str | None = None,
 ) -> RunRecord | None:
-    """Records a run for which nothing has changed since a former one; returns None if something has."""
+    """Records a run for which nothing has changed since an earlier run; returns None if something has."""
     asked = (
         inputs.root,
         inputs.config,
@@ -97,12 +97,14 @@ def record_unchanged(
     root = inputs.root
     with root.lock.exclusively():
         record_killed_runs(root)
-        found = find_unchanged(*asked)  # another process may have run meanwhile
-        if found is None:
+        unchanged = find_unchanged(*asked)  # another process may have run since
+        if unchanged is None:
             return None
         initial = new_run(root, scheduled_by)
-        record = unchanged_record(root, initial["run_id"], *found)
-        lineage = inputs.config.lineage.model_dump(mode="json")  # does not make a run another one
+        record = unchanged_record(root, initial["run_id"], *unchanged)
+        lineage = inputs.config.lineage.model_dump(
+            mode="json"
+        )  # does not affect the result of a run
         record = record.changed(**initial, attempt=1, config={**record.config, "lineage": lineage})
         capture.keep_in(Path(record.log))
         progress.display.line(f"run {record.run_id} of {record.name!r} in {root}")

@@ -255,7 +255,7 @@ def with_origin(record: RunRecord, plan: "PipelinePlan", root: Root) -> RunRecor
 def _baseline_version(plan: "PipelinePlan", root: Root, run_id: str) -> str | None:
     """Returns the version of the model that a Resolver has chosen to compare with; None if there is none.
 
-    It need not be the one that serves, such as after a rollback.
+    It need not be the live model, such as after a rollback.
     """
     from pipelines.steps.push_destination import pushes_of
     from pipelines.steps.step_folders import StepFolders
@@ -372,9 +372,9 @@ def outcome_of_pushes(
 
 
 def check_of_step(class_path: str, baseline_version: str | None) -> ComponentCheck | None:
-    """Returns what reads the outputs of a component for the record and the report; None for others.
+    """Returns the check that reads the outputs of a component for the record and the report; None for others.
 
-    `baseline_version`: version that the model is compared with; None without one.
+    `baseline_version`: version that the model is compared with, if any.
     """
     statistics = SplitCheck("StatisticsGen", stops=False)
     anomalies = AnomalyCheck("ExampleValidator", "warn", has_own_schema=True)

@@ -117,7 +117,7 @@ class CompiledDefinition:
 
 
 def upstream_of(pipeline: Pipeline, ids: Collection[str]) -> dict[str, list[str]]:
-    """Returns the components that each one comes after, directly or through some that are not in `ids`."""
+    """Returns the upstream components of each component, directly or through some that are not in `ids`."""
 
     def above(component: BaseNode) -> set[str]:
         names: set[str] = set()

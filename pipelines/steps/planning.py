@@ -155,10 +155,10 @@ class _Planner:
             properties=properties,
         )
         fingerprints |= self._context.fingerprints.get(component.id, {})
-        former = self._context.same_but_code.get(component.id)
-        if former is not None:
-            same = replace(plan, fingerprints=former.plan["fingerprints"])
-            if same.name == former.name:
+        earlier = self._context.same_but_code.get(component.id)
+        if earlier is not None:
+            same = replace(plan, fingerprints=earlier.plan["fingerprints"])
+            if same.name == earlier.name:
                 return same
         if "push" in fingerprints:
             return plan
@@ -179,7 +179,7 @@ class _Planner:
                 same = replace(plan, fingerprints={**plan.fingerprints, _NO_CACHE: run_id})
             if same.name == finished.name and finished.is_whole:
                 return same
-        # The served version is compared with the model of its step, even if other outputs of that are gone.
+        # The served version is compared with the model of its step, even if other outputs were removed.
         while (step := self._folders.finished(plan.component, plan.name)) and not step.is_whole:
             plan = replace(plan, fingerprints={**plan.fingerprints, "remains": step.name})
         return plan
@@ -187,16 +187,16 @@ class _Planner:
     def _push_step(self, plan: StepPlan) -> StepPlan:
         """Names a push after the run that made it, so that it is repeated if its version no longer exists."""
         for finished in reversed(self._folders.all_finished(plan.component)):
-            former = finished.plan
+            earlier = finished.plan
             inputs = plan.inputs
             if any(push.destination for push in pushes_of([finished])) and "model" in inputs:
                 # A model that was pushed is not pushed again because it was evaluated again.
-                former_inputs = checked(former, StepPlan).inputs
+                earlier_inputs = checked(earlier, StepPlan).inputs
                 inputs = {
-                    key: former_inputs.get(key, ()) if key.endswith("blessing") else outputs
+                    key: earlier_inputs.get(key, ()) if key.endswith("blessing") else outputs
                     for key, outputs in inputs.items()
                 }
-            push = former["fingerprints"].get("push")
+            push = earlier["fingerprints"].get("push")
             same = replace(plan, inputs=inputs, fingerprints={**plan.fingerprints, "push": push})
             if same.name == finished.name:
                 if still_pushed(finished, self._root):
@@ -233,7 +233,9 @@ class _Planner:
                 continue
             # The parts of a union of channels are inputs that no executor sees.
             united = [specs[part] for part in spec.mixed_inputs.input_keys]
-            channels = [channel for one in (spec, *united) for channel in one.channels]
+            channels = [
+                channel for input_spec in (spec, *united) for channel in input_spec.channels
+            ]
             outputs = [
                 output
                 for channel in channels
@@ -242,7 +244,9 @@ class _Planner:
                 )
             ]
             if len(outputs) < spec.min_count:
-                producers = ", ".join(sorted({one.producer_node_query.id for one in channels}))
+                producers = ", ".join(
+                    sorted({input_spec.producer_node_query.id for input_spec in channels})
+                )
                 raise BadInputError(
                     f"{component.id} needs the input {key!r}, and {producers or 'nothing'} provides none: "
                     f"there is no such artifact in {self._root}. Run once without this input, or make it "
@@ -280,13 +284,13 @@ class _Planner:
         strategy = properties[RESOLVER_STRATEGY_CLASS]
         if strategy in (ServedModelStrategy, ServedStatisticsStrategy):
             return self._look_up_what_serves(component)
-        known: dict[int, OutputRef] = {}
+        outputs_by_id: dict[int, OutputRef] = {}
         candidates = {
-            key: self._candidates(component, channel, known)
+            key: self._candidates(component, channel, outputs_by_id)
             for key, channel in component.raw_inputs.items()
         }
         try:
-            found = strategy(**properties[RESOLVER_CONFIG]).resolve_artifacts(None, candidates)
+            resolved = strategy(**properties[RESOLVER_CONFIG]).resolve_artifacts(None, candidates)
         except AttributeError as error:
             if error.obj is not None:
                 raise
@@ -298,7 +302,7 @@ class _Planner:
             ) from error
         try:
             return {
-                key: tuple(known[artifact.id] for artifact in (found or {}).get(key, ()))
+                key: tuple(outputs_by_id[artifact.id] for artifact in (resolved or {}).get(key, ()))
                 for key in component.outputs
             }
         except KeyError as error:
@@ -327,7 +331,7 @@ class _Planner:
         }
 
     def _candidates(
-        self, component: Resolver, channel: Any, known: dict[int, OutputRef]
+        self, component: Resolver, channel: Any, outputs_by_id: dict[int, OutputRef]
     ) -> list["Artifact"]:
         wanted = type_path(channel.type)
         producer = getattr(channel, "producer_component_id", None)
@@ -340,17 +344,17 @@ class _Planner:
                 if kind == wanted and output_key in (None, key):
                     artifact = finished.artifact(key)
                     artifacts[artifact.id] = artifact
-                    known[artifact.id] = OutputRef(finished.component, finished.name, key)
+                    outputs_by_id[artifact.id] = OutputRef(finished.component, finished.name, key)
         upstream = {node.id for node in component.upstream_nodes}
         for step in planned.values():
             for key, kind in step.outputs.items():
                 is_upstream = step.component in upstream and producer in (None, step.component)
                 if is_upstream and kind == wanted and output_key in (None, key):
                     artifact = new_artifact(
-                        kind, step.properties.get(key), _NOT_MADE_YET + len(known)
+                        kind, step.properties.get(key), _NOT_MADE_YET + len(outputs_by_id)
                     )
                     artifacts[artifact.id] = artifact
-                    known[artifact.id] = OutputRef(step.component, step.name, key)
+                    outputs_by_id[artifact.id] = OutputRef(step.component, step.name, key)
         return list(artifacts.values())
 
 

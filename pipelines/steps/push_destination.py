@@ -25,12 +25,17 @@ def pushes_of(steps: Iterable[FinishedStep]) -> list[Push]:
     for step in steps:
         for key, type_path in step.plan["outputs"].items():
             if type_path.endswith(".PushedModel"):
-                text = step.artifact(key).get_string_custom_property
-                destination, version = text("pushed_destination"), text("pushed_version")
+                property_of = step.artifact(key).get_string_custom_property
+                destination, version = (
+                    property_of("pushed_destination"),
+                    property_of("pushed_version"),
+                )
                 number = version if version.isdecimal() else None
                 if destination and "://" not in destination:
                     destination = str(Path(destination).absolute())
-                pushes.append(Push(step.component, destination, number, text("not_pushed_reason")))
+                pushes.append(
+                    Push(step.component, destination, number, property_of("not_pushed_reason"))
+                )
     return pushes
 
 
@@ -49,7 +54,7 @@ def still_pushed(step: FinishedStep, root: Root) -> bool:
     """Returns True if what a step has pushed, or has decided not to push, still holds.
 
     A version that a rollback withdrew counts as pushed: pushing it again would undo the rollback. A version
-    below a newer one does not: that one serves.
+    below a newer one does not: the newer version serves.
     """
     from tfx.dsl.io import fileio
 

@@ -121,16 +121,16 @@ def find_reusable(
     explain: Callable[[StepPlan, FinishedStep | None], str] = reason_of_run,
 ) -> tuple[FinishedStep | None, str]:
     """Returns the finished step that a run reuses, None if it makes it; and why."""
-    former = folders.finished(step.component, step.name)
-    if former is not None:
-        if former.run_id == run_id:
-            return former, "it was finished when the run stopped"
-        return former, f"same data, code and settings as run {former.run_id}"
+    earlier = folders.finished(step.component, step.name)
+    if earlier is not None:
+        if earlier.run_id == run_id:
+            return earlier, "it was finished when the run stopped"
+        return earlier, f"same data, code and settings as run {earlier.run_id}"
     if last_run is not None:
-        former = folders.finished(step.component, last_run.step(step.component))
-    if former is None:
-        former = next(reversed(folders.all_finished(step.component)), None)
-    return None, explain(step, former)
+        earlier = folders.finished(step.component, last_run.step(step.component))
+    if earlier is None:
+        earlier = next(reversed(folders.all_finished(step.component)), None)
+    return None, explain(step, earlier)
 
 
 def make_step(
@@ -146,7 +146,7 @@ def make_step(
     """
     start = time.monotonic()
     with folders.locked(step):
-        # On Kubeflow, another run may have made it meanwhile.
+        # On Kubeflow, another run may have made it since then.
         made = folders.finished(step.component, step.name)
         if made is None:
             outputs = _outputs_of(step, executor, folders, run_id, beam_options)
@@ -218,7 +218,7 @@ def _check_sources(step: StepPlan, folders: StepFolders) -> None:
 
 
 def _new_output(step: StepPlan, key: str, folder: Path) -> "Artifact":
-    """Returns an output with an empty folder. What a killed run has left beside the outputs stays."""
+    """Returns an output with an empty folder. Other files that a killed run has left stay."""
     from tfx.types.value_artifact import ValueArtifact
 
     if (folder / key).is_file():

@@ -132,12 +132,12 @@ class StepFolders:
 
     def all_finished(self, component: str = "*") -> list[FinishedStep]:
         """Returns the finished steps, oldest first: those of a component, or all."""
-        found = (
+        steps = (
             self.finished(file.parents[1].name, file.parent.name)
             for file in self.folder.glob(f"{component}/*/{_FILE}")
             if _NAME.fullmatch(file.parent.name)  # a folder that is being removed has another name
         )
-        return sorted(filter(None, found), key=lambda step: (step.number, step.name))
+        return sorted(filter(None, steps), key=lambda step: (step.number, step.name))
 
     def ref(self, folder: Path, type_path: str) -> OutputRef | FolderRef:
         """Returns the reference to a folder in the root: to the output of a step, if it is one."""
@@ -170,7 +170,7 @@ class StepFolders:
 
     @contextmanager
     def locked(self, plan: StepPlan) -> Iterator[None]:
-        """Waits until no other process makes a step, and keeps others from it meanwhile."""
+        """Waits until no other process makes a step, and keeps others from it."""
         file = self.place(plan) / _LOCK
         with FileLock(file).held(math.inf, "a step is being made"):
             yield
@@ -264,7 +264,7 @@ def _artifact_in(folder: Path, type_path: str) -> "Artifact":
 
 def _fields(artifact: "Artifact", folder: Path) -> dict[str, Any]:
     fields = properties_of(artifact)
-    place = Path(artifact.uri)
-    if place.is_relative_to(folder):
-        return {**fields, "path": str(place.relative_to(folder))}
+    path = Path(artifact.uri)
+    if path.is_relative_to(folder):
+        return {**fields, "path": str(path.relative_to(folder))}
     return {**fields, "uri": artifact.uri}

@@ -25,7 +25,7 @@ def with_root(value: Any, root: Path) -> Any:
 
 def _replaced(value: Any, pattern: re.Pattern[str], by: str) -> Any:
     if isinstance(value, str):
-        return pattern.sub(lambda found: by, value)
+        return pattern.sub(lambda match: by, value)
     if isinstance(value, dict):
         return {key: _replaced(item, pattern, by) for key, item in value.items()}
     if isinstance(value, list):
@@ -34,7 +34,7 @@ def _replaced(value: Any, pattern: re.Pattern[str], by: str) -> Any:
 
 
 def class_path_of(executor: dict[str, Any]) -> str:
-    """Returns the import path of the class of an executor of a plan; empty for that of an import."""
+    """Returns the import path of an executor's class; empty for an import."""
     spec = executor.get("spec", {})
     return str(spec.get("classPath") or spec.get("pythonExecutorSpec", {}).get("classPath", ""))
 

@@ -109,8 +109,8 @@ class BestCheckpoint:
         return _step_of(self.checkpoint) if self.checkpoint else 0
 
     def keep(self, checkpoint_path: str, metrics: Mapping[str, float]) -> None:
-        """Copies a checkpoint; if the process is killed meanwhile, the former copy stays."""
-        former = self.checkpoint
+        """Copies a checkpoint; if the process is killed while copying, the previous copy stays."""
+        earlier = self.checkpoint
         tf.io.gfile.makedirs(self._folder)
         name = os.path.basename(checkpoint_path)
         for file in tf.io.gfile.glob(f"{checkpoint_path}.*"):
@@ -118,8 +118,8 @@ class BestCheckpoint:
             tf.io.gfile.copy(file, target, overwrite=True)
         self.checkpoint, self.metrics = name, dict(metrics)
         self.write_note()
-        if former not in (None, name):
-            for file in tf.io.gfile.glob(os.path.join(self._folder, f"{former}.*")):
+        if earlier not in (None, name):
+            for file in tf.io.gfile.glob(os.path.join(self._folder, f"{earlier}.*")):
                 tf.io.gfile.remove(file)
 
     def write_note(self) -> None:

@@ -49,15 +49,15 @@ def read_times(values: Any, date_format: DateFormat) -> tuple[Any, Any, Any]:
     if date_format.unit_secs is not None:
         numbers = read_numbers(values, None)
         is_valid = tf.math.is_finite(numbers)
-        known = tf.where(is_valid, numbers, tf.zeros_like(numbers))
-        secs = tf.cast(tf.floor(known * date_format.unit_secs), tf.int64)
+        valid_cells = tf.where(is_valid, numbers, tf.zeros_like(numbers))
+        secs = tf.cast(tf.floor(valid_cells * date_format.unit_secs), tf.int64)
         return is_valid, secs, secs
     text = trim(values) if values.dtype == tf.string else tf.strings.as_string(values)
     is_valid = tf.strings.regex_full_match(text, date_format.pattern)
-    known = tf.where(is_valid, text, "")
+    valid_cells = tf.where(is_valid, text, "")
     parts: dict[Any, Any] = {}
     for part, steps in date_format.parts.items():
-        digits = known
+        digits = valid_cells
         for pattern, replacement in steps:
             digits = tf.strings.regex_replace(digits, pattern, replacement)
         parts[part] = tf.strings.to_number(digits, tf.int64)

@@ -79,8 +79,8 @@ def _uses(label: str, plan: TabularPlan | None) -> dict[str, list[str]]:
         pairs = " and pairs of words" if text.has_pairs else ""
         use = f"words{pairs} (hashed into {text.hash_buckets})"
         uses.setdefault(text.column, []).append(use)
-    for found in plan.lists:
-        uses.setdefault(found.column, []).append(f"{counted(len(found.parts), 'part')} of lists")
+    for lists in plan.lists:
+        uses.setdefault(lists.column, []).append(f"{counted(len(lists.parts), 'part')} of lists")
     uses |= {name: [f"not used: {reason}"] for name, reason in plan.ignored.items()}
     classes = f", {len(plan.label.classes)} classes" if plan.label.classes else ""
     return uses | {label: [f"label ({plan.label.problem_type}{classes})"]}

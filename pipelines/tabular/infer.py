@@ -32,7 +32,7 @@ MAX_SLICE_VALUES = 10
 MAX_SLICE_COLUMNS = 3
 TEXT_BUCKETS = 50_000
 MIN_TEXTS_FOR_PAIRS = 20_000  # with fewer, pairs of words overfit
-MIN_DAYS_OF_WEEKDAYS = 14  # over fewer days, the day of the week is no feature
+MIN_DAYS_OF_WEEKDAYS = 14  # over fewer days, the day of the week is not used
 MIN_DAYS_OF_MONTHS = 90
 MIN_ROWS_TO_HOLD_OUT = 200  # a sixth of fewer rows is too few for early stopping
 MAX_HELD_OUT_ROWS = 20_000  # more take time without a benefit
@@ -50,7 +50,7 @@ def infer_kinds(
 ) -> dict[str, ColumnKind]:
     """Returns the kind of each column; the configuration takes precedence over the inference."""
     data = config.data
-    given = {**(kept or {}), **config.columns}
+    configured = {**(kept or {}), **config.columns}
     for key in ("exclude", "numeric", "categorical"):
         for name in getattr(data, key):
             if name not in profile.columns:
@@ -63,8 +63,8 @@ def infer_kinds(
                     "Remove one of the two."
                 )
             if key != "exclude":
-                given[name] = "number" if key == "numeric" else "category"
-    return recognise_columns(profile, given, data.decimal, data.dates)
+                configured[name] = "number" if key == "numeric" else "category"
+    return recognise_columns(profile, configured, data.decimal, data.dates)
 
 
 def infer_plan(
@@ -97,9 +97,11 @@ def infer_plan(
         elif kind.name == "text":
             text.append(_text_feature(column))
         elif kind.list_parts:
-            found = kind.list_parts
+            list_parts = kind.list_parts
             lists.append(
-                ListFeature(column=column.name, separator=found.separator, parts=found.parts)
+                ListFeature(
+                    column=column.name, separator=list_parts.separator, parts=list_parts.parts
+                )
             )
         else:
             as_number, as_category = _roles(column, kind, data)

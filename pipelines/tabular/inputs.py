@@ -44,7 +44,7 @@ def only(
 
     `one_in`: number of rows, or groups, of which one is held out.
     `groups_of`: function of serialized rows that returns the numbers of their groups, int64; the rows of a
-    group are in the same part. -1 is no group.
+    group are in the same part. -1 means no group.
     """
     if part is Part.ALL:
         return dataset
@@ -61,7 +61,7 @@ def only(
 def is_held_out(numbers: Any, one_in: int, groups: Any = None, fold: int = 0) -> Any:
     """Returns the mask of the held-out rows, bool.
 
-    `groups`: numbers of their groups, int64; -1 is no group. None without groups.
+    `groups`: numbers of their groups, int64; -1 means no group. Default: no groups.
     """
     keys = tf.strings.as_string(numbers)
     if groups is not None:

@@ -63,9 +63,9 @@ def label_means(
             counts += np.bincount(ids, minlength=num_ids)
     mean = total / max(num_rows, 1)
     shrunk = (sums + MIN_ROWS * mean) / (counts + MIN_ROWS)
-    known = counts >= MIN_ROWS
-    known[-1] = False
-    return np.where(known, shrunk, np.nan).astype(np.float32)
+    is_frequent = counts >= MIN_ROWS
+    is_frequent[-1] = False
+    return np.where(is_frequent, shrunk, np.nan).astype(np.float32)
 
 
 def num_means(label: LabelPlan) -> int:
@@ -99,12 +99,12 @@ class TextMeans:
         targets = np.concatenate([_targets(labels, plan.label) for _, labels in batches])
         held_out: npt.NDArray[np.bool_] = np.zeros(len(targets), bool)
         if HELD_OUT_KEY in batches[0][0]:
-            held_out = np.concatenate([found[HELD_OUT_KEY].numpy() for found, _ in batches])
+            held_out = np.concatenate([features[HELD_OUT_KEY].numpy() for features, _ in batches])
         folds = np.where(held_out, FOLDS, np.arange(len(targets)) % FOLDS)
         self.of_words: list[npt.NDArray[np.float32]] = []
         self.of_rows: dict[str, npt.NDArray[np.float32]] = {}
         for index, text in enumerate(plan.text):
-            rows, ids = _words([found[text_key(index)] for found, _ in batches])
+            rows, ids = _words([features[text_key(index)] for features, _ in batches])
             parts = [
                 _sums(rows, ids, folds == fold, targets, text.hash_buckets) for fold in range(FOLDS)
             ]
@@ -172,10 +172,10 @@ def _means(sums: Any, counts: Any, total: Any, num_rows: int) -> npt.NDArray[np.
     """Returns the shrunk means of words, minus the mean of all rows."""
     mean = total / max(num_rows, 1)
     counts = counts[:, np.newaxis]
-    found: npt.NDArray[np.float32] = ((sums - counts * mean) / (counts + SHRINKAGE)).astype(
+    means: npt.NDArray[np.float32] = ((sums - counts * mean) / (counts + SHRINKAGE)).astype(
         np.float32
     )
-    return found
+    return means
 
 
 def _of_texts(
@@ -187,7 +187,7 @@ def _of_texts(
     size = int(mask.sum())
     sums = [np.bincount(rows, column[ids], size) for column in table.T]
     counts = np.maximum(np.bincount(rows, minlength=size), 1)
-    found: npt.NDArray[np.float32] = (
+    means: npt.NDArray[np.float32] = (
         np.stack(sums, axis=1) / np.sqrt(counts)[:, np.newaxis]
     ).astype(np.float32)
-    return found
+    return means

@@ -23,7 +23,7 @@ GROUP_KEY = "held_out_group"
 """Name of the transformed group, which no model uses."""
 
 MAX_SEPARATE = 64
-"""Largest number of columns of numbers and categories that are inputs of their own, see `packs`."""
+"""Largest number of columns of numbers and categories that are separate inputs, see `packs`."""
 
 NUMBERS, CATEGORIES = "numbers", "categories"
 """Names of packs."""
@@ -197,7 +197,7 @@ class FeaturePlan(_Part):
     def packs(self) -> dict[str, tuple[str, ...]]:
         """Columns that Transform and the model read as matrices; empty unless there are many.
 
-        Each column outside of a pack is an input of its own. With a few hundred of them, it takes longer to
+        Each column outside of a pack is a separate input. With a few hundred of them, it takes longer to
         make the graphs than to compute, and with thousands it takes minutes.
         """
         if len(self.numeric) + len(self.categorical) <= MAX_SEPARATE:

@@ -189,7 +189,7 @@ def _packed_matrix(
     kinds: dict[Any, list[int]] = {}
     for index, part in enumerate(parts):
         kinds.setdefault(part.kind, []).append(index)
-    found = []
+    cells_by_kind = []
     for pack_matrix in _matrices_of_pack(pack, inputs):
         pack_matrix = _with_single_values(pack_matrix, [part.column for part in parts])
         for indices in kinds.values():
@@ -198,10 +198,10 @@ def _packed_matrix(
             places_of_cells = tf.gather(places, pack_matrix.indices[:, 1])
             cells = tf.sparse.retain(pack_matrix, places_of_cells >= 0)
             alike = [parts[index] for index in indices]
-            found.append(read(alike, cells, tf.gather(places, cells.indices[:, 1])))
-    positions = tf.concat([part.indices for part in found], axis=0)
-    values = tf.concat([part.values for part in found], axis=0)
-    shape = [found[0].dense_shape[0], len(parts)]
+            cells_by_kind.append(read(alike, cells, tf.gather(places, cells.indices[:, 1])))
+    positions = tf.concat([part.indices for part in cells_by_kind], axis=0)
+    values = tf.concat([part.values for part in cells_by_kind], axis=0)
+    shape = [cells_by_kind[0].dense_shape[0], len(parts)]
     matrix = tf.tensor_scatter_nd_update(
         tf.fill(shape, tf.constant(missing, values.dtype)), positions, values
     )
@@ -338,12 +338,12 @@ def _multi_hot(part: ListFeature, raw: Any) -> Any:
     lists = tf.strings.split(text.values, part.separator)
     is_part = tf.equal(trim(lists.values)[:, tf.newaxis], tf.constant(part.parts))
     rows = tf.gather(text.indices[:, 0], lists.value_rowids())
-    found = tf.math.unsorted_segment_max(
+    multi_hot = tf.math.unsorted_segment_max(
         tf.cast(is_part, tf.float32), rows, text.dense_shape[0]
     )  # a row without a list has the lowest number
-    found = tf.maximum(found, 0.0)
-    found.set_shape([None, len(part.parts)])
-    return found
+    multi_hot = tf.maximum(multi_hot, 0.0)
+    multi_hot.set_shape([None, len(part.parts)])
+    return multi_hot
 
 
 def _as_numbers(raw: Any, number_format: NumberFormat | None = None) -> Any:

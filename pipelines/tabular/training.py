@@ -57,9 +57,9 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
     Outside of a trial, trees are grown here, too, with early stopping: the number of trees that is best on
     held-out rows is that of the trees that are returned, which learn from all rows.
     """
-    given = TabularPlan.from_custom_config(trainer_fn_args.custom_config)
+    configured = TabularPlan.from_custom_config(trainer_fn_args.custom_config)
     values = (trainer_fn_args.hyperparameters or {}).get("values", {})
-    plan = with_values(given, values)
+    plan = with_values(configured, values)
     transform = tft.TFTransformOutput(trainer_fn_args.transform_output)
 
     if plan.group and plan.training.early_stopping:
@@ -76,9 +76,9 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
 
     model_dir = trainer_fn_args.serving_model_dir
     settings = plan.training
-    models = models_for(given) if settings.model == "auto" else (settings.model,)
+    models = models_for(configured) if settings.model == "auto" else (settings.model,)
     grows_again = models == ("boosted_trees",) and settings.early_stopping
-    if trainer_fn_args.trial is None and (given.training.model == "auto" or grows_again):
+    if trainer_fn_args.trial is None and (configured.training.model == "auto" or grows_again):
         run_dir = trainer_fn_args.model_run_dir
         training = select_model(prepare, model_dir, run_dir, models, settings.held_out_rows)
     elif settings.model == "auto":
@@ -230,8 +230,8 @@ def _write_formats(plan: TabularPlan, folder: str) -> dict[str, str] | None:
 def _first_rung(plan: TabularPlan, estimator: Any) -> int | None:
     """Returns the steps after which a model is compared with the others: an eighth, and some evaluations.
 
-    None if the trees are grown in the time that it takes to pause trainings: then their loss is the one to
-    beat.
+    None if the trees are grown in the time that it takes to pause trainings: then the others must
+    beat their loss.
     """
     settings = plan.training
     num_rows = settings.held_out_rows * settings.one_held_out_in

@@ -50,7 +50,7 @@ class _Interrupter:
         self._at_once = at_once
         self._has_come = threading.Event()
         self._first = self._newest = 0.0
-        self._is_own = False  # True if the next signal is the one that is sent here
+        self._is_own = False  # True if the next signal is sent by this class
 
     def handle(self, signum: int, frame: FrameType | None) -> None:
         """Handles a signal; a second one ends the process."""

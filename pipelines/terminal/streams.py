@@ -16,7 +16,7 @@ class _Descriptor(io.FileIO):
     failure: OSError | None = None
 
     def write(self, content: Any) -> int:
-        """Writes as much of the content as the system accepts at once."""
+        """Writes as much of the content as the system accepts."""
         try:
             while (written := super().write(content)) is None:  # non-blocking, and busy
                 select.select([], [self], [])
@@ -49,7 +49,7 @@ def use_safe_streams() -> None:
 def checked_exit_code(code: int) -> int:
     """Returns the exit code of a command, after checking that its output could be written.
 
-    A reader that has gone, as in `| head`, is not a failure.
+    A reader that has ended, as in `| head`, is not a failure.
     """
     sys.stdout.flush()
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)

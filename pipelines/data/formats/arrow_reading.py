@@ -53,10 +53,10 @@ def read_times(cells: Any, date_format: DateFormat) -> Times:
         secs = np.floor(np.where(is_valid, numbers, 0) * date_format.unit_secs).astype(np.int64)
         return Times(is_valid, secs, secs)
     is_valid = matches(cells, date_format.pattern)
-    known = pc.if_else(pyarrow.array(is_valid), cells, "")
+    valid_cells = pc.if_else(pyarrow.array(is_valid), cells, "")
     parts: dict[Any, Any] = {}
     for part, steps in date_format.parts.items():
-        text = known
+        text = valid_cells
         for pattern, replacement in steps:
             text = pc.replace_substring_regex(text, pattern, replacement)
         parts[part] = text.cast(pyarrow.int64()).to_numpy(zero_copy_only=False)

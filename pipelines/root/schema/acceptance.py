@@ -32,7 +32,7 @@ class Acceptance:
 def accept_schema(root: Root, run_id: str | None = None) -> Acceptance:
     """Makes the schema and the statistics of a run the reference for later data.
 
-    `run_id`: id of the run. Default: the newest one whose data were validated.
+    `run_id`: id of the run. Default: the newest run whose data were validated.
     """
     if not root.runs.is_dir():
         raise BadInputError(f"There are no runs in {root}.")
@@ -133,7 +133,7 @@ def _statistics(root: Root, run_id: str) -> list[Any]:
 
 
 def _accepted(before: RootSchema | None, statistics: list[Any], record: RunRecord) -> "Schema":
-    """Returns a schema that the statistics' data fit, as close as possible to the former one."""
+    """Returns a schema that the statistics' data fit, as close as possible to the previous schema."""
     config = record.validated_config()
     inferred = schema_to_keep(
         _inferred(statistics),
@@ -154,19 +154,19 @@ def _inferred(statistics: list[Any]) -> "Schema":
 
 
 def _merged(before: "Schema", inferred: "Schema", statistics: list[Any]) -> "Schema":
-    """Returns the former schema, changed only where it does not fit: edits that fit are kept."""
+    """Returns the previous schema, changed only where it does not fit: edits that fit are kept."""
     import tensorflow_data_validation as tfdv
     from tensorflow_metadata.proto.v0 import schema_pb2
 
     from components.example_validator.allowed import Allowed
 
-    known = {feature.name: feature for feature in before.feature}
+    features_before = {feature.name: feature for feature in before.feature}
     now = {feature.name: feature for feature in inferred.feature}
     allowed = Allowed(before)
     schema = schema_pb2.Schema()
     schema.CopyFrom(before)
     del schema.feature[:]
-    for name, feature in known.items():
+    for name, feature in features_before.items():
         if name in now and _keeps_type(feature, now[name]):
             schema.feature.add().CopyFrom(feature)
         elif name in now:
@@ -174,7 +174,7 @@ def _merged(before: "Schema", inferred: "Schema", statistics: list[Any]) -> "Sch
         elif allowed.may_be_gone(name):
             schema.feature.add().CopyFrom(feature)
     for name in now:
-        if name not in known:
+        if name not in features_before:
             _take(schema, inferred, name)
     for part in statistics:
         schema = tfdv.update_schema(schema, part, infer_feature_shape=False)
@@ -187,8 +187,8 @@ def _merged(before: "Schema", inferred: "Schema", statistics: list[Any]) -> "Sch
     for name in misfits:
         _take(schema, inferred, name)
     for feature in schema.feature:
-        former = known.get(feature.name)
-        if former and feature.presence.min_fraction < former.presence.min_fraction:
+        earlier = features_before.get(feature.name)
+        if earlier and feature.presence.min_fraction < earlier.presence.min_fraction:
             feature.presence.ClearField("min_fraction")  # later data will lack a few more values
     return schema
 

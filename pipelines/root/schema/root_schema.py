@@ -1,6 +1,6 @@
 """The schema of a root: kept from its first pushed run, in a file to read and to edit.
 
-It is written before the push, beside `ROOT/schema`, and takes effect once the version exists: a run that is
+It is written before the push, next to `ROOT/schema`, and takes effect once the version exists: a run that is
 killed around its push neither loses the schema nor leaves one of a model that was not pushed.
 """
 
@@ -58,7 +58,7 @@ class RootSchema:
 
     @property
     def is_edited(self) -> bool:
-        """True if the file differs from the one that was written."""
+        """True if the file was changed after it was written."""
         return self.origin is not None and self.origin.sha256 != self.fingerprint
 
     @property
@@ -74,7 +74,7 @@ class RootSchema:
 
 
 class SchemaFolder:
-    """The schema of a root, in `ROOT/schema`, and those that runs have prepared, beside it."""
+    """The schema of a root, in `ROOT/schema`, and next to it those that runs have prepared."""
 
     def __init__(self, root: Path, versions: Versions):
         self._root = root
@@ -93,7 +93,7 @@ class SchemaFolder:
             schema = parse_schema(
                 content,
                 str(file),
-                "Correct the line; or remove the file, and the next run that is pushed writes a new one.",
+                "Correct the line; or remove the file, and the next pushed run writes another.",
             )
             return RootSchema(schema, _sha256(content), _read_origin(folder) or self.origin())
         return None
@@ -109,7 +109,7 @@ class SchemaFolder:
     def run_to_compare_with(self, schema: RootSchema | None) -> str:
         """Returns the run that was accepted in place of the served version's data; empty for none.
 
-        `schema`: schema of the root; None without one, or with the user's own.
+        `schema`: schema of the root, if there is any; None with the user's own.
         """
         origin = schema.origin if schema else None
         if origin is None or origin.accepted_for != (self._versions.serving() or ""):
@@ -117,7 +117,7 @@ class SchemaFolder:
         return origin.run_id
 
     def prepare(self, run_id: str, schema: "Schema", columns: Iterable[Mapping[str, Any]]) -> None:
-        """Writes the schema of a run beside the root's, to be used once the run has pushed."""
+        """Writes the schema of a run next to the root's, to be used once the run has pushed."""
         folder = self._root / f"{_PENDING}{run_id}"
         folder.mkdir(exist_ok=True)
         _write(folder, schema, run_id, columns, None)
@@ -142,9 +142,9 @@ class SchemaFolder:
         columns: Iterable[Mapping[str, Any]],
         newest_number: int = 0,
     ) -> None:
-        """Replaces the schema, and makes the data of a run the ones to compare with.
+        """Replaces the schema, and makes the data of a run those to compare with.
 
-        The former file is kept as `previous.pbtxt`. A killed process leaves the former or the new schema;
+        The previous file is kept as `previous.pbtxt`. A killed process leaves the previous or the new schema;
         repeating the call completes it.
         """
         self._folder.mkdir(exist_ok=True)

@@ -60,10 +60,10 @@ def read_bytes(file: Path) -> bytes:
 
 def _place(text: str, error: Exception) -> str:
     """Returns line and column of an error, its reason, and the line itself."""
-    found = re.match(r"(\d+):(\d+) : (.*)", str(error), re.DOTALL)
-    if found is None:
+    match = re.match(r"(\d+):(\d+) : (.*)", str(error), re.DOTALL)
+    if match is None:
         return str(error)
-    line, column, reason = int(found[1]), int(found[2]), found[3].strip()
+    line, column, reason = int(match[1]), int(match[2]), match[3].strip()
     lines = text.splitlines()
     shown = f"; the line is: {lines[line - 1].strip()}" if 0 < line <= len(lines) else ""
     # The parser repeats the line that it quotes.

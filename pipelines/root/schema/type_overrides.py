@@ -114,7 +114,7 @@ def changed_kinds(
 
 
 def find_type_overrides(
-    profile: CsvProfile, root_schema: RootSchema | None, given: Collection[str] = ()
+    profile: CsvProfile, root_schema: RootSchema | None, configured: Collection[str] = ()
 ) -> TypeOverrides:
     """Returns the columns whose cells look different from their type in the root's schema.
 
@@ -128,7 +128,7 @@ def find_type_overrides(
     floats: list[str] = []
     uses: dict[str, ColumnUse] = {}
     for name, column in profile.columns.items():
-        # `NA` and the like turn a column of numbers into text by themselves.
+        # `NA` and the like already turn a column of numbers into text.
         looks_numeric = column.is_numeric and not column.holds_missing_tokens
         if types.get(name) == "BYTES" and looks_numeric:
             text.append(name)
@@ -138,9 +138,13 @@ def find_type_overrides(
             continue
         use = _USES.get(kinds.get(name, ""))
         is_date = use == "date"  # only the cells show whether they are dates
-        if use and not is_date and name not in given:
+        if use and not is_date and name not in configured:
             uses[name] = use
     new = tuple(name for name in profile.columns if name not in types)
-    known = root_schema.origin.number_formats if root_schema.origin else {}
-    formats = {name: known[name] for name in text if uses.get(name) == "number" and name in known}
+    kept_formats = root_schema.origin.number_formats if root_schema.origin else {}
+    formats = {
+        name: kept_formats[name]
+        for name in text
+        if uses.get(name) == "number" and name in kept_formats
+    }
     return TypeOverrides(tuple(text), tuple(floats), uses, new, formats)

@@ -81,7 +81,7 @@ class LabelCheck:
         failure = RunFailedError(
             self.component,
             f"{difference}. A model would be judged on other data than it is made for. Correct the "
-            f'split (split.by = "{self.split_by}"), or go on with split.on_label_difference = "warn"',
+            f'split (split.by = "{self.split_by}"), or continue with split.on_label_difference = "warn"',
             is_bad_input=True,
         )
         return Findings(label_comparison=record, failure=failure)
@@ -136,9 +136,9 @@ class AnomalyCheck:
         failure = None
         if failing:
             accepting = (
-                "go on with --set example_validator.on_anomalies=warn"
+                "continue with --set example_validator.on_anomalies=warn"
                 if self.has_own_schema
-                else "take them as the new state with `estimator-pipelines schema accept`"
+                else "accept them with `estimator-pipelines schema accept`"
             )
             if any(anomaly.is_drift for anomaly in failing):
                 accepting += (
@@ -209,7 +209,9 @@ class VerdictCheck:
         verdict = components.load_verdict(uri)
         metrics = _in_order(verdict.metrics, self.metrics)
         baseline = _in_order(verdict.baseline_metrics, self.metrics)
-        thresholds = merge_thresholds(tuple(ThresholdConfig(**one) for one in self.thresholds))
+        thresholds = merge_thresholds(
+            tuple(ThresholdConfig(**fields) for fields in self.thresholds)
+        )
         details, unread = _details(
             evaluation=lambda: {
                 **components.load_details(uri),

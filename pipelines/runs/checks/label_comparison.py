@@ -146,7 +146,7 @@ def read_labels(
     import tensorflow as tf
     from tfx.types import artifact_utils
 
-    found = {}
+    labels = {}
     for split in artifact_utils.decode_split_names(examples.split_names):
         uri = artifact_utils.get_split_uris([examples], split)[0]
         records = tf.data.TFRecordDataset(sorted(tf.io.gfile.glob(f"{uri}/*")), "GZIP")
@@ -163,8 +163,8 @@ def read_labels(
         )
         parts = [*batches.as_numpy_iterator()]
         values = np.concatenate(parts) if parts else np.empty(0)
-        found[split] = _as_numbers(values, number_format) if values.dtype.kind == "O" else values
-    return found
+        labels[split] = _as_numbers(values, number_format) if values.dtype.kind == "O" else values
+    return labels
 
 
 def _as_numbers(values: Any, number_format: NumberFormat | None) -> Any:

@@ -24,7 +24,7 @@ class SchemaKeeping:
 
     @classmethod
     def of_plan(cls, plan: "RunPlan") -> "SchemaKeeping | None":
-        """Returns the parameters for a run; None if the user has a schema of their own."""
+        """Returns the parameters for a run; None if the user has given a schema."""
         if plan.schema is not None:
             return None
         label = plan.code.plan.label if plan.code.plan else None
@@ -42,7 +42,7 @@ class SchemaKeeping:
         return cls(label=fields["label"], **lists)
 
     def prepare(self, schema_uri: str, root: Root, run_id: str) -> None:
-        """Writes the schema beside the root's, unless the root has one."""
+        """Writes the schema next to the root's, unless the root has one."""
         if root.schema.file.exists():
             return
         (file,) = Path(schema_uri).glob("*.pbtxt")

@@ -152,11 +152,11 @@ def csv_to_serving(
 
 def _example_gen(plan: RunPlan, data: StagedData) -> components.CsvExampleGen:
     splits = data.splits or (("single_split", data.pattern),)
-    known = plan.profile.known_types
+    known_types = plan.profile.known_types
     text = dict.fromkeys((*plan.text_columns, *plan.type_overrides.text))
-    text |= dict.fromkeys(name for name, found in known.items() if found == "string")
+    text |= dict.fromkeys(name for name, kind in known_types.items() if kind == "string")
     floats = dict.fromkeys(plan.type_overrides.floats)
-    floats |= dict.fromkeys(name for name, found in known.items() if found == "float")
+    floats |= dict.fromkeys(name for name, kind in known_types.items() if kind == "float")
     return components.CsvExampleGen(
         input_base=str(data.folder),
         input_config=components.Input(
@@ -263,7 +263,7 @@ def _pusher(
 ) -> components.Pusher:
     """Returns the Pusher.
 
-    The new version is above all former ones, including those out of service. The Pusher pushes neither a
+    The new version is above all previous versions, including withdrawn ones. The Pusher pushes neither a
     model that serves already nor one that the same run pushed before it was killed.
     """
     serving = components.PushDestination.Filesystem(base_directory=str(plan.root.serving))
@@ -294,7 +294,7 @@ def added_components(extend: str, roles: Mapping[str, "BaseNode"]) -> list["Base
         added = getattr(module, name)(dict(roles))
     except (Exception, SystemExit) as error:
         raise BadInputError(f"{where}: {type(error).__name__}: {error}") from error
-    if not isinstance(added, list | tuple) or not all(isinstance(one, BaseNode) for one in added):
+    if not isinstance(added, list | tuple) or not all(isinstance(node, BaseNode) for node in added):
         raise BadInputError(
             f"{where}: it must return a list of components. Received: {added!r:.200}"
         )

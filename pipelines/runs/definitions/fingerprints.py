@@ -116,17 +116,17 @@ def model_fingerprint(
         digest.update(part.encode() + b"\0")
     for package in ("components", "estimator_core", "pipelines.data"):
         digest.update(package_fingerprint(package).encode())
-    for one in digests:
-        digest.update(bytes.fromhex(one))
+    for file_digest in digests:
+        digest.update(bytes.fromhex(file_digest))
     return digest.hexdigest()
 
 
 def file_hashes(profile: CsvProfile) -> tuple[dict[str, Any], ...]:
     """Returns `path`, `bytes` and `sha256` of each of the user's files."""
-    found = ((file, profile.states[file]) for file in profile.user_files)
+    states = ((file, profile.states[file]) for file in profile.user_files)
     return tuple(
         {"path": str(file), "bytes": state.num_bytes, "sha256": state.sha256}
-        for file, state in found
+        for file, state in states
     )
 
 

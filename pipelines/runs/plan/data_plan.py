@@ -34,7 +34,7 @@ from pipelines.tabular.infer import infer_kinds
 from pipelines.tabular.label import check_label_column
 
 LEAK_PREFIX = "leak? "
-"""Beginning of a note about a column that predicts the label by itself; its evidence follows."""
+"""Beginning of a note about a column that predicts the label on its own; its evidence follows."""
 
 
 def read_data(
@@ -53,8 +53,8 @@ def read_data(
     dialect = profile.dialect
     try:
         check_label_column(profile, data.label)
-        given = (*config.columns, *data.exclude, *data.numeric, *data.categorical)
-        overrides = find_type_overrides(profile, root_schema, given)
+        configured = (*config.columns, *data.exclude, *data.numeric, *data.categorical)
+        overrides = find_type_overrides(profile, root_schema, configured)
         kinds = infer_kinds(profile, config, overrides.uses)
         notes = override_notes(overrides, kinds)
         profile, kinds = overrides.apply_to(
@@ -99,9 +99,9 @@ def _profile(
 ) -> tuple[Utf8Files, CsvProfile, BadRows | None]:
     """Returns the files as UTF-8, their profile, and the rows that were left out."""
     if data.encoding in (None, *UTF_8_NAMES):
-        found = profile_clean_files(originals, data.delimiter, data.quote)
-        if found is not None:
-            return Utf8Files(originals, originals, "utf-8"), found, None
+        clean_profile = profile_clean_files(originals, data.delimiter, data.quote)
+        if clean_profile is not None:
+            return Utf8Files(originals, originals, "utf-8"), clean_profile, None
     states = read_states(originals)
     texts = as_utf8(originals, data.encoding)
     try:
@@ -145,9 +145,9 @@ def _find_files(
     def find(path: str) -> list[Path]:
         if config.split.by != "files":
             return find_csv_files(path)
-        found = find_split_files(path, config.split)
-        eval_files.update(found["eval"])
-        return found["train"] + found["eval"]
+        split_files = find_split_files(path, config.split)
+        eval_files.update(split_files["eval"])
+        return split_files["train"] + split_files["eval"]
 
     if not has_placeholder(data.path):
         return find(data.path), eval_files, None
@@ -240,8 +240,8 @@ def kept_codes(config: PipelineConfig, columns: Collection[str]) -> tuple[str, .
 def lost_zeros_notes(config: PipelineConfig, columns: Collection[str]) -> tuple[str, ...]:
     """Returns a note on the columns whose leading zeros a module does not see, if there are any."""
     data = config.data
-    known = {*config.columns, *data.exclude, *data.numeric, *data.categorical, data.label}
-    lost = [name for name in columns if name not in known]
+    configured = {*config.columns, *data.exclude, *data.numeric, *data.categorical, data.label}
+    lost = [name for name in columns if name not in configured]
     if not lost:
         return ()
     names = ", ".join(map(repr, lost))

@@ -84,7 +84,7 @@ def nothing_to_resume(root: Root) -> str:
     if newest is None:
         why = "it has no runs"
     elif newest.kubeflow_run:
-        why = f"its newest run {newest.run_id} is Kubeflow's, whose own Retry goes on with it"
+        why = f"its newest run {newest.run_id} is on Kubeflow, where Retry continues it"
     else:
         why = f"its newest run {newest.run_id} has ended ({newest.status})"
     return (
@@ -129,6 +129,6 @@ def _spans_of(unfinished: RunRecord | None, config: PipelineConfig) -> tuple[Spa
     """Returns the spans of the run that is resumed."""
     if unfinished is None:
         return ()
-    known = unfinished.validated_config().data
-    is_same = (known.path, known.spans) == (config.data.path, config.data.spans)
+    read_then = unfinished.validated_config().data
+    is_same = (read_then.path, read_then.spans) == (config.data.path, config.data.spans)
     return unfinished.spans if is_same else ()  # differences are reported with all others later

@@ -72,7 +72,7 @@ def plan_run(request: RunRequest, display: Display, inputs: RunInputs | None = N
 
 
 def _doubts(root: Root, learned: DataPlan) -> Iterator[str]:
-    """Yields a doubt for each column that predicts the label by itself.
+    """Yields a doubt for each column that predicts the label on its own.
 
     A column that `[columns]` names is known to the user, and one that the served model reads was
     approved with it.
@@ -102,11 +102,11 @@ def check_same_root_schema(plan: RunPlan) -> None:
     """Checks that the root's schema has not changed since the plan was made."""
     if plan.schema is not None:
         return
-    found = plan.root.schema.read()
-    if found != plan.root_schema:
+    schema_now = plan.root.schema.read()
+    if schema_now != plan.root_schema:
         raise BadInputError(
             f"The schema of {plan.root} was changed while the data were read. Run again, to check "
-            "them against the new one."
+            "them against the new schema."
         )
 
 
@@ -116,10 +116,12 @@ def _check_same_run(unfinished: RunRecord, config: PipelineConfig, profile: CsvP
     advice += (
         "." if unfinished.mended is None else ", but not what two versions of the code trained."
     )
-    known = unfinished.validated_config()  # with defaults for settings added since
+    recorded_config = unfinished.validated_config()  # with defaults for settings added since
     before, now = (
-        flat_settings(one.model_dump(mode="json", exclude={"beam", "retention", "lineage"}))
-        for one in (known, config)
+        flat_settings(
+            settings_of_run.model_dump(mode="json", exclude={"beam", "retention", "lineage"})
+        )
+        for settings_of_run in (recorded_config, config)
     )
     for key in dict.fromkeys((*before, *now)):
         if now.get(key) != before.get(key):
@@ -178,13 +180,13 @@ def touches_training(
     raise BadInputError(
         f"--resume: the code of {where} has changed since run {record.run_id} started"
         f"{f' ({named})' if named else ''}. --resume=force keeps what Transform has made with the old "
-        f"code, and goes on with the training{reached}, under the new code. Without --resume a new "
+        f"code, and continues the training{reached} with the new code. Without --resume a new "
         "run begins, and trains from the start."
     )
 
 
 def trained_step(root: Root, records: tuple[RunRecord, ...]) -> int | None:
-    """Returns the last step of an unfinished training of these runs, None without one."""
+    """Returns the last step of an unfinished training of these runs, or None."""
     from components.trainer import unfinished
 
     for record in records:

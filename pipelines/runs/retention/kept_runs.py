@@ -38,18 +38,18 @@ def kept_runs(
     begun = [record for record in records if record.attempt]  # the others made nothing
     by_id = {record.run_id: record for record in records}
     versions = tuple(origin for _, origin in root.versions.origins())
-    needed = _with_former(by_id, _needed(root, begun))
+    needed = _with_predecessors(by_id, _needed(root, begun))
     of_versions = {version.pipeline_run_id for version in versions} & set(by_id)
     unreadable = root.records.ids() - set(by_id)
     needed |= unreadable  # their dependencies are unknown
     by_rule = set(_newest(records, rules, now))
-    with_record = _with_former(by_id, by_rule | of_versions) | needed
+    with_record = _with_predecessors(by_id, by_rule | of_versions) | needed
     artifacts = needed | _made_by_newest(begun, rules.artifacts, with_record)
     checkpoints = needed | _made_by_newest(begun, rules.checkpoints, artifacts)
     return KeptRuns(
         frozenset(with_record),
-        frozenset(artifacts | _with_former(by_id, artifacts)),
-        frozenset(checkpoints | _with_former(by_id, checkpoints)),
+        frozenset(artifacts | _with_predecessors(by_id, artifacts)),
+        frozenset(checkpoints | _with_predecessors(by_id, checkpoints)),
         versions,
     )
 
@@ -80,7 +80,7 @@ def _needed(root: Root, records: Sequence[RunRecord]) -> set[str]:
     """Returns the runs that a later run, or one in progress, may need."""
     needed = {record.run_id for record in records[-1:]}
     # Since the root is locked, no other run of this machine is in progress.
-    needed |= {one.run_id for one in records if one.status == "running" and one.kubeflow_run}
+    needed |= {run.run_id for run in records if run.status == "running" and run.kubeflow_run}
     needed |= {record.run_id for record in records if record.awaits_decision}
     complete = [record for record in records if record.status not in UNFINISHED]
     needed |= {
@@ -96,15 +96,15 @@ def _needed(root: Root, records: Sequence[RunRecord]) -> set[str]:
     return needed & {record.run_id for record in records}
 
 
-def _with_former(records: dict[str, RunRecord], run_ids: Iterable[str]) -> set[str]:
+def _with_predecessors(records: dict[str, RunRecord], run_ids: Iterable[str]) -> set[str]:
     """Returns runs, with the runs that they continued or took all artifacts from."""
-    waiting, found = list(run_ids), set()
+    waiting, run_ids_found = list(run_ids), set()
     while waiting:
         run_id = waiting.pop()
-        if run_id in found or run_id not in records:
+        if run_id in run_ids_found or run_id not in records:
             continue
-        found.add(run_id)
+        run_ids_found.add(run_id)
         waiting += [
-            former for former in (records[run_id].mended, records[run_id].same_as) if former
+            earlier for earlier in (records[run_id].mended, records[run_id].same_as) if earlier
         ]
-    return found
+    return run_ids_found

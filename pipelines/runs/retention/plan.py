@@ -88,7 +88,7 @@ def _steps(
     trained = _used_by(kept.checkpoints, finished, records)
     needed = of_runs | _used_by_versions(root, kept, finished)
     needed |= {name for step in finished if step.key in of_runs for name in _inputs_of(step)}
-    for step in reversed(finished):  # an interrupted removal leaves no step whose inputs are gone
+    for step in reversed(finished):  # an interrupted removal leaves no step without its inputs
         if not is_below(step.folder, root.artifacts):
             _LOGGER.warning(
                 "%s is %s, which is not below %s: prune leaves it alone.",
@@ -159,7 +159,7 @@ def _used_by_versions(
 
 def _inputs_of(step: FinishedStep) -> Iterator[tuple[str, str]]:
     for outputs in step.plan["inputs"].values():
-        yield from ((one["component"], one["step"]) for one in outputs if "step" in one)
+        yield from ((output["component"], output["step"]) for output in outputs if "step" in output)
 
 
 def _data_read_by(step: FinishedStep) -> str:
@@ -193,8 +193,8 @@ def _files_of(root: Root, run_id: str) -> Iterator[tuple[Kind, Path]]:
 
 
 def _without_record(root: Root, records: Sequence[RunRecord]) -> Iterator[Removal]:
-    """Yields reports and logs of runs whose record is gone, after an interrupted removal."""
-    known = {record.run_id for record in records}
+    """Yields reports and logs of runs whose record was deleted, after an interrupted removal."""
+    recorded_ids = {record.run_id for record in records}
     beside: dict[Kind, Iterator[Path]] = {
         "report": root.runs.glob("*.html"),
         "details": root.run_details.glob("*"),
@@ -202,9 +202,9 @@ def _without_record(root: Root, records: Sequence[RunRecord]) -> Iterator[Remova
     }
     for kind, paths in beside.items():
         for path in sorted(paths):
-            has_record = path.stem in known or root.records.file(path.stem).exists()
+            has_record = path.stem in recorded_ids or root.records.file(path.stem).exists()
             if _RUN_ID.fullmatch(path.stem) and not has_record:
-                why = f"the record of run {path.stem} is gone"
+                why = f"the record of run {path.stem} no longer exists"
                 yield Removal(kind, path, why, _size(path))
 
 

@@ -34,7 +34,7 @@ def prune_root(
     return removals
 
 
-def prune_command(root: Root, given: dict[str, Any], dry_run: bool) -> list[Removal]:
+def prune_command(root: Root, options: dict[str, Any], dry_run: bool) -> list[Removal]:
     """Prunes a root by the rules of its newest run, or by given ones.
 
     `given`: rules that replace those of the configuration, by key; None leaves a rule as it is.
@@ -42,21 +42,21 @@ def prune_command(root: Root, given: dict[str, Any], dry_run: bool) -> list[Remo
     if not root.runs.is_dir():
         raise BadInputError(f"There are no runs in {root}.")
     with root.lock.exclusively("prune"):
-        removals = prune_root(root, rules_of(root, given), dry_run)
+        removals = prune_root(root, rules_of(root, options), dry_run)
     if not dry_run:
         write_index(root)  # it links to reports that may be gone
     return removals
 
 
-def rules_of(root: Root, given: dict[str, Any]) -> RetentionConfig:
+def rules_of(root: Root, options: dict[str, Any]) -> RetentionConfig:
     """Returns the rules of the newest run's configuration, with given ones in their place."""
     from pydantic import ValidationError
 
     newest = root.records.newest()
-    known = newest.section("retention") if newest else {}
-    keys = {key: value for key, value in given.items() if value is not None}
+    configured = newest.section("retention") if newest else {}
+    keys = {key: value for key, value in options.items() if value is not None}
     try:
-        rules = RetentionConfig.model_validate({**known, **keys})
+        rules = RetentionConfig.model_validate({**configured, **keys})
     except ValidationError as error:
         problem = error.errors()[0]
         key = "".join(f"--{part} {problem['input']}: " for part in problem["loc"])

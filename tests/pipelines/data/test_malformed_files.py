@@ -182,7 +182,7 @@ def test_a_file_is_refused_with_its_place(tmp_path, read_as_a_run, kind):
 
 # Row, note of the plan or the copy, and the value of its cells in the tf.Example.
 NOTED = {
-    "text among numbers": ("many,oslo,2024-01-01,1\n", "column 'n': .* 1 of 41 cells is no such number and counts as missing, .* line 22: 'many'", b"many"),
+    "text among numbers": ("many,oslo,2024-01-01,1\n", "column 'n': .* 1 of 41 cells is not such a number and counts as missing, .* line 22: 'many'", b"many"),
     "a number with its unit": ("1.5 km,oslo,2024-01-01,1\n", "column 'n': .* counts as missing, .* line 22: '1.5 km'", b"1.5 km"),
     "an error of a spreadsheet": ("#DIV/0!,oslo,2024-01-01,1\n", "column 'n': .* counts as missing, .* line 22: '#DIV/0!'", b"#DIV/0!"),
     "a decimal comma": ('"1,5",oslo,2024-01-01,1\n', "column 'n': .* counts as missing, .* line 22: '1,5'", b"1,5"),

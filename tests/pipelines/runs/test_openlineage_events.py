@@ -448,5 +448,5 @@ def test_a_broken_file_of_the_client_does_not_fail_the_run(run, team, monkeypatc
     monkeypatch.setenv("OPENLINEAGE_CONFIG", str(file))
     record = run()
     assert record.status == "finished"
-    assert record.notes == ("this run sends no OpenLineage events: its log says why",)
+    assert record.notes == ("this run sends no OpenLineage events; see its log for the reason",)
     assert not team.root.openlineage.exists()

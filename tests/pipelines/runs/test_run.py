@@ -211,7 +211,7 @@ def test_a_run_of_kubeflow_is_not_resumed_but_run_again(killed, status):
 def test_two_runs_do_not_share_a_root(run_with, tmp_path, name):
     with (
         getattr(Root(tmp_path / "root").lock, name).held(),
-        pytest.raises(BadInputError, match="Another run is going on"),
+        pytest.raises(BadInputError, match="Another run is in progress"),
     ):
         run_with(AssertionError("must not run"))
     assert read_runs(Root(tmp_path / "root")) == []
@@ -223,7 +223,7 @@ def test_a_root_that_is_busy_is_said_before_the_data_are_read(tmp_path, display,
     request = RunRequest(root=Root(root), data=str(tmp_path / "nothing.csv"), label="y")
     with (
         getattr(Root(root).lock, name).held(),
-        pytest.raises(BadInputError, match="Another run is going on"),
+        pytest.raises(BadInputError, match="Another run is in progress"),
     ):
         run(request, Progress(display), NoCapture())
     with pytest.raises(BadInputError, match=r"nothing\.csv"):

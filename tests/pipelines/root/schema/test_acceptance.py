@@ -270,7 +270,7 @@ def test_another_process_works_in_the_root(root):
     root.run(SECOND, table(), ODD)
     with (
         Root(root.folder).lock.writing.held(),
-        pytest.raises(BadInputError, match="Another run is going on"),
+        pytest.raises(BadInputError, match="Another run is in progress"),
     ):
         accept_schema(Root(root.folder))
 

@@ -74,7 +74,7 @@ def test_files_of_each_split_are_looked_for_in_each_span(spans, tmp_path):
     ]
     assert data.splits.eval_files == {folder / "late-1.csv" for folder in folders}
     assert data.findings == (
-        "version 1 of span 10 has no file to read (there is data.csv): it is passed over",
+        "version 1 of span 10 has no file to read (there is data.csv): it is skipped",
     )
     with pytest.raises(BadInputError, match="needs a folder as data"):
         read_data(load_config(data=f"{spans}/*.csv", label="y", settings=settings))

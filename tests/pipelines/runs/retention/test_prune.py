@@ -38,7 +38,7 @@ def test_it_is_refused_while_a_run_is_in_progress(root):
     for part in (lock.writing, lock.local_kubeflow):
         with (
             part.held(),
-            pytest.raises(BadInputError, match="Another run is going on"),
+            pytest.raises(BadInputError, match="Another run is in progress"),
         ):
             prune.prune_command(Root(root.path), {"artifacts": 1}, dry_run=False)
 
