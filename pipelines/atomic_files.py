@@ -109,7 +109,7 @@ def remove(file: Path) -> None:
         sync(file.parent)
 
 
-def place_of(path: Path) -> Path:
+def with_real_parent(path: Path) -> Path:
     """Returns a path without `..` and links, except that the file itself may be a link."""
     if path.name in ("", ".."):
         return Path(os.path.realpath(path))
@@ -118,7 +118,7 @@ def place_of(path: Path) -> Path:
 
 def is_below(path: Path, folder: Path) -> bool:
     """Returns whether a file or a folder is inside another folder, once `..` and links are resolved."""
-    return Path(os.path.realpath(folder)) in place_of(path).parents
+    return Path(os.path.realpath(folder)) in with_real_parent(path).parents
 
 
 def remove_below(folder: Path, path: Path) -> None:
@@ -130,8 +130,8 @@ def remove_below(folder: Path, path: Path) -> None:
     """
     if not is_below(path, folder):
         raise BadInputError(
-            f"{path} is not removed: it is {place_of(path)}, which is outside of {folder}. Correct the "
-            "record or the link that leads there."
+            f"{path} is not removed: it is {with_real_parent(path)}, which is outside of {folder}. Correct "
+            "the record or the link that leads there."
         )
     if path.is_dir():
         remove_tree(str(path))

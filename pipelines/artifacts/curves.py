@@ -25,7 +25,7 @@ def read_curves(model_run: str) -> dict[str, Any]:
     """
     root = Path(model_run)
     files = sorted(root.rglob(_FILES))
-    base = _base_of([file.parent for file in files], root)
+    base = _common_folder([file.parent for file in files], root)
     points: dict[tuple[str, str], dict[int, float]] = {}
     for file in files:
         run = file.parent.relative_to(base).as_posix()
@@ -38,7 +38,7 @@ def read_curves(model_run: str) -> dict[str, Any]:
     return {"curves": curves[:MAX_CURVES], "num_curves": len(curves)}
 
 
-def _base_of(folders: list[Path], root: Path) -> Path:
+def _common_folder(folders: list[Path], root: Path) -> Path:
     """Returns the folder that the training wrote to, which contains all others."""
     if not folders:
         return root

@@ -18,7 +18,7 @@ def describe_model(model: Any) -> dict[str, Any]:
     from components.tfx.model_paths import serving_model_path
 
     folder = serving_model_path(model)
-    return {"signatures": read_signatures(folder), "bytes": size_of(folder)}
+    return {"signatures": read_signatures(folder), "bytes": folder_size(folder)}
 
 
 def read_signatures(folder: str) -> list[dict[str, Any]]:
@@ -45,7 +45,7 @@ def read_signatures(folder: str) -> list[dict[str, Any]]:
     return []
 
 
-def size_of(folder: str) -> int:
+def folder_size(folder: str) -> int:
     """Returns the size of the files of a folder on this machine, in bytes."""
     return sum(
         os.path.getsize(os.path.join(place, name))

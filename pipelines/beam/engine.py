@@ -107,7 +107,7 @@ def job_server(
             command, stdout=stream, stderr=subprocess.STDOUT, start_new_session=True
         )
         try:
-            _wait_for(process, endpoint, log, start_secs)
+            _await_answer(process, endpoint, log, start_secs)
             yield endpoint
         finally:
             process.terminate()
@@ -150,7 +150,7 @@ def _command(config: JobServerConfig, folder: Path) -> tuple[list[str], str]:
     return [str(part) for part in command], endpoint
 
 
-def _wait_for(process: subprocess.Popen, endpoint: str, log: Path, secs: float) -> None:
+def _await_answer(process: subprocess.Popen, endpoint: str, log: Path, secs: float) -> None:
     end = time.monotonic() + secs
     while not _listens(endpoint, 1):
         if process.poll() is not None:

@@ -201,10 +201,10 @@ def _run(
     from pipelines.cli.next_steps import next_steps
     from pipelines.root.lock import RootBusyError
     from pipelines.terminal.output_capture import captured_output
-    from pipelines.terminal.progress import Progress, display_for, terminal_stream
+    from pipelines.terminal.progress import Progress, make_display, terminal_stream
     from pipelines.terminal.streams import checked_exit_code
 
-    display = display_for(terminal_stream())
+    display = make_display(terminal_stream())
     line = line_without_run("failed")
     steps: list[str] = []
     try:

@@ -56,7 +56,7 @@ class SpanPattern:
             folder = glob.escape(folder)
         return os.path.join(folder, *tail)
 
-    def key_of(self, values: Mapping[str, str], path: Path) -> SpanKey:
+    def span_key(self, values: Mapping[str, str], path: Path) -> SpanKey:
         """Returns the span of the placeholders' values."""
         if not self.is_by_date:
             return int(values["SPAN"])
@@ -69,7 +69,7 @@ class SpanPattern:
                 "rename it, or move it elsewhere."
             ) from error
 
-    def is_named_by(self, values: Mapping[str, str]) -> bool:
+    def names_span(self, values: Mapping[str, str]) -> bool:
         """Returns True if the values are enough for a span."""
         return set(_DIGITS if self.is_by_date else ("SPAN",)) <= set(values)
 
@@ -181,7 +181,7 @@ def _walk(
         for place in _walk(folder / name, rest, {**values, **new_values}, pattern):
             num_found += 1
             yield place
-    if not num_found and pattern.is_named_by(values) and folder.is_dir():
+    if not num_found and pattern.names_span(values) and folder.is_dir():
         yield _place(folder, values, pattern, is_complete=False)
 
 
@@ -191,7 +191,7 @@ def _place(
     version = values.get("VERSION", "")
     name = "-".join(values[key] for key in (_DIGITS if pattern.is_by_date else ("SPAN",)))
     return Place(
-        pattern.key_of(values, path),
+        pattern.span_key(values, path),
         int(version) if version else None,
         path,
         name,

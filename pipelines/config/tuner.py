@@ -66,9 +66,9 @@ def _parameters(space: Mapping[str, Any]) -> Iterator[tuple[str | None, Paramete
     for name, entry in space.items():
         if is_group(entry):
             for inner, inner_entry in entry.items():
-                yield name, parameter_of(f"{name}.{inner}", inner_entry)
+                yield name, parse_parameter(f"{name}.{inner}", inner_entry)
         else:
-            yield None, parameter_of(name, entry)
+            yield None, parse_parameter(name, entry)
 
 
 def is_group(entry: Any) -> bool:
@@ -80,7 +80,7 @@ def is_group(entry: Any) -> bool:
     )
 
 
-def parameter_of(name: str, entry: Any) -> Parameter:
+def parse_parameter(name: str, entry: Any) -> Parameter:
     """Returns the parameter of an entry of `[tuner.space]`."""
     if isinstance(entry, list):
         entry = {"values": entry}
@@ -93,11 +93,11 @@ def parameter_of(name: str, entry: Any) -> Parameter:
     for key in entry:
         if key not in keys:
             raise ValueError(f"{name}.{key}: there is no such key. Valid here: {', '.join(keys)}")
-    default = _text_of(entry.get("default"))
+    default = _as_scalar(entry.get("default"))
     if "values" in entry:
         if not isinstance(entry["values"], list):
             raise ValueError(f"{name}.values = {entry['values']!r} is not a list")
-        return Choice(name, tuple(_text_of(value) for value in entry["values"]), default)
+        return Choice(name, tuple(_as_scalar(value) for value in entry["values"]), default)
     for key in ("low", "high"):
         if key not in entry:
             raise ValueError(f"{name}.{key} is missing; give both {name}.low and {name}.high")
@@ -106,14 +106,14 @@ def parameter_of(name: str, entry: Any) -> Parameter:
     return Range(name, entry["low"], entry["high"], entry.get("log", False), default)
 
 
-def _text_of(value: Any) -> Any:
+def _as_scalar(value: Any) -> Any:
     """Returns a list of integers, such as [64, 32], as the text 64,32: a value has to be a scalar."""
     if isinstance(value, list) and value and all(type(item) is int for item in value):
         return ",".join(map(str, value))
     return value
 
 
-def layers_of(value: Value) -> tuple[int, ...]:
+def parse_layers(value: Value) -> tuple[int, ...]:
     """Returns the sizes in a text such as 64,32."""
     sizes = tuple(int(size) for size in str(value).split(","))
     if any(size < 1 for size in sizes):

@@ -17,7 +17,7 @@ from pipelines.data.formats.date_format import (
     TEXT_FORMATS,
     DateFormat,
 )
-from pipelines.data.number_kinds import Moments, may_miss, moments_of
+from pipelines.data.number_kinds import Moments, compute_moments, may_miss
 
 _TIME_NAME = re.compile(
     r"(^|[^a-z])(date|time|timestamp|datetime|epoch|ts|at|on|created|updated|modified)($|[^a-z])"
@@ -41,7 +41,7 @@ class AmbiguousDatesError(Exception):
     """Day and month cannot be distinguished."""
 
 
-def formats_of(
+def find_date_formats(
     column: ColumnProfile, cells: ColumnCells, order: str | None, is_given: bool = False
 ) -> tuple[DateFormat, ...]:
     """Returns the formats in which (nearly) every cell is a date; several if they cannot be distinguished."""
@@ -114,7 +114,7 @@ def measure(cells: ColumnCells, date_format: DateFormat) -> DateColumn | None:
             days_or_nan[~times.is_valid] = float("nan")
             yield days_or_nan, counts
 
-    moments = moments_of(days())
+    moments = compute_moments(days())
     num_values = cells.profile.columns[cells.column].num_values
     if moments is None or not may_miss(moments.num_unreadable, num_values):
         return None
@@ -134,7 +134,7 @@ def recognise_dates(
     column: ColumnProfile, cells: ColumnCells, order: str | None, is_given: bool = False
 ) -> DateColumn | None:
     """Returns the dates of a column; None if it holds none."""
-    formats = formats_of(column, cells, order, is_given)
+    formats = find_date_formats(column, cells, order, is_given)
     if {DAY_FIRST, MONTH_FIRST} <= set(formats):
         raise AmbiguousDatesError
     for date_format in formats:

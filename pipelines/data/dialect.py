@@ -104,10 +104,10 @@ def detect_dialect(
     if is_parquet(files[0]):
         return COMMAS
     with open_text(files[0], errors="replace") as stream:
-        return detect_in(stream, delimiter, quote)
+        return detect_from_lines(stream, delimiter, quote)
 
 
-def detect_in(lines: Iterable[str], delimiter: str | None, quote: str | None) -> Dialect:
+def detect_from_lines(lines: Iterable[str], delimiter: str | None, quote: str | None) -> Dialect:
     """Returns the dialect of the lines of a file, as `detect_dialect`."""
     sample = "".join(_first(lines))
     best, best_score = Dialect(delimiter or ",", quote or '"'), (0.0, 0)

@@ -34,7 +34,7 @@ class FileState:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
             return state_of_hashed(file, status, digest)
 
-    def is_of(self, file: Path) -> bool:
+    def matches(self, file: Path) -> bool:
         """Returns whether a file still has this state; it is hashed only if its times cannot tell."""
         if _written(file.stat()) != (self.num_bytes, self.times_ns):
             return False
@@ -59,7 +59,7 @@ def check_unchanged(states: Mapping[Path, FileState]) -> None:
     for file, state in states.items():
         if not file.is_file():
             raise BadInputError(f"{file} was deleted after it was read. {_AGAIN}")
-        if not state.is_of(file):
+        if not state.matches(file):
             raise BadInputError(f"{file} was changed while the data were looked at. {_AGAIN}")
 
 

@@ -171,7 +171,7 @@ class _Recogniser:
         if column.type == "boolean":
             return ColumnKind("boolean", words=("true", "false"))
         try:
-            dates = self._dates_of(name)
+            dates = self._find_dates(name)
         except date_kinds.AmbiguousDatesError:
             first = self._profile.find_cell(name, lambda text: not is_missing(text))
             return ColumnKind(
@@ -215,7 +215,7 @@ class _Recogniser:
 
     def _near_miss(self, name: str) -> str:
         """Explains why a column of amounts or decimals is not read as numbers."""
-        formats, cells = self._formats_of(name), ColumnCells(self._profile, name)
+        formats, cells = self._number_formats(name), ColumnCells(self._profile, name)
         num_values = self._profile.columns[name].num_values
         if not formats.num_misfits or formats.best is None:
             return ""
@@ -230,7 +230,7 @@ class _Recogniser:
             f"{self._first_unreadable(name, formats.best)}"
         )
 
-    def _formats_of(self, name: str) -> FoundFormats:
+    def _number_formats(self, name: str) -> FoundFormats:
         if name not in self._found:
             self._found[name] = number_kinds.find_formats(ColumnCells(self._profile, name))
         return self._found[name]
@@ -273,7 +273,7 @@ class _Recogniser:
 
     def _date_as_given(self, name: str) -> ColumnKind:
         try:
-            kind = self._dates_of(name, is_given=True)
+            kind = self._find_dates(name, is_given=True)
         except date_kinds.AmbiguousDatesError as error:
             raise BadInputError(
                 f"{columns_entry(name, 'date')}: no row tells whether the day or the month is first. Set "
@@ -283,7 +283,7 @@ class _Recogniser:
             raise BadInputError(self._why_no_date(name))
         return kind
 
-    def _dates_of(self, name: str, is_given: bool = False) -> ColumnKind | None:
+    def _find_dates(self, name: str, is_given: bool = False) -> ColumnKind | None:
         column, cells = self._profile.columns[name], ColumnCells(self._profile, name)
         dates = date_kinds.recognise_dates(column, cells, self._dates, is_given)
         if dates is None:
@@ -328,7 +328,7 @@ class _Recogniser:
         column, cells = self._profile.columns[name], ColumnCells(self._profile, name)
         if column.is_numeric and not (self._of_file == "," and column.type == "float"):
             return None
-        candidates = self._formats_of(name)
+        candidates = self._number_formats(name)
         if not candidates.formats:
             return None
         if len(candidates.formats) == 1:
@@ -403,7 +403,7 @@ class _Recogniser:
         )
 
     def _why_no_number(self, name: str) -> str:
-        formats, num_values = self._formats_of(name), self._profile.columns[name].num_values
+        formats, num_values = self._number_formats(name), self._profile.columns[name].num_values
         best, num_misfits = formats.best or NumberFormat(self._of_file or "."), formats.num_misfits
         others = f", nor are {num_misfits - 1} others" if num_misfits > 2 else ", nor is 1 other"
         others = f"{others} of {num_values} cells" if num_misfits > 1 else ""
@@ -436,6 +436,6 @@ def text_columns(kinds: Mapping[str, ColumnKind]) -> tuple[str, ...]:
     return tuple(name for name, kind in kinds.items() if kind.keeps_text)
 
 
-def date_format_of(kind: ColumnKind) -> DateFormat | None:
+def to_date_format(kind: ColumnKind) -> DateFormat | None:
     """Returns the format of a column's dates; None if it holds none."""
     return None if kind.date_format is None else DateFormat(kind.date_format)

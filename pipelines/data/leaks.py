@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pipelines.data.formats.arrow_reading import read_numbers, read_times
-from pipelines.data.kinds import ColumnKind, date_format_of
+from pipelines.data.kinds import ColumnKind, to_date_format
 from pipelines.data.missing import find_missing
 from pipelines.data.profile import CsvProfile
 
@@ -100,7 +100,7 @@ def _codes(cells: Any, missing: Any) -> Any:
 
 def _numbers(cells: Any, missing: Any, kind: ColumnKind) -> Any:
     """Returns the numbers or times of cells as float64, NaN elsewhere."""
-    date_format = date_format_of(kind)
+    date_format = to_date_format(kind)
     if date_format is not None:
         times = read_times(cells, date_format)
         return np.where(times.is_valid & ~missing, times.utc_secs.astype(np.float64), np.nan)

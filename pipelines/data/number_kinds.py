@@ -114,7 +114,7 @@ def _candidates(values: Any, counts: Any) -> Iterator[NumberFormat]:
     units: Counter[str] = Counter()
     for shape, count in shapes.items():
         if money := re.search(ANY_CURRENCY, shape):
-            currencies[_currency_of(money[0])] += count
+            currencies[_currency_name(money[0])] += count
             shape = shape.replace(money[0], "", 1)
         for part in shape.split("#")[1:]:
             unit = part.strip(f",%){SPACE}")
@@ -178,7 +178,7 @@ def _most_frequent(counts: Counter[str]) -> str:
     return max(counts, key=lambda name: counts[name], default="")
 
 
-def _currency_of(text: str) -> str:
+def _currency_name(text: str) -> str:
     return next(name for name, spelling in CURRENCIES.items() if re.fullmatch(spelling, text))
 
 
@@ -206,12 +206,12 @@ def mark_of_file(
 
 def measure(cells: ColumnCells, number_format: NumberFormat | None) -> Moments | None:
     """Returns the moments of a column's numbers; None when there are none."""
-    return moments_of(
+    return compute_moments(
         (read_numbers(values, number_format), counts) for values, counts in cells.chunks()
     )
 
 
-def moments_of(chunks: Any) -> Moments | None:
+def compute_moments(chunks: Any) -> Moments | None:
     """Returns the moments of numbers that arrive in arrays.
 
     `chunks`: pairs of numbers (float64; numbers that are not finite count as unreadable) and their counts.

@@ -32,7 +32,7 @@ from pipelines.data.dialect import (
     MAX_LONG_CHARS,
     MIN_LINES,
     Dialect,
-    detect_in,
+    detect_from_lines,
 )
 from pipelines.data.faults import has_odd_row, refuse_odd_row
 from pipelines.data.file_states import FileState, check_unchanged, state_of_hashed
@@ -203,7 +203,11 @@ def profile_clean_files(
     closer = (_CloserLookError, BadInputError, SettingError, OSError, pyarrow.ArrowException)
     try:
         return _profile(
-            files, lambda lines: detect_in(lines, delimiter, quote), quote is not None, give_up, {}
+            files,
+            lambda lines: detect_from_lines(lines, delimiter, quote),
+            quote is not None,
+            give_up,
+            {},
         )
     except closer:
         return None  # profile_csv finds the fault again, and says where it is

@@ -14,7 +14,7 @@ from pipelines.config.toml import columns_entry
 from pipelines.data.column_cells import ColumnCells
 from pipelines.data.files import NoCsvFileError, find_csv_files
 from pipelines.data.formats.arrow_reading import read_numbers, read_times
-from pipelines.data.kinds import ColumnKind, date_format_of
+from pipelines.data.kinds import ColumnKind, to_date_format
 from pipelines.data.profile import CsvProfile
 from pipelines.errors import BadInputError, counted
 
@@ -124,7 +124,7 @@ def plan_splits(
 
 def _by_time(profile: CsvProfile, column: str, kind: ColumnKind) -> Splits:
     is_number = profile.columns[column].is_numeric or kind.number_format is not None
-    if date_format_of(kind) is None and not is_number:
+    if to_date_format(kind) is None and not is_number:
         raise BadInputError(
             f"split.column = {column!r}: the column is read as {kind.name}, and rows cannot be put "
             f"in order by it. If it holds dates, say so: {columns_entry(column, 'date')}"
@@ -160,7 +160,7 @@ def _by_time(profile: CsvProfile, column: str, kind: ColumnKind) -> Splits:
 
 def _in_order(cells: Any, kind: ColumnKind) -> Any:
     """Returns float64 values that grow with time; NaN where a cell is not a time."""
-    date_format = date_format_of(kind)
+    date_format = to_date_format(kind)
     if date_format is not None:
         times = read_times(cells, date_format)
         return np.where(times.is_valid, times.utc_secs.astype(np.float64), np.nan)

@@ -21,7 +21,7 @@ def find_baseline_model(
     served = versions.served_before(run_id)
     if served is None:
         return None
-    origin = versions.origin_of(served)
+    origin = versions.version_origin(served)
     model = Path(origin.model_uri) if origin else None
     if model is not None and model.is_relative_to(root) and model.is_dir():
         return model
@@ -47,7 +47,7 @@ def find_baseline_statistics(
     """
     versions = Versions(serving, root.withdrawn) if serving else root.versions
     served = versions.served_before(run_id)
-    origin = versions.origin_of(served) if served else None
+    origin = versions.version_origin(served) if served else None
     compared = accepted_run or (origin.pipeline_run_id if origin else "")
     folder = statistics_folder(root, compared) if compared else None
     return folder if folder and folder.is_dir() else None

@@ -40,7 +40,7 @@ def supersede_held(root: Root, pushed: RunRecord) -> list[str]:
     for record in held_runs(root):
         if record.run_id not in older:
             continue
-        version = root.versions.pushed_by(record.run_id)
+        version = root.versions.version_of_run(record.run_id)
         if version is None:
             decide(root, record, Decision("superseded", pushed.run_id, utc_now()))
         else:  # its approval was killed after the push

@@ -36,7 +36,7 @@ def new_run(
     of_tick = [
         run
         for run in runs
-        if scheduled_by and run.scheduled_by == scheduled_by and not is_of_wrong_clock(run, now)
+        if scheduled_by and run.scheduled_by == scheduled_by and not has_wrong_clock(run, now)
     ]
     if of_tick and of_tick[-1].status not in UNFINISHED:
         raise BadInputError(
@@ -56,7 +56,7 @@ def new_run(
     }
 
 
-def is_of_wrong_clock(run: RunFacts, now: datetime) -> bool:
+def has_wrong_clock(run: RunFacts, now: datetime) -> bool:
     """Returns whether a run began more than a day after now: the times it was started for are yet to come.
 
     A clock that is set back by less makes no run of the last hours count as one of the future.
@@ -121,7 +121,7 @@ def unfinished_run(root: Root) -> RunRecord | None:
     newest = root.records.newest()
     if newest is None or newest.status not in UNFINISHED or newest.kubeflow_run:
         return None
-    pushed = root.versions.pushed_by(newest.run_id)
+    pushed = root.versions.version_of_run(newest.run_id)
     return None if pushed in root.versions.withdrawn() else newest
 
 
@@ -189,14 +189,14 @@ def after_push(root: Root, run_id: str, outcome: RunOutcome) -> RunOutcome:
     """Returns the outcome; a run that failed or was stopped after its push counts as pushed."""
     if outcome.status == "pushed":
         return outcome
-    version = root.versions.pushed_by(run_id)
+    version = root.versions.version_of_run(run_id)
     if version is None:
         return outcome
     return RunOutcome("pushed", f"after the push: {outcome.reason}", str(version))
 
 
 def _as_killed(root: Root, record: RunRecord) -> RunRecord:
-    version = root.versions.pushed_by(record.run_id)
+    version = root.versions.version_of_run(record.run_id)
     if version is None:
         return record.changed(status="interrupted", reason="the process was killed")
     return record.changed(

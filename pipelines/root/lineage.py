@@ -18,7 +18,7 @@ Lineage = dict[str, Any]
 """The lineage of one run, as `lineage --json` prints it."""
 
 
-def lineage_of(root: Root, name: str | None = None, span: str | None = None) -> list[Lineage]:
+def find_lineage(root: Root, name: str | None = None, span: str | None = None) -> list[Lineage]:
     """Returns the lineage of runs, oldest first.
 
     `name`: version, for the run that pushed it, or id of a run. Default: the served version.
@@ -132,7 +132,7 @@ def describe_lineage(root: Root, record: RunRecord, records: Sequence[RunRecord]
             "definitions": dict(record.code_definitions),
         },
         "model": None if chosen is None else chosen["model"],
-        "parameters": parameters_of(record),
+        "parameters": lineage_parameters(record),
         "metrics": dict(record.metrics),
         "doubts": list(record.doubts),
         "decision": None if record.decision is None else asdict(record.decision),
@@ -156,7 +156,7 @@ def _describe_pruned(root: Root, run: RunFacts) -> Lineage:
     }
 
 
-def parameters_of(record: RunRecord) -> dict[str, Any]:
+def lineage_parameters(record: RunRecord) -> dict[str, Any]:
     """Returns the settings of a run that are set, by `section.key`, without those of the data."""
     omitted = ("data", "name", "kubeflow", "beam")
     sections = {name: values for name, values in record.config.items() if name not in omitted}

@@ -28,7 +28,7 @@ class Versions:
 
     def served_before(self, run_id: str) -> str | None:
         """Returns the version served before a run, which may have been killed after its push."""
-        own = self.pushed_by(run_id)
+        own = self.version_of_run(run_id)
         return self._last([version for version in self.served() if version != own])
 
     def warnings(self) -> list[str]:
@@ -57,7 +57,7 @@ class Versions:
         served = self.served()
         return read_provenance(str(self._serving), served[-1]) if served else None
 
-    def origin_of(self, version: str) -> Provenance | None:
+    def version_origin(self, version: str) -> Provenance | None:
         """Returns the origin of a version that can be served; None if it is unknown."""
         return read_provenance(str(self._serving), int(version))
 
@@ -68,7 +68,7 @@ class Versions:
                 if (origin := read_provenance(str(folder), version)) is not None:
                     yield version, origin
 
-    def pushed_by(self, run_id: str) -> int | None:
+    def version_of_run(self, run_id: str) -> int | None:
         """Returns the newest version that a run has pushed, served or withdrawn, or None.
 
         The versions themselves are read: a version exists before its run can record it.

@@ -31,7 +31,10 @@ def approve(
             raise AssertionError("unreachable: a run that awaits a decision has a model")
         _check_complete(root, record, held)
         serving = root.versions.serving()
-        if serving != record.baseline_version and root.versions.pushed_by(record.run_id) is None:
+        if (
+            serving != record.baseline_version
+            and root.versions.version_of_run(record.run_id) is None
+        ):
             say(
                 f"the model was compared with {_version(record.baseline_version)}, and {_version(serving)} "
                 "serves now"
@@ -115,7 +118,7 @@ def _newer_push(root: Root, record: RunRecord) -> RunRecord | None:
     ids = [run.run_id for run in records]
     later = records[ids.index(record.run_id) + 1 :]
     for run in reversed(later):
-        version = run.version or root.versions.pushed_by(run.run_id)
+        version = run.version or root.versions.version_of_run(run.run_id)
         if version:
             return run.changed(version=str(version))
     return None

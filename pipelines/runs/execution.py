@@ -59,10 +59,10 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
         kept = context.same_but_code.get(pipeline.transform.id)
         if kept is None or kept.name != steps.step(pipeline.transform.id).name:
             recorder.note("Transform has nothing that could be kept: it runs with the new code")
-    _go_on_with_training(plan, steps.step(pipeline.trainer.id), folders, run_id)
+    _resume_training(plan, steps.step(pipeline.trainer.id), folders, run_id)
     by_component = component_checks(plan, pipeline, recorder.record.baseline_version)
     checks = {component.id: check for component, check in by_component.items()}
-    keeping = SchemaKeeping.of_plan(plan)
+    keeping = SchemaKeeping.from_plan(plan)
 
     def keep_schema(step: "FinishedStep") -> None:
         if keeping and step.component == pipeline.schema_gen.id:
@@ -142,13 +142,13 @@ def _context_of_run(
     unfinished = plan.unfinished
     kept = None
     if plan.enable_cache and plan.continued:
-        earlier = (_step_of(record, pipeline.transform.id, folders) for record in plan.continued)
+        earlier = (_last_step(record, pipeline.transform.id, folders) for record in plan.continued)
         kept = next(filter(None, earlier), None)
     finished = (
         {
             component.id: step
             for component in pipeline.pipeline.components
-            if (step := _step_of(unfinished, component.id, folders))
+            if (step := _last_step(unfinished, component.id, folders))
         }
         if unfinished
         else {}
@@ -160,7 +160,7 @@ def _context_of_run(
     )
 
 
-def _step_of(record: RunRecord, component: str, folders: "StepFolders") -> "FinishedStep | None":
+def _last_step(record: RunRecord, component: str, folders: "StepFolders") -> "FinishedStep | None":
     """Returns the step that a run has finished or reused; None if it no longer exists."""
     step = folders.finished(component, record.step(component))
     if step is None:  # the run was killed before it could record the step
@@ -173,7 +173,7 @@ def _step_of(record: RunRecord, component: str, folders: "StepFolders") -> "Fini
     return step if step and step.is_whole else None
 
 
-def _go_on_with_training(
+def _resume_training(
     plan: RunPlan, trainer: "StepPlan", folders: "StepFolders", run_id: str
 ) -> None:
     """Makes the Trainer continue the training of the resumed run, or of the runs that it continued."""
@@ -183,7 +183,7 @@ def _go_on_with_training(
     if folders.finished(trainer.component, trainer.name):
         return
     for earlier in filter(None, (plan.unfinished, *plan.continued)):
-        finished = _step_of(earlier, trainer.component, folders)
+        finished = _last_step(earlier, trainer.component, folders)
         training = (
             Path(finished.artifact("model_run").uri)
             if finished

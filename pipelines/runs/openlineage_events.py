@@ -36,7 +36,7 @@ from pipelines.config.span_pattern import before_placeholder
 from pipelines.errors import counted
 from pipelines.root import Root
 from pipelines.root.records import ComponentRecord, RunRecord
-from pipelines.steps.push_destination import pushes_of
+from pipelines.steps.push_destination import find_pushes
 from pipelines.steps.step_folders import FinishedStep, StepFolders
 from pipelines.steps.step_plan import with_root
 
@@ -53,12 +53,12 @@ class Datasets:
         self._root = root
         self._pipeline = record.name
         self._namespace = namespace
-        self._data = _data_of(record)
+        self._data = _data_datasets(record)
         self._sources = {data.name: data for data in self._data}
         self._pushed: dict[str, OutputDataset] = {}
 
     @property
-    def of_run(self) -> tuple[list[InputDataset], list[OutputDataset]]:
+    def run_datasets(self) -> tuple[list[InputDataset], list[OutputDataset]]:
         """Sources from outside of the root that the run has read, and versions that it has pushed."""
         return list(self._sources.values()), list(self._pushed.values())
 
@@ -66,7 +66,7 @@ class Datasets:
         """Adds a version of the root to what the run has pushed."""
         self._add_pushed(str(self._root.serving), version)
 
-    def of_step(self, step: FinishedStep) -> tuple[list[InputDataset], list[OutputDataset]]:
+    def step_datasets(self, step: FinishedStep) -> tuple[list[InputDataset], list[OutputDataset]]:
         """Returns the datasets that a step has read and written, and adds them to the run's."""
         refs = [ref for refs in step.plan["inputs"].values() for ref in refs]
         inputs = [
@@ -75,12 +75,12 @@ class Datasets:
             else self._artifact(InputDataset, ref["component"], ref["key"], ref["step"])
             for ref in refs
         ]
-        sources = self._sources_of(step)
+        sources = self._step_sources(step)
         self._sources.update({source.name: source for source in sources})
         outputs = [
             self._artifact(OutputDataset, step.component, key, step.name) for key in step.outputs
         ]
-        for push in pushes_of([step]):
+        for push in find_pushes([step]):
             if push.destination:
                 folder, _, version = push.destination.rpartition("/")
                 outputs.append(self._add_pushed(folder, version))
@@ -91,7 +91,7 @@ class Datasets:
         self._pushed[pushed.name] = pushed
         return pushed
 
-    def _sources_of(self, step: FinishedStep) -> list[InputDataset]:
+    def _step_sources(self, step: FinishedStep) -> list[InputDataset]:
         """Returns the datasets that an Importer or an ExampleGen has read from outside of the root."""
         parameters = with_root(step.plan["parameters"], self._root.path)
         if "artifact_uri" in parameters:
@@ -130,7 +130,7 @@ def _version(version: str) -> facets.dataset_version_dataset.DatasetVersionDatas
     return facets.dataset_version_dataset.DatasetVersionDatasetFacet(version)
 
 
-def _data_of(record: RunRecord) -> list[InputDataset]:
+def _data_datasets(record: RunRecord) -> list[InputDataset]:
     """Returns the data of a run from a CSV: a path without what differs from span to span."""
     files, path = record.data_files, record.section("data").get("path")
     if not files or path is None:
@@ -171,7 +171,7 @@ _INTEGRATION = "ESTIMATOR_PIPELINES"
 
 
 @contextlib.contextmanager
-def _run_goes_on() -> Iterator[None]:
+def _logs_errors() -> Iterator[None]:
     """Logs an error in making an event: it must not cost the run."""
     try:
         yield
@@ -205,18 +205,18 @@ class OpenLineageEvents:
         self._running: list[str] = []
         self._datasets = Datasets(root, record, self._namespace)
 
-    @_run_goes_on()
+    @_logs_errors()
     def run_started(self) -> None:
         """Sends the START of the run."""
-        self._send(RunState.START, datasets=self._datasets.of_run)
+        self._send(RunState.START, datasets=self._datasets.run_datasets)
 
-    @_run_goes_on()
+    @_logs_errors()
     def component_started(self, name: str) -> None:
         """Sends the START of a component."""
         self._running.append(name)
         self._send(RunState.START, name)
 
-    @_run_goes_on()
+    @_logs_errors()
     def component_ended(self, component: ComponentRecord) -> None:
         """Sends the COMPLETE of a component; a failed one waits for the end of the run, and its reason."""
         name = component.name
@@ -228,11 +228,11 @@ class OpenLineageEvents:
             return
         self._running.remove(name)
         step = StepFolders(self._root.artifacts).finished(name, component.step)
-        datasets = self._datasets.of_step(step) if step else ([], [])
+        datasets = self._datasets.step_datasets(step) if step else ([], [])
         tags = {"status": component.status, "step": component.step, "reason": component.reason}
         self._send(RunState.COMPLETE, name, datasets, tags)
 
-    @_run_goes_on()
+    @_logs_errors()
     def run_ended(self, record: RunRecord) -> str | None:
         """Sends the end of the run and of the steps that it stopped; returns a note if events are lost."""
         end = _ENDS.get(record.status, RunState.COMPLETE)
@@ -242,14 +242,14 @@ class OpenLineageEvents:
         self._running.clear()
         return self._send_run(end, record)
 
-    @_run_goes_on()
+    @_logs_errors()
     def run_killed(self, record: RunRecord) -> None:
         """Sends the end of a run whose process was killed: with it ended the first step without an end."""
         ended = {component.name for component in record.components}
         self._running += [name for name in record.graph if name not in ended][:1]
         self.run_ended(record)
 
-    @_run_goes_on()
+    @_logs_errors()
     def approved(self, record: RunRecord) -> str | None:
         """Sends the version that an approval has pushed; returns a note if the event is lost."""
         return self._send_run(RunState.OTHER, record)
@@ -265,7 +265,7 @@ class OpenLineageEvents:
         }
         error = record.reason if kind in (RunState.FAIL, RunState.ABORT) else None
         self._is_down = False  # one more try at the end
-        self._send(kind, "", self._datasets.of_run, tags, error)
+        self._send(kind, "", self._datasets.run_datasets, tags, error)
         num_lost = self._num_lost + len(self._unsent)
         if not num_lost:
             return None
@@ -295,7 +295,7 @@ class OpenLineageEvents:
         }
         if component:
             run_facets["parent"] = facets.parent_run.ParentRunFacet(
-                facets.parent_run.Run(self._uuid_of()),
+                facets.parent_run.Run(self._run_uuid_text()),
                 facets.parent_run.Job(self._namespace, self._record.name),
             )
         elif tick := self._record.scheduled_by:
@@ -314,7 +314,7 @@ class OpenLineageEvents:
         event = RunEvent(
             eventType=kind,
             eventTime=(time or datetime.now(timezone.utc)).isoformat(),
-            run=Run(self._uuid_of(component), run_facets),
+            run=Run(self._run_uuid_text(component), run_facets),
             job=Job(self._namespace, name, {"jobType": kind_of_job}),
             inputs=datasets[0],
             outputs=datasets[1],
@@ -332,7 +332,7 @@ class OpenLineageEvents:
                 self._num_lost += 1  # the receiver refuses this event
             self._unsent.pop(0)
 
-    def _uuid_of(self, component: str = "") -> str:
+    def _run_uuid_text(self, component: str = "") -> str:
         return str(uuid.uuid5(self._run_uuid, component) if component else self._run_uuid)
 
 

@@ -15,7 +15,7 @@ from pipelines.terminal.signals import signal_has_come, stop_raising
 _LOGGER = logging.getLogger(__name__)
 
 
-def outcome_of(run_steps: Callable[[], RunOutcome], run_id: str) -> RunOutcome:
+def run_to_outcome(run_steps: Callable[[], RunOutcome], run_id: str) -> RunOutcome:
     """Runs the steps, and returns the outcome; from then on a signal raises no exception."""
     try:
         try:

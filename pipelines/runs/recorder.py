@@ -52,12 +52,12 @@ def start_record(plan: RunPlan) -> RunRecord:
         baseline_version=plan.root.versions.served_before(run_id),
         data_files=file_hashes(plan.profile),
         environment=describe_environment(),
-        identity="" if plan.continued else identity_of(plan),
+        identity="" if plan.continued else plan_identity(plan),
         bad_rows=plan.bad_rows.counts if plan.bad_rows else {},
     )
 
 
-def identity_of(plan: RunPlan) -> str:
+def plan_identity(plan: RunPlan) -> str:
     """Returns a hash of everything that the result of a plan depends on."""
     schema = plan.root_schema
     return run_identity(
@@ -65,7 +65,7 @@ def identity_of(plan: RunPlan) -> str:
         plan.profile.fingerprint,
         plan.spans.as_records() if plan.spans else (),
         schema.fingerprint if schema else "",
-        plan.root.schema.run_to_compare_with(schema),
+        plan.root.schema.accepted_run(schema),
     )
 
 

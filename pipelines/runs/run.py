@@ -12,7 +12,7 @@ from pipelines.report.files import write_pages
 from pipelines.root.history import after_push, new_run, unfinished_run
 from pipelines.root.records import RunRecord
 from pipelines.runs.execution import execute
-from pipelines.runs.outcome import outcome_of
+from pipelines.runs.outcome import run_to_outcome
 from pipelines.runs.plan.inputs import RunInputs, RunRequest, read_inputs
 from pipelines.runs.plan.run_plan import check_same_root_schema, plan_run
 from pipelines.runs.recorder import (
@@ -50,7 +50,7 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
         )  # a run that was killed after its push counts as pushed from now on
         record = start_record(plan)
         interruption.is_held = True  # until there is a record, so that every run's end is recorded
-        capture.keep_in(Path(record.log))
+        capture.move_output(Path(record.log))
         recorder = RunRecorder(plan.root, record, progress.display)
         recorder.begin()
         resumed = "resumed " if plan.unfinished else ""
@@ -60,7 +60,7 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
         )
         if record.spans and plan.spans:
             recorder.note(f"data: {name_spans(record.spans)} of {plan.spans.path}")
-        outcome = outcome_of(lambda: execute(plan, runner, recorder, progress), record.run_id)
+        outcome = run_to_outcome(lambda: execute(plan, runner, recorder, progress), record.run_id)
         recorder.end(
             after_push(plan.root, record.run_id, outcome),
             tidy=lambda: prune_after_run(plan.root, plan.config.retention, progress.display.line),
@@ -106,7 +106,7 @@ def record_unchanged(
             mode="json"
         )  # does not affect the result of a run
         record = record.changed(**initial, attempt=1, config={**record.config, "lineage": lineage})
-        capture.keep_in(Path(record.log))
+        capture.move_output(Path(record.log))
         progress.display.line(f"run {record.run_id} of {record.name!r} in {root}")
         for component in record.components:
             progress.component_finished(component.name, True, 0.0, component.reason)

@@ -29,12 +29,12 @@ from pipelines.runs.checks.component_checks import (
     VerdictCheck,
 )
 from pipelines.runs.environment import describe_environment
-from pipelines.runs.outcome import outcome_of
+from pipelines.runs.outcome import run_to_outcome
 from pipelines.runs.plan.inputs import RunRequest, check_root, nothing_to_resume
 from pipelines.runs.recorder import RunRecorder, StepRecorder, record_killed_runs
 from pipelines.runs.retention.prune import prune_after_run
 from pipelines.terminal.output_capture import OutputCapture, captured_output
-from pipelines.terminal.progress import Progress, display_for, terminal_stream
+from pipelines.terminal.progress import Progress, make_display, terminal_stream
 
 if TYPE_CHECKING:
     from tfx.orchestration.pipeline import Pipeline
@@ -126,7 +126,7 @@ def run(
     except ValidationError as error:
         raise BadInputError(explain(error, None, TfxPipelineConfig)) from error
     request = TfxPipelineRequest(Root(Path(root)), config, runner, enable_cache, resume)
-    with captured_output() as capture, Progress(display_for(terminal_stream())) as progress:
+    with captured_output() as capture, Progress(make_display(terminal_stream())) as progress:
         return run_tfx_pipeline(request, progress, capture, pipeline)
 
 
@@ -171,7 +171,7 @@ def run_tfx_pipeline(
         plan = plan_steps(pipeline, root, record.run_id, parameters, request.enable_cache)
         record = with_origin(record, plan, root)
         interruption.is_held = True  # until there is a record, so that every run's end is recorded
-        capture.keep_in(Path(record.log))
+        capture.move_output(Path(record.log))
         recorder = RunRecorder(root, record, progress.display)
         for lost in remove_leftovers(root, record.run_id):
             recorder.note(lost)
@@ -180,7 +180,7 @@ def run_tfx_pipeline(
         resumed = "resumed " if unfinished else ""
         progress.display.line(f"{resumed}run {record.run_id} of {record.name!r} in {root}")
         recorder.end(
-            outcome_of(lambda: _run(plan, request, runner, recorder, progress), record.run_id),
+            run_to_outcome(lambda: _run(plan, request, runner, recorder, progress), record.run_id),
             tidy=lambda: prune_after_run(root, request.config.retention, progress.display.line),
         )
     return recorder.record
@@ -244,10 +244,10 @@ def with_origin(record: RunRecord, plan: "PipelinePlan", root: Root) -> RunRecor
             files.append({"path": path, "bytes": size, "sha256": digest})
     return record.changed(
         data_files=tuple(files),
-        data_fingerprint=_hash_of(files) if files else "",
+        data_fingerprint=_sha256(files) if files else "",
         spans=tuple(_spans(plan)),
         code_definitions=definitions,
-        code_fingerprint=_hash_of(definitions),
+        code_fingerprint=_sha256(definitions),
         baseline_version=_baseline_version(plan, root, record.run_id),
     )
 
@@ -257,7 +257,7 @@ def _baseline_version(plan: "PipelinePlan", root: Root, run_id: str) -> str | No
 
     It need not be the live model, such as after a rollback.
     """
-    from pipelines.steps.push_destination import pushes_of
+    from pipelines.steps.push_destination import find_pushes
     from pipelines.steps.step_folders import StepFolders
 
     baselines = [
@@ -271,7 +271,7 @@ def _baseline_version(plan: "PipelinePlan", root: Root, run_id: str) -> str | No
         push.version
         for step in StepFolders(root.artifacts).all_finished()
         if step.run_id != run_id and step.plan["inputs"].get("model") in baselines
-        for push in pushes_of([step])
+        for push in find_pushes([step])
         if push.destination and Path(push.destination).parent == root.serving
     ]
     return pushed[-1] if pushed else None
@@ -311,7 +311,7 @@ def _spans(plan: "PipelinePlan") -> Iterator[dict[str, Any]]:
             }
 
 
-def _hash_of(values: Any) -> str:
+def _sha256(values: Any) -> str:
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
@@ -349,9 +349,9 @@ def outcome_of_pushes(
 
     `root`: root of the run. A version that was pushed elsewhere is only in a note.
     """
-    from pipelines.steps.push_destination import pushes_of
+    from pipelines.steps.push_destination import find_pushes
 
-    pushes = pushes_of(steps)
+    pushes = find_pushes(steps)
     done = [push for push in pushes if push.destination]
     if pushes and not done:
         return RunOutcome("not_blessed", reason=pushes[-1].reason or "the model is not blessed")

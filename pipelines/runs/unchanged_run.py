@@ -41,7 +41,7 @@ def run_identity(
     `root_schema`: fingerprint of the root's schema; empty without one.
     `accepted_run`: run whose data are compared with; empty if those of the served version are.
     """
-    code = user_source.fingerprint(**_source_of(config))
+    code = user_source.fingerprint(**_module_source(config))
     if not code:
         return ""
     parts = [
@@ -77,7 +77,7 @@ def find_unchanged(
         return None
     served = root.versions.serving()
     fingerprint = schema.fingerprint if schema else ""
-    accepted = root.schema.run_to_compare_with(schema)
+    accepted = root.schema.accepted_run(schema)
     request = (config, data_fingerprint, spans)
     identity = run_identity(*request, fingerprint, accepted)
     origin = root.schema.origin()
@@ -132,7 +132,7 @@ def unchanged_record(root: Root, run_id: str, earlier: RunRecord, identity: str)
         decision=None,
     )
     if earlier.status == "held":
-        return _of_held(record, root.records.read(source) or earlier)
+        return _held_again(record, root.records.read(source) or earlier)
     if earlier.status != "pushed":
         return record
     # The model is compared with itself now: the previous baseline no longer applies.
@@ -148,7 +148,7 @@ def unchanged_record(root: Root, run_id: str, earlier: RunRecord, identity: str)
     )
 
 
-def _of_held(record: RunRecord, source: RunRecord) -> RunRecord:
+def _held_again(record: RunRecord, source: RunRecord) -> RunRecord:
     """Returns the record of a run that repeats one whose model is held, or was rejected."""
     if source.decision is not None and source.decision.kind == "rejected":
         return record.changed(
@@ -159,7 +159,7 @@ def _of_held(record: RunRecord, source: RunRecord) -> RunRecord:
     return record.changed(reason=f"{reason}: {source.reason}")
 
 
-def _source_of(config: PipelineConfig) -> dict[str, str | None]:
+def _module_source(config: PipelineConfig) -> dict[str, str | None]:
     if config.module is None:
         return {"import_path": _GENERIC_CODE}
     if config.module.file is not None:

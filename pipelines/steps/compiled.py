@@ -116,7 +116,7 @@ class CompiledDefinition:
             raise rejected(component.id, what, "remove its DRIVER_CLASS")
 
 
-def upstream_of(pipeline: Pipeline, ids: Collection[str]) -> dict[str, list[str]]:
+def upstream_ids(pipeline: Pipeline, ids: Collection[str]) -> dict[str, list[str]]:
     """Returns the upstream components of each component, directly or through some that are not in `ids`."""
 
     def above(component: BaseNode) -> set[str]:

@@ -57,7 +57,7 @@ def load_pipeline(
     with _kubeflow_dag_runner(), _as_program(file):
         provide_tf_estimator()
         if function is not None:
-            with _errors_of(file):
+            with _located_errors(file):
                 _execute(source, module)
             try:
                 create = get_function(module, function)
@@ -65,7 +65,7 @@ def load_pipeline(
                 raise BadInputError(f"--pipeline {file}:{function}: {error}") from error
             _convert(arguments, create, f"{file}:{function}")
             result = None
-            with _errors_of(file):
+            with _located_errors(file):
                 result = create(**arguments)
             return checked_pipeline(result, f"{file}:{function}")
         passed = _passed_to_runners(source, module, file)
@@ -197,7 +197,7 @@ def _passed_to_runners(source: ast.Module, module: types.ModuleType, file: Path)
     try:
         for runner in runners:
             runner.run = keep
-        with _errors_of(file):
+        with _located_errors(file):
             _execute(_AsMain().visit(source), module)
     except BadInputError:
         if not passed:  # it may have missed the result of the run
@@ -212,7 +212,7 @@ def _passed_to_runners(source: ast.Module, module: types.ModuleType, file: Path)
 
 
 @contextmanager
-def _errors_of(file: Path) -> Iterator[None]:
+def _located_errors(file: Path) -> Iterator[None]:
     """Turns errors of the user's file into one that names the line."""
     try:
         yield

@@ -28,9 +28,14 @@ from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.root.baseline import find_baseline_model, find_baseline_statistics
 from pipelines.steps.code_fingerprints import code_fingerprints, content_fingerprint
-from pipelines.steps.compiled import CompiledDefinition, rejected, type_path, upstream_of
-from pipelines.steps.push_destination import is_pusher, pushes_of, still_pushed
-from pipelines.steps.step_folders import FinishedStep, StepFolders, new_artifact, properties_of
+from pipelines.steps.compiled import CompiledDefinition, rejected, type_path, upstream_ids
+from pipelines.steps.push_destination import find_pushes, is_pusher, still_pushed
+from pipelines.steps.step_folders import (
+    FinishedStep,
+    StepFolders,
+    artifact_properties,
+    new_artifact,
+)
 from pipelines.steps.step_plan import FolderRef, OutputRef, StepPlan, without_root
 
 if TYPE_CHECKING:
@@ -57,7 +62,7 @@ class PipelinePlan:
     @property
     def graph(self) -> dict[str, list[str]]:
         """The ids of the steps that each step comes after, by id."""
-        return upstream_of(self.pipeline, {step.component for step in self.steps})
+        return upstream_ids(self.pipeline, {step.component for step in self.steps})
 
 
 @dataclass(frozen=True)
@@ -189,7 +194,7 @@ class _Planner:
         for finished in reversed(self._folders.all_finished(plan.component)):
             earlier = finished.plan
             inputs = plan.inputs
-            if any(push.destination for push in pushes_of([finished])) and "model" in inputs:
+            if any(push.destination for push in find_pushes([finished])) and "model" in inputs:
                 # A model that was pushed is not pushed again because it was evaluated again.
                 earlier_inputs = checked(earlier, StepPlan).inputs
                 inputs = {
@@ -276,7 +281,7 @@ class _Planner:
         (key,) = component.outputs
         artifact = new_artifact(type_path(component.outputs[key].type))
         example_gen_driver.update_output_artifact(resolved, artifact.mlmd_artifact)
-        properties[key] = properties_of(artifact)
+        properties[key] = artifact_properties(artifact)
 
     def _look_up(self, component: Resolver) -> dict[str, tuple[OutputRef | FolderRef, ...]]:
         """Calls a Resolver's strategy with what the root has, and with what this run will have by then."""

@@ -19,7 +19,7 @@ class Push:
     reason: str
 
 
-def pushes_of(steps: Iterable[FinishedStep]) -> list[Push]:
+def find_pushes(steps: Iterable[FinishedStep]) -> list[Push]:
     """Returns the pushes of the Pushers among some steps."""
     pushes = []
     for step in steps:
@@ -58,7 +58,7 @@ def still_pushed(step: FinishedStep, root: Root) -> bool:
     """
     from tfx.dsl.io import fileio
 
-    for push in pushes_of([step]):
+    for push in find_pushes([step]):
         if not push.destination:
             continue
         folder, _, version = push.destination.rpartition("/")

@@ -149,7 +149,7 @@ def make_step(
         # On Kubeflow, another run may have made it since then.
         made = folders.finished(step.component, step.name)
         if made is None:
-            outputs = _outputs_of(step, executor, folders, run_id, beam_options)
+            outputs = _make_outputs(step, executor, folders, run_id, beam_options)
             made = folders.finish(step, outputs, run_id, time.monotonic() - start)
     return made
 
@@ -163,7 +163,7 @@ def _load_model_early(following: StepPlan, plan: PipelinePlan, folders: StepFold
         model_process.prepare(folders.artifact(model))
 
 
-def _outputs_of(
+def _make_outputs(
     step: StepPlan,
     executor: dict[str, Any] | None,
     folders: StepFolders,

@@ -24,7 +24,7 @@ from pipelines.steps.step_plan import (
     FolderRef,
     OutputRef,
     StepPlan,
-    class_path_of,
+    executor_class_path,
     with_root,
     without_root,
 )
@@ -81,7 +81,7 @@ class FinishedStep(_StepFile):
     @property
     def class_path(self) -> str:
         """Import path of the executor's class; empty for an import."""
-        return class_path_of(self.plan["executor"])
+        return executor_class_path(self.plan["executor"])
 
     @property
     def is_whole(self) -> bool:
@@ -155,7 +155,7 @@ class StepFolders:
     def artifact(self, output: OutputRef | FolderRef) -> "Artifact":
         """Returns an output of a finished step, or another artifact in the root."""
         if isinstance(output, FolderRef):
-            return _artifact_in(self.root / output.folder, output.type)
+            return _folder_artifact(self.root / output.folder, output.type)
         step = self.finished(output.component, output.step)
         if step is None:
             raise FileNotFoundError(
@@ -245,7 +245,7 @@ def new_artifact(
     return artifact
 
 
-def properties_of(artifact: "Artifact") -> dict[str, Any]:
+def artifact_properties(artifact: "Artifact") -> dict[str, Any]:
     """Returns the `properties` and `customProperties` of an artifact, as `new_artifact` takes them."""
     from google.protobuf import json_format
 
@@ -253,7 +253,7 @@ def properties_of(artifact: "Artifact") -> dict[str, Any]:
     return {part: proto.get(part, {}) for part in _PROPERTIES}
 
 
-def _artifact_in(folder: Path, type_path: str) -> "Artifact":
+def _folder_artifact(folder: Path, type_path: str) -> "Artifact":
     artifact = new_artifact(type_path)
     artifact.uri = str(folder)
     splits = sorted(path.name.removeprefix("Split-") for path in folder.glob("Split-*"))
@@ -263,7 +263,7 @@ def _artifact_in(folder: Path, type_path: str) -> "Artifact":
 
 
 def _fields(artifact: "Artifact", folder: Path) -> dict[str, Any]:
-    fields = properties_of(artifact)
+    fields = artifact_properties(artifact)
     path = Path(artifact.uri)
     if path.is_relative_to(folder):
         return {**fields, "path": str(path.relative_to(folder))}

@@ -33,7 +33,7 @@ def _replaced(value: Any, pattern: re.Pattern[str], by: str) -> Any:
     return value
 
 
-def class_path_of(executor: dict[str, Any]) -> str:
+def executor_class_path(executor: dict[str, Any]) -> str:
     """Returns the import path of an executor's class; empty for an import."""
     spec = executor.get("spec", {})
     return str(spec.get("classPath") or spec.get("pythonExecutorSpec", {}).get("classPath", ""))
@@ -77,7 +77,7 @@ class StepPlan:
     @property
     def class_path(self) -> str:
         """Import path of the executor's class; empty for an import."""
-        return class_path_of(self.executor)
+        return executor_class_path(self.executor)
 
     @cached_property
     def name(self) -> str:

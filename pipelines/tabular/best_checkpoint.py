@@ -58,7 +58,7 @@ class BestCheckpointExporter(estimator_core.Exporter):
         best = BestCheckpoint(estimator.model_dir)
         metrics = {name: float(value) for name, value in (eval_result or {}).items()}
         loss = metrics.get(LOSS, math.nan)
-        best.losses[_step_of(checkpoint_path)] = loss
+        best.losses[_global_step(checkpoint_path)] = loss
         if best.checkpoint is None or loss < best.loss or math.isnan(best.loss):
             best.keep(checkpoint_path, metrics)
         else:
@@ -106,7 +106,7 @@ class BestCheckpoint:
     @property
     def step(self) -> int:
         """Global step of the checkpoint; 0 without one."""
-        return _step_of(self.checkpoint) if self.checkpoint else 0
+        return _global_step(self.checkpoint) if self.checkpoint else 0
 
     def keep(self, checkpoint_path: str, metrics: Mapping[str, float]) -> None:
         """Copies a checkpoint; if the process is killed while copying, the previous copy stays."""
@@ -150,5 +150,5 @@ class BestCheckpoint:
         return path
 
 
-def _step_of(checkpoint: str) -> int:
+def _global_step(checkpoint: str) -> int:
     return int(checkpoint.rpartition("-")[2])

@@ -8,8 +8,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from pipelines.data.formats.date_format import DateFormat, seconds_of
-from pipelines.data.formats.number_format import NumberFormat, reading_of
+from pipelines.data.formats.date_format import DateFormat, epoch_seconds
+from pipelines.data.formats.number_format import NumberFormat, pattern_and_terms
 
 _OUTER_WHITE_SPACE = r"^[\pZ\s\v]+|[\pZ\s\v]+$"  # also Unicode's, as in the profile
 
@@ -27,7 +27,7 @@ def read_numbers(values: Any, number_format: NumberFormat | None) -> Any:
     if values.dtype != tf.string:
         return tf.cast(values, tf.float64)
     cells = trim(values)
-    pattern, terms = reading_of(number_format)
+    pattern, terms = pattern_and_terms(number_format)
     is_number = tf.strings.regex_full_match(cells, pattern)
     total: Any = 0.0
     for steps, factor in terms:
@@ -61,5 +61,5 @@ def read_times(values: Any, date_format: DateFormat) -> tuple[Any, Any, Any]:
         for pattern, replacement in steps:
             digits = tf.strings.regex_replace(digits, pattern, replacement)
         parts[part] = tf.strings.to_number(digits, tf.int64)
-    local, utc, is_known = seconds_of(parts)
+    local, utc, is_known = epoch_seconds(parts)
     return tf.logical_and(is_valid, is_known), local, utc

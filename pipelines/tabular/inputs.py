@@ -34,7 +34,7 @@ def only(
     part: Part,
     dataset: Any,
     one_in: int = 6,
-    groups_of: Callable[[Any], Any] | None = None,
+    group_ids: Callable[[Any], Any] | None = None,
     fold: int = 0,
 ) -> Any:
     """Returns the rows of a part, in their order.
@@ -43,7 +43,7 @@ def only(
     content does not matter, since the same row may be serialized in several ways.
 
     `one_in`: number of rows, or groups, of which one is held out.
-    `groups_of`: function of serialized rows that returns the numbers of their groups, int64; the rows of a
+    `group_ids`: function of serialized rows that returns the numbers of their groups, int64; the rows of a
     group are in the same part. -1 means no group.
     """
     if part is Part.ALL:
@@ -51,7 +51,7 @@ def only(
 
     @tf.autograph.experimental.do_not_convert  # it would take long, for nothing
     def selected(index: Any, rows: Any) -> Any:
-        groups = None if groups_of is None else groups_of(rows)
+        groups = None if group_ids is None else group_ids(rows)
         mask = is_held_out(index * _ROWS + tf.range(tf.size(rows, tf.int64)), one_in, groups, fold)
         return tf.boolean_mask(rows, mask if part is Part.VALIDATION else tf.logical_not(mask))
 
@@ -103,10 +103,10 @@ def read(
     group_spec = spec.pop(GROUP_KEY, None)
 
     @_unconverted
-    def groups_of(rows: Any) -> Any:
+    def group_ids(rows: Any) -> Any:
         return tf.io.parse_example(rows, {GROUP_KEY: group_spec})[GROUP_KEY]
 
-    dataset = only(part, _rows(paths), one_held_out_in, groups_of if group_spec else None, fold)
+    dataset = only(part, _rows(paths), one_held_out_in, group_ids if group_spec else None, fold)
     if shuffle_seed is not None:
         if sum(tf.io.gfile.stat(path).length for path in paths) <= _CACHED_EXAMPLES_BYTES:
             dataset = dataset.cache()

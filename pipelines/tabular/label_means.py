@@ -116,11 +116,11 @@ class TextMeans:
                 if fold < FOLDS:
                     table = _means(*(a - b for a, b in zip(whole, parts[fold], strict=True)))
                 mask = folds == fold
-                means[mask] = _of_texts(rows, ids, mask, table)
+                means[mask] = _text_means(rows, ids, mask, table)
             self.of_words.append(learned)
             self.of_rows[text_mean_key(index)] = means
 
-    def added_to(self, features: Mapping[str, Any]) -> dict[str, Any]:
+    def with_text_means(self, features: Mapping[str, Any]) -> dict[str, Any]:
         """Returns features with the means of texts, float32 `[batch_size, num_means]`, in TensorFlow.
 
         `features`: features of `preprocessing_fn`; texts are sparse int64 `[batch_size, None]`.
@@ -178,10 +178,10 @@ def _means(sums: Any, counts: Any, total: Any, num_rows: int) -> npt.NDArray[np.
     return means
 
 
-def _of_texts(
+def _text_means(
     rows: Any, ids: Any, mask: Any, table: npt.NDArray[np.float32]
 ) -> npt.NDArray[np.float32]:
-    """Returns the means of the texts of a mask's rows, as `added_to` does."""
+    """Returns the means of the texts of a mask's rows, as `with_text_means` does."""
     used = mask[rows]
     rows, ids = (np.cumsum(mask) - 1)[rows[used]], ids[used]
     size = int(mask.sum())

@@ -267,7 +267,7 @@ class TabularPlan(FeaturePlan):
         return {PLAN_KEY: self.model_dump(mode="json")}
 
 
-def models_for(plan: FeaturePlan) -> tuple[ModelName, ...]:
+def possible_models(plan: FeaturePlan) -> tuple[ModelName, ...]:
     """Returns the models that can learn from the plan's features: trees need more than text."""
     models: tuple[ModelName, ...] = get_args(ModelName)
     if plan.numeric or plan.categorical or plan.lists:

@@ -12,8 +12,8 @@ import tensorflow_transform as tft
 from pipelines.data.formats.date_format import (
     SECS_PER_DAY,
     DateFormat,
-    month_of,
-    weekday_of,
+    month_number,
+    weekday_number,
 )
 from pipelines.data.formats.number_format import NumberFormat
 from pipelines.tabular.cell_reading import read_numbers, read_times, trim
@@ -285,8 +285,8 @@ def _categories(parts: Sequence[CategoricalFeature], cells: Any, _: Any) -> Any:
         is_valid, local_secs, _ = read_times(cells.values, DateFormat(part.date))
         days = local_secs // SECS_PER_DAY
         value = {
-            "month": lambda: month_of(days),
-            "weekday": lambda: weekday_of(days),
+            "month": lambda: month_number(days),
+            "weekday": lambda: weekday_number(days),
             "hour": lambda: local_secs % SECS_PER_DAY // 3_600,
         }[part.part or "month"]()
         return tf.sparse.retain(_with_values(cells, tf.strings.as_string(value)), is_valid)

@@ -32,7 +32,7 @@ from pipelines.tabular.label_means import (
     num_means,
 )
 from pipelines.tabular.model_selection import Training, select_model
-from pipelines.tabular.plan import ModelName, TabularPlan, models_for
+from pipelines.tabular.plan import ModelName, TabularPlan, possible_models
 from pipelines.tabular.preprocessing import VOCABULARY
 from pipelines.tabular.tuning import with_values
 
@@ -76,7 +76,7 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
 
     model_dir = trainer_fn_args.serving_model_dir
     settings = plan.training
-    models = models_for(configured) if settings.model == "auto" else (settings.model,)
+    models = possible_models(configured) if settings.model == "auto" else (settings.model,)
     grows_again = models == ("boosted_trees",) and settings.early_stopping
     if trainer_fn_args.trial is None and (configured.training.model == "auto" or grows_again):
         run_dir = trainer_fn_args.model_run_dir
@@ -130,7 +130,7 @@ def _training(
             means = label_means(batches, plan.label, keys_of_words(plan), _num_ids(transform))
         if reads_text:
             texts = TextMeans(batches, plan)
-            derive = texts.added_to
+            derive = texts.with_text_means
         more = texts.of_rows if texts else None
         train_input_fn = in_memory(batches, settings.trees.batch_size, more)  # read only once
     losses: dict[int, float] = {}

@@ -19,9 +19,9 @@ from components.tuner.search_space import (
 from components.tuner.settings import DEFAULT_METRIC, Direction
 from pipelines.config.evaluator import METRICS
 from pipelines.config.pipeline_config import ProblemType
-from pipelines.config.tuner import TunerConfig, layers_of
+from pipelines.config.tuner import TunerConfig, parse_layers
 from pipelines.errors import BadInputError
-from pipelines.tabular.plan import ModelName, TabularPlan, models_for
+from pipelines.tabular.plan import ModelName, TabularPlan, possible_models
 
 MODEL = "model"
 """Name of the parameter that chooses one of several models."""
@@ -84,7 +84,7 @@ def search_space(plan: TabularPlan, config: TunerConfig) -> SearchSpace:
         return SearchSpace(_joined(plan, {name: default_space(plan, name) for name in models}))
     by_model: dict[ModelName, list[Parameter]] = {}
     for group, parameter in configured:
-        model = _model_of(group, parameter, models)
+        model = _group_model(group, parameter, models)
         name = parameter.name.removeprefix(f"{group}.")
         _check(model, name, parameter)
         by_model.setdefault(model, []).append(replace(parameter, name=name))
@@ -118,7 +118,7 @@ def with_values(plan: TabularPlan, values: Mapping[str, Any]) -> TabularPlan:
             continue
         field = SETTINGS[model][name.removeprefix(f"{model}.")].field
         if field == "hidden_units":
-            value = layers_of(value)
+            value = parse_layers(value)
         if model == "boosted_trees":
             trees = trees.model_copy(update={field: value})
         else:
@@ -138,7 +138,7 @@ def check_metric(config: TunerConfig, problem_type: ProblemType) -> None:
         )
 
 
-def direction_of(config: TunerConfig) -> Direction:
+def search_direction(config: TunerConfig) -> Direction:
     """Returns the direction of the search."""
     if config.direction is not None:
         return config.direction
@@ -178,10 +178,12 @@ def default_space(plan: TabularPlan, model: ModelName) -> list[Parameter]:
 
 def _models(plan: TabularPlan) -> tuple[ModelName, ...]:
     model = plan.training.model
-    return models_for(plan) if model == "auto" else (model,)
+    return possible_models(plan) if model == "auto" else (model,)
 
 
-def _model_of(group: str | None, parameter: Parameter, models: tuple[ModelName, ...]) -> ModelName:
+def _group_model(
+    group: str | None, parameter: Parameter, models: tuple[ModelName, ...]
+) -> ModelName:
     if group is None:
         if len(models) == 1:
             return models[0]
@@ -222,7 +224,7 @@ def _check(model: ModelName, name: str, parameter: Parameter) -> None:
 def _check_value(where: str, setting: Setting, value: Value, is_range: bool) -> None:
     if setting.low is None:
         try:
-            layers_of(value if not is_range else "")
+            parse_layers(value if not is_range else "")
         except ValueError as error:
             raise BadInputError(
                 f"{where}: {value!r} is not a list of layers. Use for example [[32], [64, 32]]."

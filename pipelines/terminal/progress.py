@@ -140,7 +140,7 @@ class LiveDisplay:
         self._status.stop()
 
 
-def display_for(stream: TextIO) -> Display:
+def make_display(stream: TextIO) -> Display:
     """Returns the display that suits a stream."""
     return LiveDisplay(stream) if stream.isatty() else PlainDisplay(stream)
 

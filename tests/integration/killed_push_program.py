@@ -49,7 +49,7 @@ KEEP = 2
 
 # By name: where the function is, and whether the kill comes before it or after it.
 MOMENTS = {
-    "before the step": (running, "_outputs_of", "before"),
+    "before the step": (running, "_make_outputs", "before"),
     "before the Pusher": (executor.Executor, "Do", "before"),
     "before the copy": (io_utils, "copy_dir", "before"),
     "in the copy": (fileio, "copy", "after"),
@@ -154,7 +154,7 @@ def kill_at(moment):
 
 
 class _NoCapture:
-    def keep_in(self, log):
+    def move_output(self, log):
         log.parent.mkdir(exist_ok=True)
         log.touch()
 

@@ -20,7 +20,7 @@ from pipelines.data.formats.date_format import (
     DateFormat,
     DateName,
     Part,
-    seconds_of,
+    epoch_seconds,
 )
 from pipelines.data.formats.number_format import PLAIN, NumberFormat
 from pipelines.data.missing import is_missing
@@ -70,7 +70,7 @@ class CellFormat:
             for pattern, replacement in steps:
                 digits = re.sub(pattern, _GROUP.sub(r"\\g<\1>", replacement), digits)
             parts[part] = int(digits)
-        return bool(seconds_of(parts)[2])
+        return bool(epoch_seconds(parts)[2])
 
     def is_read(self, cells: Any) -> Any:
         """Returns a mask (NumPy) of the cells that have a value in this format."""

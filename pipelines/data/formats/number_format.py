@@ -14,7 +14,7 @@ from pipelines.data.formats.units import (
     SCALES,
     Scale,
     Unit,
-    spelling_of,
+    unit_pattern,
 )
 
 DecimalMark = Literal[".", ","]
@@ -131,7 +131,7 @@ class NumberFormat:
         """Regular expressions of what may follow the digits, such as a multiple or the unit."""
         exponent = "(?:[eE][-+]?[0-9]+)?"
         if self.unit:
-            return (f"{exponent}{_ANY_SPACE}{spelling_of(self.unit)}",)
+            return (f"{exponent}{_ANY_SPACE}{unit_pattern(self.unit)}",)
         multiples = MULTIPLES.values() if self.scale else ()
         return (
             exponent,
@@ -142,7 +142,7 @@ class NumberFormat:
     def _steps(self) -> Steps:
         """Replacements for a cell with one number."""
         unit = (
-            ((f"{_ANY_SPACE}{spelling_of(self.unit)}([{SPACE})]*)$", r"\1"),) if self.unit else ()
+            ((f"{_ANY_SPACE}{unit_pattern(self.unit)}([{SPACE})]*)$", r"\1"),) if self.unit else ()
         )
         multiples = MULTIPLES.values() if self.scale else ()
         return (
@@ -180,7 +180,9 @@ AMBIGUOUS = "^[^0-9]*[1-9][0-9]{0,2}[.,][0-9]{3}[^0-9]*$"
 """Regular expression of `1,234`: one mark with three digits after it. It may be of either kind."""
 
 
-def reading_of(number_format: NumberFormat | None) -> tuple[str, tuple[tuple[Steps, float], ...]]:
+def pattern_and_terms(
+    number_format: NumberFormat | None,
+) -> tuple[str, tuple[tuple[Steps, float], ...]]:
     """Returns `pattern` and `terms` of a format; for None, those of numbers as `float` reads them."""
     if number_format is None:
         return PLAIN, (((), 1.0),)

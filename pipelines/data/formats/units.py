@@ -100,7 +100,7 @@ SCALE_NAMES: dict[Scale, str] = {
 """Units into which the units of each scale are converted."""
 
 
-def spelling_of(unit: str) -> str:
+def unit_pattern(unit: str) -> str:
     """Returns the regular expression of a unit, in all of its spellings if it is known."""
     spellings = [
         candidate.spelling

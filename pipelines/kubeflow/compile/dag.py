@@ -91,11 +91,11 @@ def _upstream(pipeline: "Pipeline") -> dict[str, list[str]]:
     from tfx.dsl.components.common.importer import Importer
     from tfx.dsl.components.common.resolver import Resolver
 
-    from pipelines.steps.compiled import upstream_of
+    from pipelines.steps.compiled import upstream_ids
 
     ids = {
         component.id
         for component in pipeline.components
         if not isinstance(component, Importer | Resolver) and component.id != _ROOT_SCHEMA
     }
-    return upstream_of(pipeline, ids)
+    return upstream_ids(pipeline, ids)

@@ -58,7 +58,7 @@ def _push(
 
 
 def _check_same_version(root: Root, component: str, run_id: str, planned: str | None) -> None:
-    serving, pushed = root.versions.serving(), root.versions.pushed_by(run_id)
+    serving, pushed = root.versions.serving(), root.versions.version_of_run(run_id)
     if pushed in root.versions.withdrawn():
         raise RunFailedError(
             component,

@@ -198,7 +198,7 @@ def _plan_data(run: _NewRun, plan: RunPlan) -> PlannedRun:
     steps = plan_steps(pipeline.pipeline, root, record.run_id, {}, context=context)
     if executor := training_executor(plan):
         steps.executors[pipeline.trainer.id] = executor
-    keeping = SchemaKeeping.of_plan(plan)
+    keeping = SchemaKeeping.from_plan(plan)
     extension = plan.config.pipeline.extend.rpartition(":")[0] if plan.config.pipeline else None
     return run.write(
         steps,

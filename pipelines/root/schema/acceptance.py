@@ -51,7 +51,7 @@ def accept_schema(root: Root, run_id: str | None = None) -> Acceptance:
             )
         statistics = _statistics(root, record.run_id)
         accepted = _accepted(before, statistics, record)
-        compared_before = root.schema.run_to_compare_with(before)
+        compared_before = root.schema.accepted_run(before)
         newest_number = newest.number if newest else 0
         root.schema.replace(accepted, record.run_id, record.columns, newest_number)
     lines = ["+ the schema, which the root did not have"]
@@ -107,7 +107,7 @@ def _found_anomalies(record: RunRecord) -> bool:
 def _is_accepted(root: Root, record: RunRecord, before: RootSchema | None) -> bool:
     return (
         before is not None
-        and root.schema.run_to_compare_with(before) == record.run_id
+        and root.schema.accepted_run(before) == record.run_id
         and not before.is_edited
     )
 

@@ -106,7 +106,7 @@ class SchemaFolder:
         """Returns the origin of the schema; None if it is unknown, or there is no schema."""
         return _read_origin(self._folder)
 
-    def run_to_compare_with(self, schema: RootSchema | None) -> str:
+    def accepted_run(self, schema: RootSchema | None) -> str:
         """Returns the run that was accepted in place of the served version's data; empty for none.
 
         `schema`: schema of the root, if there is any; None with the user's own.
@@ -159,7 +159,7 @@ class SchemaFolder:
             yield folder, folder.name.removeprefix(_PENDING)
 
     def _has_pushed(self, run_id: str) -> bool:
-        return self._versions.pushed_by(run_id) is not None
+        return self._versions.version_of_run(run_id) is not None
 
 
 def _write(

@@ -39,7 +39,7 @@ class TypeOverrides:
     new: tuple[str, ...] = ()  # Columns that the schema does not have
     number_formats: Mapping[str, NumberFormat] = field(default_factory=dict)
 
-    def apply_to(
+    def apply(
         self, profile: CsvProfile, kinds: Mapping[str, ColumnKind], use_new_columns: bool = False
     ) -> tuple[CsvProfile, dict[str, ColumnKind]]:
         """Returns the profile and the kinds of the columns, with these types.

@@ -23,7 +23,7 @@ class SchemaKeeping:
     moving: tuple[str, ...]  # Columns whose values are meant to change from run to run
 
     @classmethod
-    def of_plan(cls, plan: "RunPlan") -> "SchemaKeeping | None":
+    def from_plan(cls, plan: "RunPlan") -> "SchemaKeeping | None":
         """Returns the parameters for a run; None if the user has given a schema."""
         if plan.schema is not None:
             return None

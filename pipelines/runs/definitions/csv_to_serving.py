@@ -162,7 +162,7 @@ def _example_gen(plan: RunPlan, data: StagedData) -> components.CsvExampleGen:
         input_config=components.Input(
             splits=[components.Input.Split(name=name, pattern=pattern) for name, pattern in splits]
         ),
-        output_config=_divided_by(plan.splits.column if plan.splits.by == "column" else None),
+        output_config=_output_config(plan.splits.column if plan.splits.by == "column" else None),
         text_columns=tuple(text),
         float_columns=tuple(floats),
         files=data.files,
@@ -179,7 +179,7 @@ def _types_by_cells(plan: RunPlan) -> dict[str, str] | None:
     return {name: names.get(column.stored_as, column.stored_as) for name, column in columns}
 
 
-def _divided_by(column: str | None) -> Any:
+def _output_config(column: str | None) -> Any:
     """Returns the output config that draws a third of a column's values, or of the rows, for evaluation.
 
     `column`: column to draw values of: all rows of a value are in the same split. None draws rows.
@@ -202,7 +202,7 @@ def _stats_options() -> Any:
 
 def _parsed_columns(plan: RunPlan) -> components.ParsedColumns:
     """Returns the columns to parse, as the plan reads them and as that of the data to compare with did."""
-    accepted_run = plan.root.schema.run_to_compare_with(plan.root_schema)
+    accepted_run = plan.root.schema.accepted_run(plan.root_schema)
     record = plan.root.records.read(accepted_run) if accepted_run else serving_run(plan.root)
     return find_parsed_columns(map(asdict, plan.columns), record.columns if record else ())
 
@@ -233,7 +233,7 @@ def _root_schema(plan: RunPlan) -> components.ImportSchemaGen | None:
 
 
 def _served_statistics(plan: RunPlan) -> components.Resolver:
-    accepted_run = plan.root.schema.run_to_compare_with(plan.root_schema)
+    accepted_run = plan.root.schema.accepted_run(plan.root_schema)
     return components.Resolver(
         strategy_class=components.ServedStatisticsStrategy,
         config={"base_directory": str(plan.root.serving), "accepted_run": accepted_run},

@@ -132,15 +132,15 @@ def file_hashes(profile: CsvProfile) -> tuple[dict[str, Any], ...]:
 
 def code_fingerprint(code: ModelCode) -> str:
     """Returns a hash of the code that Transform and Trainer call; empty when its source is not here."""
-    return user_source.fingerprint(**source_of(code))
+    return user_source.fingerprint(**source_location(code))
 
 
 def code_definitions(code: ModelCode) -> dict[str, user_source.Definition]:
     """Returns the definitions that Transform and Trainer call; empty when their source is not here."""
-    return user_source.read_definitions(**source_of(code))
+    return user_source.read_definitions(**source_location(code))
 
 
-def source_of(code: ModelCode) -> dict[str, str | None]:
+def source_location(code: ModelCode) -> dict[str, str | None]:
     """Returns the location of the code that Transform and Trainer call, as arguments of `user_source`."""
     if code.module_file:
         return {"module_file": code.module_file}

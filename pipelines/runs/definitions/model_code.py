@@ -159,7 +159,7 @@ def _tuning_of_plan(
         )
     tuning.check_metric(config.tuner, plan.label.problem_type)
     space = tuning.search_space(plan, config.tuner)
-    return _settings_of(
+    return _tuner_settings(
         config,
         num_rows,
         space,
@@ -187,7 +187,7 @@ def _tuning_of_module(config: PipelineConfig, num_rows: int) -> TunerSettings | 
             )
     _check_group(config.tuner.group, config.split)
     space = SearchSpace(tuple(parameter for _, parameter in parameters))
-    return _settings_of(config, num_rows, space, group=config.tuner.group)
+    return _tuner_settings(config, num_rows, space, group=config.tuner.group)
 
 
 def _check_group(group: str | None, split: SplitConfig) -> None:
@@ -201,7 +201,7 @@ def _check_group(group: str | None, split: SplitConfig) -> None:
     )
 
 
-def _settings_of(
+def _tuner_settings(
     config: PipelineConfig, num_rows: int, space: SearchSpace, **others: Any
 ) -> TunerSettings:
     tuner = config.tuner or TunerConfig()
@@ -211,7 +211,7 @@ def _settings_of(
         folds=tuner.folds or (_FOLDS if num_rows < _ROWS_FOR_ONE_FOLD else 1),
         parallel=tuner.parallel,
         metric=tuner.metric or DEFAULT_METRIC,
-        direction=tuning.direction_of(tuner),
+        direction=tuning.search_direction(tuner),
         pruner=tuner.pruner,
         timeout_secs=tuner.timeout_secs,
         seed=config.trainer.seed,

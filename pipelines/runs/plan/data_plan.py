@@ -57,7 +57,7 @@ def read_data(
         overrides = find_type_overrides(profile, root_schema, configured)
         kinds = infer_kinds(profile, config, overrides.uses)
         notes = override_notes(overrides, kinds)
-        profile, kinds = overrides.apply_to(
+        profile, kinds = overrides.apply(
             profile, kinds, use_new_columns=config.module is not None
         )
         in_eval = frozenset(

@@ -74,7 +74,7 @@ def read_inputs(request: RunRequest, display: Display) -> RunInputs:
     find_runner(request.runner).check(config.beam)
     display.activity(f"checking {config.data.path}")
     root_schema = root.schema.read() if config.schema_.path is None else None
-    data = read_data(config, root_schema, _spans_of(unfinished, config))
+    data = read_data(config, root_schema, _resumed_spans(unfinished, config))
     return RunInputs(root, config, data, root_schema, unfinished)
 
 
@@ -125,7 +125,7 @@ def _configuration(request: RunRequest, unfinished: RunRecord | None) -> Pipelin
     return load_config(request.config_file, request.data, request.label, request.settings)
 
 
-def _spans_of(unfinished: RunRecord | None, config: PipelineConfig) -> tuple[SpanRecord, ...]:
+def _resumed_spans(unfinished: RunRecord | None, config: PipelineConfig) -> tuple[SpanRecord, ...]:
     """Returns the spans of the run that is resumed."""
     if unfinished is None:
         return ()

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from components.pusher.provenance import Provenance
-from pipelines.atomic_files import place_of
+from pipelines.atomic_files import with_real_parent
 from pipelines.config.retention import RetentionConfig
 from pipelines.root import Root
 from pipelines.root.records import UNFINISHED, RunRecord
@@ -28,7 +28,7 @@ class KeptRuns:
     @cached_property
     def models(self) -> frozenset[Path]:
         """Folders of the models of `versions`."""
-        return frozenset(place_of(Path(version.model_uri)) for version in self.versions)
+        return frozenset(with_real_parent(Path(version.model_uri)) for version in self.versions)
 
 
 def kept_runs(

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from pipelines.atomic_files import is_below, place_of
+from pipelines.atomic_files import is_below, with_real_parent
 from pipelines.config.retention import RetentionConfig
 from pipelines.errors import counted
 from pipelines.root import Root
@@ -61,7 +61,7 @@ def plan_removals(root: Root, rules: RetentionConfig, now: datetime) -> list[Rem
         if record.run_id not in kept.records:
             why = f"run {record.run_id} is {_beyond(rules)}"
             # The record first, since it refers to the others.
-            for kind, path in _files_of(root, record.run_id):
+            for kind, path in _run_files(root, record.run_id):
                 if path.exists():
                     removals.append(Removal(kind, path, why, _size(path)))
     return [*removals, *_without_record(root, records)]
@@ -84,16 +84,16 @@ def _steps(
     if any(record.status == "running" and record.kubeflow_run for record in records):
         return  # its record does not say yet which steps it uses
     finished = StepFolders(root.artifacts).all_finished()
-    of_runs = _used_by(kept.artifacts, finished, records)
-    trained = _used_by(kept.checkpoints, finished, records)
-    needed = of_runs | _used_by_versions(root, kept, finished)
-    needed |= {name for step in finished if step.key in of_runs for name in _inputs_of(step)}
+    of_runs = _used_steps(kept.artifacts, finished, records)
+    trained = _used_steps(kept.checkpoints, finished, records)
+    needed = of_runs | _steps_of_versions(root, kept, finished)
+    needed |= {name for step in finished if step.key in of_runs for name in _input_steps(step)}
     for step in reversed(finished):  # an interrupted removal leaves no step without its inputs
         if not is_below(step.folder, root.artifacts):
             _LOGGER.warning(
                 "%s is %s, which is not below %s: prune leaves it alone.",
                 step.folder,
-                place_of(step.folder),
+                with_real_parent(step.folder),
                 root.artifacts,
             )
         elif step.key not in needed:
@@ -115,14 +115,14 @@ def _steps(
     for folder in StepFolders(root.artifacts).unfinished():
         if is_below(folder, root.artifacts):
             yield Removal("step", folder, "a run that cannot be resumed left it", _size(folder))
-    read = {_data_read_by(step) for step in finished if step.key in of_runs}
+    read = {_data_folder(step) for step in finished if step.key in of_runs}
     for folder in sorted(root.data.glob("[!.]*")):
         if folder.name not in read:
             why = "a copy of data that no run reads whose artifacts stay"
             yield Removal("data", folder, why, _size(folder))
 
 
-def _used_by(
+def _used_steps(
     run_ids: Collection[str], finished: Sequence[FinishedStep], records: Sequence[RunRecord]
 ) -> set[tuple[str, str]]:
     """Returns the steps that some runs have made, reused or read, by component and name."""
@@ -137,7 +137,7 @@ def _used_by(
     return used
 
 
-def _used_by_versions(
+def _steps_of_versions(
     root: Root, kept: KeptRuns, finished: Sequence[FinishedStep]
 ) -> set[tuple[str, str]]:
     """Returns the steps with the models that serve or can serve again, and with the statistics of their data.
@@ -147,22 +147,24 @@ def _used_by_versions(
     needed = {
         step.key
         for step in finished
-        if any(place_of(model.parent) == place_of(step.folder) for model in kept.models)
+        if any(
+            with_real_parent(model.parent) == with_real_parent(step.folder) for model in kept.models
+        )
     }
     for version in kept.versions:
         statistics = statistics_folder(root, version.pipeline_run_id)
         needed.add((statistics.parents[1].name, statistics.parent.name))
     for step in [step for step in finished if step.has_blessed][-1:]:
-        needed |= {step.key, *_inputs_of(step)}
+        needed |= {step.key, *_input_steps(step)}
     return needed
 
 
-def _inputs_of(step: FinishedStep) -> Iterator[tuple[str, str]]:
+def _input_steps(step: FinishedStep) -> Iterator[tuple[str, str]]:
     for outputs in step.plan["inputs"].values():
         yield from ((output["component"], output["step"]) for output in outputs if "step" in output)
 
 
-def _data_read_by(step: FinishedStep) -> str:
+def _data_folder(step: FinishedStep) -> str:
     """Returns the name of the folder that an ExampleGen has read."""
     value = step.plan["parameters"].get("parameters", {}).get("input_base", {})
     return Path(value.get("fieldValue", {}).get("stringValue", "")).name
@@ -176,16 +178,16 @@ def _older_artifacts(root: Root, kept: KeptRuns, records: Sequence[RunRecord]) -
     needed = set(kept.models)
     for model in held:
         paths = filter(None, (model.model_uri, model.saved_model, model.warmup))
-        needed |= {place_of(root.path / path) for path in paths}
+        needed |= {with_real_parent(root.path / path) for path in paths}
     for folder in sorted(root.artifacts.glob("*/*/*")):
         is_older = folder.name.isdecimal() or folder.parent.name == ".system"
-        is_needed = any(path.is_relative_to(place_of(folder)) for path in needed)
+        is_needed = any(path.is_relative_to(with_real_parent(folder)) for path in needed)
         if is_older and not is_needed and is_below(folder, root.artifacts):
             why = "an earlier version of this program made it, and no version of the model needs it"
             yield Removal("artifact", folder, why, _size(folder))
 
 
-def _files_of(root: Root, run_id: str) -> Iterator[tuple[Kind, Path]]:
+def _run_files(root: Root, run_id: str) -> Iterator[tuple[Kind, Path]]:
     yield "record", root.records.file(run_id)
     yield "report", root.report(run_id)
     yield "details", root.details(run_id).folder

@@ -42,13 +42,13 @@ def prune_command(root: Root, options: dict[str, Any], dry_run: bool) -> list[Re
     if not root.runs.is_dir():
         raise BadInputError(f"There are no runs in {root}.")
     with root.lock.exclusively("prune"):
-        removals = prune_root(root, rules_of(root, options), dry_run)
+        removals = prune_root(root, merge_rules(root, options), dry_run)
     if not dry_run:
         write_index(root)  # it links to reports that may be gone
     return removals
 
 
-def rules_of(root: Root, options: dict[str, Any]) -> RetentionConfig:
+def merge_rules(root: Root, options: dict[str, Any]) -> RetentionConfig:
     """Returns the rules of the newest run's configuration, with given ones in their place."""
     from pydantic import ValidationError
 

@@ -4,7 +4,7 @@ import pytest
 
 from pipelines.data.dialect import Dialect
 from pipelines.data.formats.number_format import COMMA, POINT, NumberFormat
-from pipelines.data.kinds import date_format_of, recognise_columns, text_columns
+from pipelines.data.kinds import recognise_columns, text_columns, to_date_format
 from pipelines.data.profile import profile_csv
 from pipelines.errors import BadInputError
 
@@ -47,8 +47,8 @@ def test_what_each_column_is_taken_for(tmp_path):
     }  # fmt: skip
     assert kinds["money"].number_format == NumberFormat(".", "USD")
     assert (kinds["share"].number_format, kinds["size"].number_format) == (COMMA, None)
-    assert date_format_of(kinds["created"]).name == "epoch-seconds"
-    assert date_format_of(kinds["size"]) is None
+    assert to_date_format(kinds["created"]).name == "epoch-seconds"
+    assert to_date_format(kinds["size"]) is None
     assert kinds["vip"].words == ("yes", "no")
     assert text_columns(kinds) == ("zip",)
     assert not any(kind.doubt for kind in kinds.values())

@@ -7,7 +7,7 @@ from pipelines.cli.runs_table import runs_json, runs_table
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.root.held_models import held_ids
-from pipelines.root.lineage import lineage_lines, lineage_of
+from pipelines.root.lineage import find_lineage, lineage_lines
 from pipelines.root.records import HeldModel
 from pipelines.runs import approval, recorder
 from pipelines.terminal.progress import PlainDisplay
@@ -90,7 +90,7 @@ def test_an_approved_model_is_pushed_as_it_is_and_serves(held):
     (line,) = (one for one in runs_json(held.root, [record]))
     assert (line["status"], line["decision"]["because"]) == ("pushed", "a new price list")
     assert (held.warnings, held_ids(held.root)) == ([], [])
-    lines = lineage_lines(lineage_of(held.root, record.version)[0])
+    lines = lineage_lines(find_lineage(held.root, record.version)[0])
     assert f"  doubt      {DOUBT}" in lines
     assert "  decision   approved by ann: a new price list" in lines
 

@@ -38,7 +38,7 @@ class RecordingRunner(Runner):
 
 
 class NoCapture:
-    def keep_in(self, log):
+    def move_output(self, log):
         self.log = log
 
 

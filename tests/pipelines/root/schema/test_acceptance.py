@@ -120,7 +120,7 @@ def accept(root, frame, *arguments):
         assert not validate(part, root.schema, fixed_schema=True).anomaly_info
     *lines, last = accepted.lines
     assert last == f"~ new data are compared with those of run {SECOND}; before: of run {FIRST}"
-    assert Root(root.folder).schema.run_to_compare_with(Root(root.folder).schema.read()) == SECOND
+    assert Root(root.folder).schema.accepted_run(Root(root.folder).schema.read()) == SECOND
     return lines
 
 
