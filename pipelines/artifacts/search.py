@@ -41,7 +41,6 @@ def search_in_words(search: Mapping[str, Any]) -> str:
 
 
 def values_in_words(values: Mapping[str, Any]) -> str:
-    """Returns the values of a trial as text."""
     named = [
         f"{name} = {value:.4g}" if isinstance(value, float) else f"{name} = {value}"
         for name, value in values.items()

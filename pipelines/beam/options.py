@@ -22,12 +22,7 @@ _PROCESSES_RUNNER = "--runner=components.beam.processes.ProcessesRunner"
 
 
 def direct_options(config: DirectConfig) -> list[str]:
-    """Returns the options for processes on this machine."""
-    return [
-        _PROCESSES_RUNNER,
-        f"--direct_num_workers={config.workers}",
-        _PROCESSES,
-    ]
+    return [_PROCESSES_RUNNER, f"--direct_num_workers={config.workers}", _PROCESSES]
 
 
 def given_options(config: BeamConfig) -> tuple[str, ...]:
@@ -57,7 +52,6 @@ def worker_options(config: WorkerConfig, launcher: Path) -> list[str]:
 
 
 def job_options(config: JobServerConfig, job_endpoint: str, launcher: Path) -> list[str]:
-    """Returns the options of a pipeline for a job server."""
     return [
         "--runner=PortableRunner",
         f"--job_endpoint={job_endpoint}",
@@ -75,12 +69,10 @@ def flink_options(config: FlinkConfig, job_endpoint: str, launcher: Path) -> lis
 
 
 def spark_options(config: SparkConfig, job_endpoint: str, launcher: Path) -> list[str]:
-    """Returns the options of a pipeline on Spark; for the arguments see `job_options`."""
     return [*job_options(config, job_endpoint, launcher), f"--spark_master_url={config.master}"]
 
 
 def dataflow_options(config: DataflowConfig) -> list[str]:
-    """Returns the options of a pipeline on Dataflow."""
     values = {
         "project": config.project,
         "region": config.region,

@@ -64,7 +64,6 @@ RUNNER_NAMES = (*RUNNERS, KUBEFLOW)
 
 
 def find_runner(name: str) -> Runner:
-    """Returns the runner of this name."""
     if name not in RUNNERS:
         raise BadInputError(
             f"--runner {name} is not available. "

@@ -91,7 +91,6 @@ class JobServerConfig(WorkerConfig):
 
     @property
     def starts_job_server(self) -> bool:
-        """True if a run starts the job server."""
         return self.job_server is None or not is_address(self.job_server)
 
     @model_validator(mode="after")

@@ -81,7 +81,6 @@ class DataConfig(Section):
 
     @property
     def selection(self) -> SpanSelection:
-        """Parsed value of `spans`."""
         return parse_selection(self.spans)
 
     @field_validator("delimiter")

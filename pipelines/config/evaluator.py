@@ -3,10 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import (
-    Field,
-    model_validator,
-)
+from pydantic import Field, model_validator
 
 from pipelines.config.data import Section
 from pipelines.config.pipeline_config import ProblemType

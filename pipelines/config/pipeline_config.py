@@ -4,10 +4,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from pydantic import (
-    Field,
-    model_validator,
-)
+from pydantic import Field, model_validator
 
 from pipelines.config.beam import BeamConfig
 from pipelines.config.data import ColumnUse, DataConfig, ProblemType, Section, SplitConfig

@@ -57,7 +57,6 @@ class SpanPattern:
         return os.path.join(folder, *tail)
 
     def span_key(self, values: Mapping[str, str], path: Path) -> SpanKey:
-        """Returns the span of the placeholders' values."""
         if not self.is_by_date:
             return int(values["SPAN"])
         try:
@@ -93,7 +92,6 @@ class SpanPattern:
 
 
 def has_placeholder(text: str) -> bool:
-    """Returns True if a path, or part of one, has a placeholder."""
     return any(match[1] in _NAMES for match in _PLACEHOLDER.finditer(text))
 
 

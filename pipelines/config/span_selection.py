@@ -47,7 +47,6 @@ NEWEST = SpanSelection()
 
 
 def parse_selection(value: object) -> SpanSelection:
-    """Returns the selection of `data.spans`."""
     if isinstance(value, bool) or not isinstance(value, str | int | datetime.date):
         raise ValueError(_FORMS)
     text = str(value).strip()

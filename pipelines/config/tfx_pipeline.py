@@ -11,13 +11,7 @@ from pipelines.config.beam import BeamConfig
 from pipelines.config.data import Section
 from pipelines.config.kubeflow import KubeflowConfig
 from pipelines.config.lineage import LineageConfig
-from pipelines.config.load import (
-    assign_all,
-    explain,
-    is_of_tfx_pipeline,
-    load_config,
-    read_tree,
-)
+from pipelines.config.load import assign_all, explain, is_of_tfx_pipeline, load_config, read_tree
 from pipelines.config.notify import NotifyConfig
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.config.retention import RetentionConfig

@@ -13,7 +13,6 @@ from pipelines.errors import BadInputError, shown
 
 
 def read_toml(config_file: Path) -> dict[str, Any]:
-    """Returns the values of a configuration file."""
     try:
         text = read_small(config_file, "a configuration").decode()
         text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -34,7 +33,6 @@ def read_toml(config_file: Path) -> dict[str, Any]:
 
 
 def _parse_toml(text: str) -> dict[str, Any]:
-    """Returns the values of a TOML text."""
     try:
         return tomllib.loads(text)
     except RecursionError as error:
@@ -113,7 +111,6 @@ def flat_settings(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def parse_named(values: Sequence[str], option: str) -> dict[str, str]:
-    """Returns the values of an option by name."""
     named = {}
     for item in values:
         name, equals, value = item.partition("=")

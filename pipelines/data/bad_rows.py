@@ -32,7 +32,6 @@ class BadRows:
 
     @property
     def num_rows(self) -> int:
-        """Number of all rows."""
         return sum(self.counts.values())
 
     def __str__(self) -> str:

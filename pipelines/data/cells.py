@@ -39,10 +39,7 @@ class RawRow:
 
 
 def find_cell(
-    files: Iterable[Path],
-    position: int,
-    wanted: Callable[[str], bool],
-    dialect: Dialect = COMMAS,
+    files: Iterable[Path], position: int, wanted: Callable[[str], bool], dialect: Dialect = COMMAS
 ) -> Cell:
     """Returns the first matching cell of a column."""
     for file in files:

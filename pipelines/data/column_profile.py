@@ -109,7 +109,6 @@ class ValueCounter:
         self._num_texts = 0  # of all parts
 
     def add(self, part: ValueCounts) -> None:
-        """Adds the counts of a batch."""
         self._parts.append(part)
         self._num_texts += len(part)
         if len(self._parts) > _MAX_PARTS:
@@ -191,7 +190,6 @@ class ColumnProfile:
 
     @property
     def is_numeric(self) -> bool:
-        """True if all values are numbers."""
         return self.type in ("integer", "float")
 
     @property
@@ -314,7 +312,6 @@ class ColumnScan:
             self._store.add(self._profile.name, values, np.ones(len(values), np.int64))
 
     def end_file(self, file: Path) -> None:
-        """Ends the cells of a file."""
         if self._num_non_numbers_in_file:
             self._text_in = self._text_in or file
         elif self._num_in_file:
@@ -338,7 +335,6 @@ class ColumnScan:
         self._squares += float(((finite - self._shift) ** 2).sum())
 
     def profile(self) -> ColumnProfile:
-        """Returns the finished profile."""
         profile = self._profile
         profile.distinct_values = None if self._counter is None else self._counter.merge()
         profile.stored_as = _STORED_AS[self._stored_as.name]

@@ -130,7 +130,6 @@ def detect_from_lines(lines: Iterable[str], delimiter: str | None, quote: str | 
 
 
 def _first(lines: Iterable[str]) -> Iterator[str]:
-    """Yields the lines to examine."""
     num_chars = 0
     for number, line in enumerate(islice(lines, MAX_LINES)):
         if num_chars >= (MAX_CHARS if number >= MIN_LINES else MAX_LONG_CHARS):

@@ -39,7 +39,6 @@ class ListParts:
     num_parts: int
 
     def describe(self) -> str:
-        """Returns a description of the parts."""
         more = f"; the {MAX_PARTS} most frequent are used" if self.num_parts > MAX_PARTS else ""
         return (
             f"lists of {counted(self.num_parts, 'different part')} between {self.separator!r}{more}"
@@ -236,7 +235,6 @@ class _Recogniser:
         return self._found[name]
 
     def as_given(self, name: str, use: ColumnUse) -> ColumnKind:
-        """Returns the kind of a column with a configured use."""
         column = self._profile.columns[name]
         if use in ("ignore", "id"):
             return ColumnKind("id", f"[columns] says {use}", is_given=True)

@@ -117,8 +117,7 @@ class CsvProfile:
     def find_beyond_float32(self, column: str) -> Cell:
         """Returns the first number of a column that float32 cannot hold."""
         return self.find_cell(
-            column,
-            lambda text: not is_missing(text) and is_number(text) and not fits_float32(text),
+            column, lambda text: not is_missing(text) and is_number(text) and not fits_float32(text)
         )
 
     def notes(self) -> list[str]:
@@ -318,7 +317,6 @@ class TableScan:
         self._num_rows += len(batch)
 
     def end_file(self, file: Path) -> None:
-        """Ends the rows of a file."""
         if self._num_rows == self._rows_before and not is_parquet(file):
             raise BadInputError(f"{file}: there is a header (line 1) but no row below it.")
         for scan in self._columns.values():
@@ -334,7 +332,6 @@ class TableScan:
         has_byte_order_mark: bool,
         has_plain_header: bool,
     ) -> CsvProfile:
-        """Returns the finished profile."""
         if not self._num_rows:
             raise BadInputError(f"{self._files[0]}: there is no row.")
         return CsvProfile(

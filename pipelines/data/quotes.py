@@ -185,10 +185,7 @@ class _RowShape:
         """Returns whether the lines of one row are several rows."""
         if not self._kinds:  # the number of fields is the only evidence
             return num_fitting == len(lines) >= _MIN_LINES_BY_COUNT
-        ends = (
-            lines[0],
-            lines[-1],
-        )  # either of them may contain valid quotes and new words
+        ends = (lines[0], lines[-1])  # either of them may contain valid quotes and new words
         return 2 * num_fitting >= len(lines) and all(map(self._readings, ends))
 
     def _readings(self, line: str) -> list[list[str]]:

@@ -42,10 +42,7 @@ class StagedData:
 
 
 def stage(
-    profile: CsvProfile,
-    required_label: str | None,
-    folder: Path,
-    splits: Splits = ROW_BY_ROW,
+    profile: CsvProfile, required_label: str | None, folder: Path, splits: Splits = ROW_BY_ROW
 ) -> StagedData:
     """Returns files that ExampleGen can read; writes a copy to `folder` only if necessary.
 

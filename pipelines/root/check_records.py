@@ -58,7 +58,6 @@ def check_records(
 
 
 def check_line(check: CheckRecord) -> str:
-    """Returns a check as a line of text, with its mark."""
     mark = "✓" if check["passed"] else "✗"
     if check["message"]:
         return f"{mark} {check['message']}"
@@ -90,7 +89,6 @@ def against_text(check: CheckRecord) -> str:
 
 
 def shown(value: float | None) -> str:
-    """Returns a metric as text."""
     return "not a number" if value is None else f"{value:.6g}"
 
 

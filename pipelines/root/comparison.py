@@ -33,7 +33,6 @@ class Difference:
 
     @property
     def is_seconds(self) -> bool:
-        """True if the values are times."""
         return self.section == "durations"
 
 
@@ -70,7 +69,6 @@ def comparison_json(first: RunRecord, second: RunRecord) -> dict[str, Any]:
 
 
 def comparison_table(first: RunRecord, second: RunRecord) -> Any:
-    """Returns the comparison as a `rich.table.Table`."""
     from rich.table import Table
     from rich.text import Text
 
@@ -89,7 +87,6 @@ def comparison_table(first: RunRecord, second: RunRecord) -> Any:
 
 
 def shown_pair(difference: Difference) -> tuple[str, str]:
-    """Returns both values as text."""
     return _shown(difference, difference.before), _shown(difference, difference.after)
 
 

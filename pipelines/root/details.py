@@ -68,5 +68,4 @@ class RunDetails:
         return {section: values for section, values in sections if values is not None}
 
     def files(self) -> list[Path]:
-        """Returns the existing files."""
         return sorted(self.folder.glob("*.json"))

@@ -7,14 +7,7 @@ from typing import Any
 
 from pipelines.errors import BadInputError
 from pipelines.root import Root
-from pipelines.root.records import (
-    UNFINISHED,
-    RunFacts,
-    RunOutcome,
-    RunRecord,
-    order_key,
-    utc_now,
-)
+from pipelines.root.records import UNFINISHED, RunFacts, RunOutcome, RunRecord, order_key, utc_now
 from pipelines.root.signs_of_life import lost_outcome
 
 CLOCK_TOLERANCE = timedelta(minutes=5)

@@ -166,7 +166,6 @@ def lineage_parameters(record: RunRecord) -> dict[str, Any]:
 
 
 def lineage_lines(lineage: Lineage) -> list[str]:
-    """Returns a lineage as lines of text, for a terminal."""
     data, version = lineage["data"], lineage["version"]
     lines = [
         f"version {version} ({lineage['version_state']})" if version else "no version was pushed",

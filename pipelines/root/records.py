@@ -7,13 +7,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    ConfigDict,
-    StringConstraints,
-    ValidationError,
-    with_config,
-)
+from pydantic import AfterValidator, ConfigDict, StringConstraints, ValidationError, with_config
 
 from pipelines import atomic_files
 from pipelines.config.load import check_has_no_pipeline, explain
@@ -315,7 +309,6 @@ class RunRecords:
         return {file.stem for file in self.folder.glob("*.json")}
 
     def file(self, run_id: str) -> Path:
-        """Returns the path of a record."""
         return self.folder / f"{run_id}.json"
 
     def _read_or_warn(self, file: Path) -> RunRecord | None:

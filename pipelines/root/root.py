@@ -58,14 +58,12 @@ class Root:
 
     @property
     def records(self) -> "RunRecords":
-        """Records of the runs."""
         from pipelines.root.records import RunRecords
 
         return RunRecords(self.runs)
 
     @property
     def pruned(self) -> "PrunedRuns":
-        """Facts about runs whose records were removed."""
         from pipelines.root.pruned_runs import PrunedRuns
 
         return PrunedRuns(self.runs)
@@ -92,7 +90,6 @@ class Root:
         return SchemaFolder(self.path, self.versions)
 
     def details(self, run_id: str) -> "RunDetails":
-        """Returns the details of a run for its report."""
         from pipelines.root.details import RunDetails
 
         return RunDetails(self.run_details / run_id)
@@ -102,9 +99,7 @@ class Root:
         return self.kept / run_id / name
 
     def report(self, run_id: str) -> Path:
-        """Returns the path of a run's report."""
         return self.runs / f"{run_id}.html"
 
     def log(self, run_id: str) -> Path:
-        """Returns the path of a run's log."""
         return self.logs / f"{run_id}.log"

@@ -23,7 +23,6 @@ class Versions:
         return list_versions(str(self._withdrawn))
 
     def serving(self) -> str | None:
-        """Returns the version that is served, or None."""
         return self._last(self.served())
 
     def served_before(self, run_id: str) -> str | None:

@@ -207,12 +207,10 @@ class OpenLineageEvents:
 
     @_logs_errors()
     def run_started(self) -> None:
-        """Sends the START of the run."""
         self._send(RunState.START, datasets=self._datasets.run_datasets)
 
     @_logs_errors()
     def component_started(self, name: str) -> None:
-        """Sends the START of a component."""
         self._running.append(name)
         self._send(RunState.START, name)
 

@@ -70,11 +70,8 @@ def plan_identity(plan: RunPlan) -> str:
 
 
 def ended_record(root: Root, record: RunRecord, outcome: RunOutcome) -> RunRecord:
-    """Returns the record of a run that has just ended."""
     return record.changed(
-        finished=utc_now(),
-        serving_version=root.versions.serving(),
-        **vars(outcome),
+        finished=utc_now(), serving_version=root.versions.serving(), **vars(outcome)
     )
 
 
@@ -126,7 +123,6 @@ class RunRecorder:
             self._events.component_started(name)
 
     def add_component(self, component: ComponentRecord) -> None:
-        """Records that a component has ended."""
         self._change(components=(*self.record.components, component))
         if self._events:
             self._events.component_ended(component)
@@ -204,7 +200,6 @@ class StepRecorder:
         self.ran: set[str] = set()
 
     def step_started(self, plan: "StepPlan") -> None:
-        """Shows that a step begins."""
         trains = plan.component.partition(".")[0] == "Trainer"
         self._progress.component_started(plan.component, trains=trains)
         self._recorder.component_started(plan.component)

@@ -15,12 +15,7 @@ from pipelines.runs.execution import execute
 from pipelines.runs.outcome import run_to_outcome
 from pipelines.runs.plan.inputs import RunInputs, RunRequest, read_inputs
 from pipelines.runs.plan.run_plan import check_same_root_schema, plan_run
-from pipelines.runs.recorder import (
-    RunRecorder,
-    lineage_events,
-    record_killed_runs,
-    start_record,
-)
+from pipelines.runs.recorder import RunRecorder, lineage_events, record_killed_runs, start_record
 from pipelines.runs.retention.prune import prune_after_run
 from pipelines.runs.unchanged_run import find_unchanged, unchanged_record
 from pipelines.terminal.output_capture import OutputCapture
@@ -79,10 +74,7 @@ def _check_still_unfinished(inputs: RunInputs) -> None:
 
 
 def record_unchanged(
-    inputs: RunInputs,
-    progress: Progress,
-    capture: OutputCapture,
-    scheduled_by: str | None = None,
+    inputs: RunInputs, progress: Progress, capture: OutputCapture, scheduled_by: str | None = None
 ) -> RunRecord | None:
     """Records a run for which nothing has changed since an earlier run; returns None if something has."""
     asked = (

@@ -42,15 +42,7 @@ _FRAME = re.compile(r'^ +File "([^"]+)", line (\d+)', re.MULTILINE)
 _PROJECT = Path(__file__).parents[2]
 _PACKAGES = ("components", "estimator_core", "pipelines")
 
-_AROUND = (
-    _ORIGIN,
-    _ORIGIN_IN_FUNCTION,
-    _USER_CODE,
-    _BEHIND,
-    _DETAILS,
-    _TRACEBACK,
-    _RUNNING,
-)
+_AROUND = (_ORIGIN, _ORIGIN_IN_FUNCTION, _USER_CODE, _BEHIND, _DETAILS, _TRACEBACK, _RUNNING)
 
 
 def describe_cause(error: BaseException) -> str:

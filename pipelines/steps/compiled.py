@@ -45,7 +45,6 @@ class CompiledDefinition:
         return runner_utils.extract_local_deployment_config(self._definition)
 
     def executor(self, component: str) -> Any:
-        """Returns the proto of a component's executor."""
         return runner_utils.extract_executor_spec(self._deployment, component)
 
     @property
@@ -138,7 +137,6 @@ def rejected(component: str, what: str, advice: str) -> BadInputError:
 
 
 def type_path(artifact_type: type) -> str:
-    """Returns the import path of an artifact's type."""
     return f"{artifact_type.__module__}.{artifact_type.__qualname__}"
 
 

@@ -10,11 +10,7 @@ from tfx.components.example_gen import driver as example_gen_driver
 from tfx.dsl.components.base import base_driver
 from tfx.dsl.components.base.base_node import BaseNode
 from tfx.dsl.components.common.importer import Importer
-from tfx.dsl.components.common.resolver import (
-    RESOLVER_CONFIG,
-    RESOLVER_STRATEGY_CLASS,
-    Resolver,
-)
+from tfx.dsl.components.common.resolver import RESOLVER_CONFIG, RESOLVER_STRATEGY_CLASS, Resolver
 from tfx.orchestration import data_types_utils
 from tfx.orchestration.pipeline import Pipeline
 from tfx.orchestration.portable import inputs_utils
@@ -56,7 +52,6 @@ class PipelinePlan:
     executors: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def step(self, component: str) -> StepPlan:
-        """Returns the step of a component, by its id."""
         return next(step for step in self.steps if step.component == component)
 
     @property

@@ -65,17 +65,14 @@ class FinishedStep(_StepFile):
 
     @property
     def component(self) -> str:
-        """Id of the component."""
         return str(self.plan["component"])
 
     @property
     def name(self) -> str:
-        """Name of the step."""
         return self.folder.name
 
     @property
     def key(self) -> tuple[str, str]:
-        """Its component and its name."""
         return self.component, self.name
 
     @property
@@ -118,7 +115,6 @@ class StepFolders:
         self._numbers: dict[tuple[Path, int], int] = {}  # by `step.json` and the time of its change
 
     def finished(self, component: str, name: str) -> FinishedStep | None:
-        """Returns a finished step; None if it has not finished."""
         file = self.folder / component / name / _FILE
         try:
             return FinishedStep(

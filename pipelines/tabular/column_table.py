@@ -65,7 +65,6 @@ def list_columns(
 
 
 def _uses(label: str, plan: TabularPlan | None) -> dict[str, list[str]]:
-    """Returns the uses of each column that the plan names."""
     if plan is None:
         return {label: ["label"]}
     uses: dict[str, list[str]] = {}

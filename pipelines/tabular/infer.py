@@ -68,9 +68,7 @@ def infer_kinds(
 
 
 def infer_plan(
-    profile: CsvProfile,
-    config: PipelineConfig,
-    kinds: Mapping[str, ColumnKind] | None = None,
+    profile: CsvProfile, config: PipelineConfig, kinds: Mapping[str, ColumnKind] | None = None
 ) -> TabularPlan:
     """Returns the plan for the data and the configuration."""
     data = config.data

@@ -189,10 +189,7 @@ def _rows(paths: list[str]) -> Any:
 
 
 def serving_input_receiver_fn(
-    plan: FeaturePlan,
-    transform: tft.TFTransformOutput,
-    schema: Any,
-    derive: Derive | None = None,
+    plan: FeaturePlan, transform: tft.TFTransformOutput, schema: Any, derive: Derive | None = None
 ) -> Callable[[], ServingInputReceiver]:
     """Returns a receiver function: raw rows, the columns that the model uses, -> transformed features.
 
@@ -214,10 +211,7 @@ def serving_input_receiver_fn(
 
 
 def eval_input_receiver_fn(
-    plan: FeaturePlan,
-    transform: tft.TFTransformOutput,
-    schema: Any,
-    derive: Derive | None = None,
+    plan: FeaturePlan, transform: tft.TFTransformOutput, schema: Any, derive: Derive | None = None
 ) -> Callable[[], EvalInputReceiver]:
     """Returns a receiver function: serialized raw tf.Examples -> transformed features and label.
 

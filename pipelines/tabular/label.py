@@ -49,10 +49,7 @@ def check_label_column(profile: CsvProfile, label: str) -> ColumnProfile:
 
 
 def plan_label(
-    profile: CsvProfile,
-    column: ColumnProfile,
-    data: DataConfig,
-    kind: ColumnKind | None = None,
+    profile: CsvProfile, column: ColumnProfile, data: DataConfig, kind: ColumnKind | None = None
 ) -> LabelPlan:
     """Returns the plan of the label column.
 

@@ -78,7 +78,6 @@ class Candidate:
         return record
 
     def describe(self) -> str:
-        """Returns the result as text."""
         if self.failure:
             return f"{self.model}: failed, {self.failure}"
         named = (f"{name} {self.metrics[name]:.5g}" for name in _SHOWN if name in self.metrics)

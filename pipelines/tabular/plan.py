@@ -122,7 +122,6 @@ class TreesPlan(_Part):
 
     @property
     def steps_per_tree(self) -> int:
-        """Training steps per tree."""
         return self.num_batches * self.max_depth
 
 
@@ -236,7 +235,6 @@ class TabularPlan(FeaturePlan):
 
     @staticmethod
     def from_custom_config(custom_config: dict[str, Any]) -> "TabularPlan":
-        """Returns the plan in a `custom_config` of `training_config`."""
         return TabularPlan.model_validate(custom_config[PLAN_KEY])
 
     @property

@@ -139,7 +139,6 @@ def check_metric(config: TunerConfig, problem_type: ProblemType) -> None:
 
 
 def search_direction(config: TunerConfig) -> Direction:
-    """Returns the direction of the search."""
     if config.direction is not None:
         return config.direction
     name = config.metric or DEFAULT_METRIC

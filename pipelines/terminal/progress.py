@@ -96,7 +96,6 @@ class PlainDisplay:
         self._last_secs = float("-inf")
 
     def line(self, text: str) -> None:
-        """Prints the line."""
         print(text, file=self._stream, flush=True)
 
     def activity(self, text: str) -> None:
@@ -141,7 +140,6 @@ class LiveDisplay:
 
 
 def make_display(stream: TextIO) -> Display:
-    """Returns the display that suits a stream."""
     return LiveDisplay(stream) if stream.isatty() else PlainDisplay(stream)
 
 
@@ -175,7 +173,6 @@ class Progress(logging.Handler):
             logging.getLogger(name).removeHandler(self)
 
     def component_started(self, component: str, trains: bool = False) -> None:
-        """Shows that a component runs."""
         self._component = component
         self._trains = trains
         self._has_trained = False
@@ -194,7 +191,6 @@ class Progress(logging.Handler):
             self.display.line(f"✓ {component}  {elapsed_secs:.1f} s{why}")
 
     def component_failed(self, component: str, elapsed_secs: float) -> None:
-        """Shows that a component failed."""
         self.display.line(f"✗ {component}  after {elapsed_secs:.1f} s")
 
     def emit(self, record: logging.LogRecord) -> None:

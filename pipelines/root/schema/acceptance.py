@@ -117,7 +117,6 @@ def _kinds(record: RunRecord) -> dict[str, str]:
 
 
 def _statistics(root: Root, run_id: str) -> list[Any]:
-    """Returns the statistics of each split."""
     from tensorflow_metadata.proto.v0 import statistics_pb2
 
     folder = statistics_folder(root, run_id)

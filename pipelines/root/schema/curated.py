@@ -31,10 +31,7 @@ class CuratedSchema:
 
 
 def read_curated_schema(
-    path: str,
-    profile: CsvProfile,
-    used: Sequence[str] = (),
-    text_columns: Sequence[str] = (),
+    path: str, profile: CsvProfile, used: Sequence[str] = (), text_columns: Sequence[str] = ()
 ) -> CuratedSchema:
     """Returns the schema at `schema.path`, checked against the data."""
     from tensorflow_metadata.proto.v0 import schema_pb2

@@ -51,7 +51,6 @@ def schema_text(schema: "Schema", *comments: str) -> str:
 
 
 def read_bytes(file: Path) -> bytes:
-    """Returns the content of a file."""
     try:
         return read_small(file, "a schema")
     except OSError as error:

@@ -67,7 +67,6 @@ class LabelCheck:
     stops: bool  # True if a difference ends the run
 
     def __call__(self, outputs: Outputs, root: Root) -> Findings:
-        """Returns the comparison."""
         number_format = None if self.number_format is None else NumberFormat(**self.number_format)
         comparison = compare_labels(read_labels(outputs["examples"][0], self.label, number_format))
         if comparison is None:
@@ -128,7 +127,7 @@ class AnomalyCheck:
             anomalies=lambda: {
                 "found": [asdict(anomaly) for anomaly in anomalies],
                 "drift": read_drift(artifact),
-            },
+            }
         )
         notes += tuple(f"{NOTE_PREFIX}{anomaly.text}" for anomaly in anomalies)
         breaking = [anomaly for anomaly in anomalies if anomaly.is_breaking]
@@ -216,7 +215,7 @@ class VerdictCheck:
             evaluation=lambda: {
                 **components.load_details(uri),
                 "excesses": [asdict(excess) for excess in verdict.excesses],
-            },
+            }
         )
         # The doubts about a held model are the reason of its outcome.
         doubts = () if verdict.held else tuple(f"doubt: {doubt}" for doubt in verdict.doubts)
@@ -296,13 +295,9 @@ def component_checks(
             plan.config.example_validator.on_anomalies,
             has_own_schema=plan.schema is not None,
         ),
-        pipeline.trainer: ModelCheck(
-            code.plan is not None and code.plan.training.model == "auto",
-        ),
+        pipeline.trainer: ModelCheck(code.plan is not None and code.plan.training.model == "auto"),
         pipeline.evaluator: VerdictCheck(
-            code.metrics,
-            tuple(bound.model_dump() for bound in code.thresholds),
-            baseline_version,
+            code.metrics, tuple(bound.model_dump() for bound in code.thresholds), baseline_version
         ),
         pipeline.serving_check: ServedModelCheck(),
     }

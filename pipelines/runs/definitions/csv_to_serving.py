@@ -49,7 +49,6 @@ class CsvToServing:
 def csv_to_serving(
     plan: RunPlan, data: StagedData, beam_args: tuple[str, ...] = ()
 ) -> CsvToServing:
-    """Returns the pipeline of a run."""
     code = plan.code
     example_gen = _example_gen(plan, data)
     examples = example_gen.outputs["examples"]

@@ -52,9 +52,7 @@ def check_metrics_fit(config: PipelineConfig, problem_type: ProblemType) -> None
 
 
 def default_checks(
-    settings: EvaluatorConfig,
-    problem_type: ProblemType | None,
-    fallback: ProblemType | None = None,
+    settings: EvaluatorConfig, problem_type: ProblemType | None, fallback: ProblemType | None = None
 ) -> DefaultChecks | None:
     """Returns the settings of the default checks; None if they are switched off.
 
@@ -94,7 +92,6 @@ def _tightest(metric: str, bounds: list[ThresholdConfig]) -> ThresholdConfig:
 
 
 def check_evaluator_config(config: PipelineConfig, columns: list[str]) -> None:
-    """Checks the settings of `[evaluator]`."""
     thresholds = config.evaluator.thresholds or ()
     for name in (*(config.evaluator.metrics or ()), *(bound.metric for bound in thresholds)):
         if name not in METRICS:

@@ -66,9 +66,7 @@ class ModelCode:
 
 
 def choose_model_code(
-    config: PipelineConfig,
-    profile: CsvProfile,
-    kinds: Mapping[str, ColumnKind] | None = None,
+    config: PipelineConfig, profile: CsvProfile, kinds: Mapping[str, ColumnKind] | None = None
 ) -> ModelCode:
     """Returns the user's code if there is a `[module]`, otherwise the generic model."""
     if config.module is not None:

@@ -108,7 +108,6 @@ def _columns(config: PipelineConfig, plan: DataPlan) -> list[str]:
 
 
 def _toml(value: Any) -> str:
-    """Returns a value as TOML, on one line."""
     if isinstance(value, BaseModel):
         return _toml(value.model_dump(mode="json", exclude_none=True))
     if isinstance(value, dict):

@@ -21,11 +21,7 @@ from pipelines.data.splits import find_split_files, plan_splits
 from pipelines.errors import BadInputError
 from pipelines.root.schema.curated import read_curated_schema
 from pipelines.root.schema.root_schema import RootSchema
-from pipelines.root.schema.type_overrides import (
-    changed_kinds,
-    find_type_overrides,
-    override_notes,
-)
+from pipelines.root.schema.type_overrides import changed_kinds, find_type_overrides, override_notes
 from pipelines.runs.definitions import evaluation
 from pipelines.runs.definitions.model_code import choose_model_code
 from pipelines.runs.definitions.run_plan import CsvData, DataPlan
@@ -57,9 +53,7 @@ def read_data(
         overrides = find_type_overrides(profile, root_schema, configured)
         kinds = infer_kinds(profile, config, overrides.uses)
         notes = override_notes(overrides, kinds)
-        profile, kinds = overrides.apply(
-            profile, kinds, use_new_columns=config.module is not None
-        )
+        profile, kinds = overrides.apply(profile, kinds, use_new_columns=config.module is not None)
         in_eval = frozenset(
             copy
             for copy, original in zip(texts.files, texts.originals, strict=True)

@@ -126,7 +126,6 @@ def _configuration(request: RunRequest, unfinished: RunRecord | None) -> Pipelin
 
 
 def _resumed_spans(unfinished: RunRecord | None, config: PipelineConfig) -> tuple[SpanRecord, ...]:
-    """Returns the spans of the run that is resumed."""
     if unfinished is None:
         return ()
     read_then = unfinished.validated_config().data

@@ -34,7 +34,6 @@ class KeptRuns:
 def kept_runs(
     root: Root, records: Sequence[RunRecord], rules: RetentionConfig, now: datetime
 ) -> KeptRuns:
-    """Returns the runs to keep."""
     begun = [record for record in records if record.attempt]  # the others made nothing
     by_id = {record.run_id: record for record in records}
     versions = tuple(origin for _, origin in root.versions.origins())

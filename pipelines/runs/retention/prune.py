@@ -18,10 +18,7 @@ _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
 def prune_root(
-    root: Root,
-    rules: RetentionConfig,
-    dry_run: bool = False,
-    now: datetime | None = None,
+    root: Root, rules: RetentionConfig, dry_run: bool = False, now: datetime | None = None
 ) -> list[Removal]:
     """Removes all that no rule keeps and nothing needs, and returns the removals.
 
@@ -109,9 +106,7 @@ def lines(root: Root, removals: list[Removal]) -> list[str]:
 
 
 def remove(
-    root: Root,
-    removals: Sequence[Removal],
-    after_step: Callable[[], None] = lambda: None,
+    root: Root, removals: Sequence[Removal], after_step: Callable[[], None] = lambda: None
 ) -> None:
     """Removes files and folders.
 
