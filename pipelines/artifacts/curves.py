@@ -65,7 +65,11 @@ def _scalars(file: Path) -> list[tuple[str, int, float]]:
                 kind = value.WhichOneof("value")
                 if kind == "simple_value":
                     number = float(value.simple_value)
-                elif kind == "tensor" and _is_scalar(value.tensor):
+                elif (
+                    kind == "tensor"
+                    and not value.tensor.tensor_shape.dim
+                    and value.tensor.dtype in (1, 2, 3, 9)  # float, double, int32, int64
+                ):
                     number = float(tensor_util.make_ndarray(value.tensor))
                 else:
                     continue
@@ -74,11 +78,6 @@ def _scalars(file: Path) -> list[tuple[str, int, float]]:
     except (tf.errors.DataLossError, DecodeError) as error:
         _LOGGER.warning("%s ends early, as after a killed training: %s", file, error)
     return scalars
-
-
-def _is_scalar(tensor: Any) -> bool:
-    shape = [dimension.size for dimension in tensor.tensor_shape.dim]
-    return shape == [] and tensor.dtype in (1, 2, 3, 9)  # float, double, int32, int64
 
 
 def _thinned(points: list[tuple[int, float]]) -> list[list[float]]:

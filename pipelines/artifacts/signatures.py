@@ -41,7 +41,15 @@ def read_signatures(folder: str) -> list[dict[str, Any]]:
                 (name for name in graph.signature_def if name not in _LEFT_OUT),
                 key=lambda name: (name != "serving_default", name),
             )
-            return [_signature(name, graph.signature_def[name]) for name in names]
+            return [
+                {
+                    "name": name,
+                    "method": graph.signature_def[name].method_name.rpartition("/")[2],
+                    "inputs": _tensors(graph.signature_def[name].inputs),
+                    "outputs": _tensors(graph.signature_def[name].outputs),
+                }
+                for name in names
+            ]
     return []
 
 
@@ -52,15 +60,6 @@ def folder_size(folder: str) -> int:
         for place, _, names in os.walk(folder)
         for name in names
     )
-
-
-def _signature(name: str, signature: Any) -> dict[str, Any]:
-    return {
-        "name": name,
-        "method": signature.method_name.rpartition("/")[2],
-        "inputs": _tensors(signature.inputs),
-        "outputs": _tensors(signature.outputs),
-    }
 
 
 def _tensors(tensors: Any) -> list[dict[str, Any]]:

@@ -52,8 +52,11 @@ def describe_feature(feature: Any, num_examples: int) -> dict[str, Any]:
         return {"type": "", "missing": num_examples, "values": 0}
     stats = getattr(feature, kind)
     common = stats.common_stats
+    # A feature that is present can be empty, which only the number of values of a single-valued one shows.
+    is_single = common.max_num_values <= 1
+    num_present = common.tot_num_values if is_single else common.num_non_missing
     description: dict[str, Any] = {
-        "missing": _missing(common, num_examples),
+        "missing": int(num_examples - num_present),
         "values": int(common.tot_num_values),
     }
     if parsed := readings(feature):
@@ -86,13 +89,6 @@ def _describe_numbers(stats: Any) -> dict[str, Any]:
         "zeros": int(stats.num_zeros),
         "histogram": _histogram(stats),
     }
-
-
-def _missing(common: Any, num_examples: int) -> int:
-    """Returns the number of examples without a value: a feature that is present can be empty."""
-    absent = int(num_examples - common.num_non_missing)
-    single = common.max_num_values <= 1
-    return int(num_examples - common.tot_num_values) if single else absent
 
 
 def _histogram(stats: Any) -> list[list[float]]:

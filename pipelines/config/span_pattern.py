@@ -50,7 +50,7 @@ class SpanPattern:
 
     def files_path(self, place: Place) -> str:
         """Returns the path of the files of a place: the place, followed by the rest of the pattern."""
-        tail = self._tail
+        tail = self._parts[self._last + 1 :]
         folder = str(place.path)
         if any(glob.has_magic(part) for part in tail):
             folder = glob.escape(folder)
@@ -85,10 +85,6 @@ class SpanPattern:
     def _head(self) -> tuple[Path, tuple[str, ...]]:
         parts = self._parts[: self._last + 1]
         return (Path(parts[0]), parts[1:]) if Path(self.path).is_absolute() else (Path(), parts)
-
-    @property
-    def _tail(self) -> tuple[str, ...]:
-        return self._parts[self._last + 1 :]
 
 
 def has_placeholder(text: str) -> bool:

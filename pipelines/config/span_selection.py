@@ -115,15 +115,12 @@ def find_holes(first: SpanKey, last: SpanKey, present: Iterable[SpanKey]) -> str
     wanted: SpanKey | None = first
     for start, end in _stretches(present):
         if wanted is not None and wanted != start:
-            holes.append(_range_text(wanted, _before(start)))
+            last_missing = start - 1 if isinstance(start, int) else start - _ONE_DAY
+            holes.append(_range_text(wanted, last_missing))
         wanted = None if end == last else next_key(end)
     if wanted is not None:
         holes.append(_range_text(wanted, last))
     return ", ".join(holes)
-
-
-def _before(key: SpanKey) -> SpanKey:
-    return key - 1 if isinstance(key, int) else key - _ONE_DAY
 
 
 def _range_text(first: SpanKey, last: SpanKey) -> str:

@@ -67,7 +67,8 @@ def find_date_formats(
                 return (DAY_FIRST,)
         return fitting
     low, high = column.minimum, column.maximum
-    is_called_so = is_given or bool(_TIME_NAME.search(_words(column.name)))
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", column.name).lower()  # startDate -> start date
+    is_called_so = is_given or bool(_TIME_NAME.search(words))
     if low is None or high is None or not is_called_so:
         return ()
     is_compact = low >= _FIRST_COMPACT and high <= _LAST_COMPACT
@@ -142,8 +143,3 @@ def recognise_dates(
         if dates is not None:
             return dates
     return None
-
-
-def _words(name: str) -> str:
-    """Returns a name in lower case, with a blank before each word in capitals: `startDate`."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).lower()

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -109,7 +109,14 @@ def detect_dialect(
 
 def detect_from_lines(lines: Iterable[str], delimiter: str | None, quote: str | None) -> Dialect:
     """Returns the dialect of the lines of a file, as `detect_dialect`."""
-    sample = "".join(_first(lines))
+    sampled: list[str] = []
+    num_chars = 0
+    for line in islice(lines, MAX_LINES):
+        if num_chars >= (MAX_CHARS if len(sampled) >= MIN_LINES else MAX_LONG_CHARS):
+            break
+        num_chars += len(line)
+        sampled.append(line)
+    sample = "".join(sampled)
     best, best_score = Dialect(delimiter or ",", quote or '"'), (0.0, 0)
     for mark in [quote] if quote else ['"', "'"]:
         for between in [delimiter] if delimiter else DELIMITERS:
@@ -127,15 +134,6 @@ def detect_from_lines(lines: Iterable[str], delimiter: str | None, quote: str | 
         mark for mark, (share, size) in scores.items() if size > 1 and share >= _MIN_FITTING_SHARE
     ]
     return Dialect(max(fitting, key=scores.__getitem__, default=","), best.quote)
-
-
-def _first(lines: Iterable[str]) -> Iterator[str]:
-    num_chars = 0
-    for number, line in enumerate(islice(lines, MAX_LINES)):
-        if num_chars >= (MAX_CHARS if number >= MIN_LINES else MAX_LONG_CHARS):
-            return
-        num_chars += len(line)
-        yield line
 
 
 def _score(sample: str, delimiter: str, quote: str | None) -> tuple[float, int]:

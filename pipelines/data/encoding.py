@@ -97,17 +97,12 @@ def _recode(source: Path, target: Path, encoding: str) -> None:
             try:
                 text = decoder.decode(block, final=not block)
             except UnicodeError as error:
-                line += _text_before(error).count("\n")
+                if isinstance(error, UnicodeDecodeError):  # count the lines before the broken bytes
+                    valid = codecs.decode(error.object[: error.start], error.encoding, "replace")
+                    line += valid.count("\n")
                 raise BadInputError(
                     f"{source}, line {line}: the file is not {encoding} text: {error}. Save it again, or set "
                     "data.encoding to the encoding of the file."
                 ) from error
             line += text.count("\n")
             writer.write(text)
-
-
-def _text_before(error: UnicodeError) -> str:
-    """Returns the text before the bytes that could not be decoded."""
-    if not isinstance(error, UnicodeDecodeError):
-        return ""
-    return codecs.decode(error.object[: error.start], error.encoding, "replace")

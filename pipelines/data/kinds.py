@@ -205,7 +205,7 @@ class _Recogniser:
         written = number.number_format
         if written is None or written.currency or written.clock:
             return False
-        if _num_misfits(number):
+        if number.moments and number.moments.num_unreadable:
             return word_kinds.is_code(column, cells)
         if word_kinds.is_text_id(column, 100 * _MAX_VOCABULARY) and cells.all_match(_SERIAL_NUMBER):
             return True
@@ -423,10 +423,6 @@ def _unreadable(cells: ColumnCells, cell_format: CellFormat) -> tuple[str, ...]:
         for text in values.filter(~cell_format.is_read(values)).to_pylist()
     )
     return tuple(itertools.islice(dict.fromkeys(unreadable), _MOST_UNREADABLE))
-
-
-def _num_misfits(kind: ColumnKind) -> int:
-    return kind.moments.num_unreadable if kind.moments else 0
 
 
 def text_columns(kinds: Mapping[str, ColumnKind]) -> tuple[str, ...]:

@@ -114,7 +114,10 @@ def _candidates(values: Any, counts: Any) -> Iterator[NumberFormat]:
     units: Counter[str] = Counter()
     for shape, count in shapes.items():
         if money := re.search(ANY_CURRENCY, shape):
-            currencies[_currency_name(money[0])] += count
+            for name, spelling in CURRENCIES.items():
+                if re.fullmatch(spelling, money[0]):
+                    currencies[name] += count
+                    break
             shape = shape.replace(money[0], "", 1)
         for part in shape.split("#")[1:]:
             unit = part.strip(f",%){SPACE}")
@@ -176,10 +179,6 @@ def _count_shapes(values: Any, counts: Any) -> dict[str, int]:
 
 def _most_frequent(counts: Counter[str]) -> str:
     return max(counts, key=lambda name: counts[name], default="")
-
-
-def _currency_name(text: str) -> str:
-    return next(name for name, spelling in CURRENCIES.items() if re.fullmatch(spelling, text))
 
 
 def mark_of_file(

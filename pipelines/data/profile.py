@@ -334,11 +334,14 @@ class TableScan:
     ) -> CsvProfile:
         if not self._num_rows:
             raise BadInputError(f"{self._files[0]}: there is no row.")
+        digest = hashlib.sha256()
+        for file in self._files:
+            digest.update(file.name.encode() + b"\0" + bytes.fromhex(states[file].sha256))
         return CsvProfile(
             files=self._files,
             columns={name: scan.profile() for name, scan in self._columns.items()},
             num_rows=self._num_rows,
-            fingerprint=_fingerprint(self._files, states),
+            fingerprint=digest.hexdigest(),
             has_byte_order_mark=has_byte_order_mark,
             has_unnamed_column="" in self._header,
             has_plain_header=has_plain_header,
@@ -359,14 +362,6 @@ def merge_known_types(files: Sequence[Path]) -> dict[str, ColumnType]:
         name = name.strip() or UNNAMED
         merged[name] = "string" if "string" in (kind, merged.get(name)) else "float"
     return merged
-
-
-def _fingerprint(files: Sequence[Path], states: Mapping[Path, FileState]) -> str:
-    """Returns a SHA-256 over the names and contents of files."""
-    digest = hashlib.sha256()
-    for file in files:
-        digest.update(file.name.encode() + b"\0" + bytes.fromhex(states[file].sha256))
-    return digest.hexdigest()
 
 
 class _Hashed:

@@ -128,7 +128,8 @@ class _SpanReader:
     @property
     def keys(self) -> list[SpanKey]:
         """Keys in ascending order, including spans without a file."""
-        return _ascending(self._places)
+        keys: Any = self._places  # all numbers, or all dates
+        return sorted(keys)
 
     @property
     def names(self) -> list[tuple[SpanKey, int | None]]:
@@ -328,11 +329,6 @@ def _name(key: SpanKey | str, version: int | None) -> str:
 
 def _number(version: int | None) -> int:
     return -1 if version is None else version
-
-
-def _ascending(keys: Any) -> list[SpanKey]:
-    """Returns sorted keys, which are all numbers or all dates."""
-    return sorted(keys)
 
 
 def _is_less(first: Any, second: Any) -> bool:

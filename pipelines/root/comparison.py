@@ -104,11 +104,8 @@ def _outcome(record: RunRecord) -> Iterator[tuple[str, Any]]:
     yield "version", record.version
     yield "baseline", record.baseline_version
     for check in record.checks:
-        yield f"{check['metric']} against {check['against']}", _passed(check["passed"])
-
-
-def _metrics(record: RunRecord) -> Iterator[tuple[str, Any]]:
-    yield from record.metrics.items()
+        name = f"{check['metric']} against {check['against']}"
+        yield name, "passed" if check["passed"] else "failed"
 
 
 def _data(record: RunRecord) -> Iterator[tuple[str, Any]]:
@@ -147,28 +144,20 @@ def _model(record: RunRecord) -> Iterator[tuple[str, Any]]:
         yield f"best step of {model['model']}", model["step"]
 
 
-def _environment(record: RunRecord) -> Iterator[tuple[str, Any]]:
-    yield from record.environment.items()
-
-
 def _durations(record: RunRecord) -> Iterator[tuple[str, Any]]:
     for component in record.components:
         is_cached = component.status == "cached"
         yield component.name, "cached" if is_cached else round(component.elapsed_secs, 1)
 
 
-def _passed(passed: bool) -> str:
-    return "passed" if passed else "failed"
-
-
 _SECTIONS = {
     "outcome": _outcome,
-    "metrics": _metrics,
+    "metrics": lambda record: record.metrics.items(),
     "data": _data,
     "columns": _columns,
     "configuration": _configuration,
     "code": _code,
     "model": _model,
-    "environment": _environment,
+    "environment": lambda record: record.environment.items(),
     "durations": _durations,
 }

@@ -26,7 +26,7 @@ def remove_leftovers(root: Root, *run_ids: str) -> list[str]:
     are kept.
     """
     records = root.records.read_begun()
-    going_on = [record.run_id for record in records if _goes_on(record)]
+    going_on = [run.run_id for run in records if run.status == "running" and run.kubeflow_run]
     run_ids = (*run_ids, *going_on)
     lost = []
     for path in _orphaned_paths(root, run_ids):
@@ -53,10 +53,6 @@ def remove_leftovers(root: Root, *run_ids: str) -> list[str]:
 def _is_at_work(step: Path) -> bool:
     """Returns True if a process makes a step: on Kubeflow, also one of a run in which another step failed."""
     return FileLock(step / ".lock").is_held()
-
-
-def _goes_on(record: RunRecord) -> bool:
-    return record.status == "running" and record.kubeflow_run is not None
 
 
 def _unread_copies(root: Root, records: Sequence[RunRecord]) -> Iterator[Path]:

@@ -101,6 +101,8 @@ def versions_of_spans(
 def describe_lineage(root: Root, record: RunRecord, records: Sequence[RunRecord]) -> Lineage:
     """Returns the origin of a run's version, and its state now."""
     chosen = next((model for model in record.models if model["is_chosen"]), None)
+    baseline = record.baseline_version
+    baseline_runs = [other.run_id for other in records if baseline and other.version == baseline]
     return {
         "run_id": record.run_id,
         "name": record.name,
@@ -110,7 +112,7 @@ def describe_lineage(root: Root, record: RunRecord, records: Sequence[RunRecord]
         "version": record.version,
         "version_state": root.versions.state(record.version),
         "baseline_version": record.baseline_version,
-        "baseline_run": _run_that_pushed(records, record.baseline_version),
+        "baseline_run": baseline_runs[-1] if baseline_runs else None,
         "compared_by": [
             other.run_id
             for other in records
@@ -182,10 +184,9 @@ def lineage_lines(lineage: Lineage) -> list[str]:
         lines.append(f"  data       {data['path']}, label {data['label']!r}")
     if data["spans"]:
         lines.append(f"  spans      {describe_spans(data['spans'])}")
-    lines += [
-        f"  file       {file['path']} ({_size(file)}sha256 {file['sha256']})"
-        for file in data["files"]
-    ]
+    for file in data["files"]:
+        size = "" if file["bytes"] is None else f"{file['bytes']:,} bytes, "  # None for a folder
+        lines.append(f"  file       {file['path']} ({size}sha256 {file['sha256']})")
     if not data["files"] and data["path"]:
         lines.append(
             f"  data hash  {data['fingerprint']} (the files were not recorded by this version)"
@@ -216,17 +217,6 @@ def lineage_lines(lineage: Lineage) -> list[str]:
     if lineage["compared_by"]:
         lines.append(f"  baseline   of the runs {', '.join(lineage['compared_by'])}")
     return lines
-
-
-def _run_that_pushed(records: Sequence[RunRecord], version: str | None) -> str | None:
-    run_ids = [record.run_id for record in records if version and record.version == version]
-    return run_ids[-1] if run_ids else None
-
-
-def _size(file: Mapping[str, Any]) -> str:
-    return (
-        "" if file["bytes"] is None else f"{file['bytes']:,} bytes, "
-    )  # None for an import's folder
 
 
 def _module(record: RunRecord) -> str:

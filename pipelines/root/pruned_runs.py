@@ -37,7 +37,8 @@ class PrunedRuns:
             return
         with self._file.open("a+", encoding="utf-8") as stream:
             # A crash may have left half a line: it ends here, and is skipped by the reader.
-            stream.write("\n" if not self._ends_a_line() else "")
+            content = self._file.read_bytes()
+            stream.write("\n" if content and not content.endswith(b"\n") else "")
             stream.writelines(lines)
             stream.flush()
             sync(self._file)
@@ -77,7 +78,3 @@ class PrunedRuns:
                     f"{line[:80].decode(errors='replace')!r}. Correct it, or remove it."
                 )
         return runs, errors
-
-    def _ends_a_line(self) -> bool:
-        text = self._file.read_bytes()
-        return not text or text.endswith(b"\n")

@@ -1,7 +1,6 @@
 """The records of runs: one JSON file each, replaced atomically."""
 
 import json
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -280,7 +279,10 @@ class RunRecords:
 
     def write(self, record: RunRecord) -> None:
         """Stores a record atomically."""
-        fields = self._with_paths(asdict(record), self._relative)
+        fields = asdict(record)
+        for name in _PATHS:
+            if fields[name] and Path(fields[name]).is_relative_to(self._root):
+                fields[name] = str(Path(fields[name]).relative_to(self._root))
         atomic_files.write(self.file(record.run_id), json.dumps(fields, indent=1))
 
     def read_all(self) -> list[RunRecord]:
@@ -330,19 +332,8 @@ class RunRecords:
         )
         return None
 
-    def _relative(self, path: str) -> str:
-        inside = Path(path).is_relative_to(self._root)
-        return str(Path(path).relative_to(self._root)) if inside else path
-
     def _absolute(self, path: str) -> str:
         return str(self._root / path)  # an absolute path stays as it is
-
-    @staticmethod
-    def _with_paths(fields: dict[str, Any], convert: Callable[[str], str]) -> dict[str, Any]:
-        return {
-            name: convert(value) if name in _PATHS and value else value
-            for name, value in fields.items()
-        }
 
 
 def utc_now() -> str:

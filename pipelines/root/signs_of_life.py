@@ -72,12 +72,16 @@ def lost_outcome(root: Root, record: RunRecord, now: float) -> RunOutcome | None
         component, newest = max(signs.items(), key=lambda item: item[1])
         if newest >= now - LOST_SECS:
             return None
+        since = datetime.fromtimestamp(newest, timezone.utc).isoformat(timespec="seconds")
         return RunOutcome(
             "failed",
-            reason=f"{component}: no sign of life since {_as_text(newest)}: it was killed, or was out of "
+            reason=f"{component}: no sign of life since {since}: it was killed, or was out of "
             f"memory. Kubeflow's run {record.kubeflow_run} shows the cause",
         )
-    if _last_sign(folder, record, latest) >= now - SILENT_SECS:
+    times = [datetime.fromisoformat(record.started).timestamp()]
+    if folder.is_dir():
+        times += [changed for _, changed in _changes((folder, *folder.iterdir()))]
+    if max((time for time in times if time <= latest), default=0.0) >= now - SILENT_SECS:
         return None
     return RunOutcome(
         "failed",
@@ -96,14 +100,3 @@ def _changes(paths: Iterable[Path]) -> Iterator[tuple[Path, float]]:
     for path in paths:
         with contextlib.suppress(FileNotFoundError):
             yield path, path.stat().st_mtime
-
-
-def _last_sign(folder: Path, record: RunRecord, latest: float) -> float:
-    paths = (folder, *folder.iterdir()) if folder.is_dir() else ()
-    times = [datetime.fromisoformat(record.started).timestamp()]
-    times += [changed for _, changed in _changes(paths)]
-    return max((time for time in times if time <= latest), default=0.0)
-
-
-def _as_text(secs: float) -> str:
-    return datetime.fromtimestamp(secs, timezone.utc).isoformat(timespec="seconds")

@@ -29,7 +29,12 @@ def approve(
         held = record.held
         if held is None:
             raise AssertionError("unreachable: a run that awaits a decision has a model")
-        _check_complete(root, record, held)
+        for path in filter(None, (held.model_uri, held.saved_model, held.warmup)):
+            if not (root.path / path).exists():
+                raise BadInputError(
+                    f"The held model of run {record.run_id} cannot be pushed: {root.path / path} does not "
+                    "exist. Restore it, or run again."
+                )
         serving = root.versions.serving()
         if (
             serving != record.baseline_version
@@ -122,15 +127,6 @@ def _newer_push(root: Root, record: RunRecord) -> RunRecord | None:
         if version:
             return run.changed(version=str(version))
     return None
-
-
-def _check_complete(root: Root, record: RunRecord, held: HeldModel) -> None:
-    for path in filter(None, (held.model_uri, held.saved_model, held.warmup)):
-        if not (root.path / path).exists():
-            raise BadInputError(
-                f"The held model of run {record.run_id} cannot be pushed: {root.path / path} does not exist. "
-                "Restore it, or run again."
-            )
 
 
 def _push(root: Root, record: RunRecord, held: HeldModel) -> int:

@@ -51,17 +51,11 @@ def push_outcome(pushed_model: Any, evaluation_uri: str, root: Root) -> RunOutco
         return RunOutcome("unchanged", reason=reason)
     verdict = components.load_verdict(evaluation_uri)
     if held := pushed_model.get_string_custom_property(HELD_MODEL_KEY):
-        return RunOutcome(
-            "held", reason="; ".join(verdict.doubts), held=_relative(json.loads(held), root)
-        )
+        inside = f"{root}{os.sep}"  # paths in the root are recorded relative to it
+        paths = {name: value.removeprefix(inside) for name, value in json.loads(held).items()}
+        return RunOutcome("held", reason="; ".join(verdict.doubts), held=HeldModel(**paths))
     if verdict.blessed or verdict.held:  # the ServingCheck did not bless it
         return RunOutcome(
             "not_blessed", reason=pushed_model.get_string_custom_property("not_pushed_reason")
         )
     return RunOutcome("not_blessed", reason="; ".join(verdict.failures))
-
-
-def _relative(fields: dict[str, str], root: Root) -> HeldModel:
-    """Returns a held model, with the paths inside the root relative to it."""
-    inside = f"{root}{os.sep}"
-    return HeldModel(**{name: value.removeprefix(inside) for name, value in fields.items()})

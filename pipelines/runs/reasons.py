@@ -132,7 +132,11 @@ def code_in_words(earlier: RunRecord | None, now: RunRecord) -> str:
     ]
     if not before or not changed:
         return "the code of the model changed"
-    shown = [_definition(name) for name in changed[:_SHOWN]]
+    shown = []
+    for name in changed[:_SHOWN]:
+        file, _, part = name.partition(":")
+        is_top_level = part.startswith("(")
+        shown.append(f"the top level of {file}" if is_top_level else f"{part} of {file}")
     return f"{', '.join(shown)}{' and more' if len(changed) > _SHOWN else ''} changed"
 
 
@@ -150,11 +154,6 @@ def data_in_words(earlier: RunRecord | None, now: RunRecord) -> str:
     if earlier.num_rows and more:
         return f"{name} has {counted(abs(more), 'row')} {'more' if more > 0 else 'fewer'}"
     return f"{name} has other values"
-
-
-def _definition(name: str) -> str:
-    file, _, part = name.partition(":")
-    return f"the top level of {file}" if part.startswith("(") else f"{part} of {file}"
 
 
 def _settings(component: str, earlier: RunRecord | None, now: RunRecord) -> Iterator[str]:

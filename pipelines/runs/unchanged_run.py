@@ -44,13 +44,18 @@ def run_identity(
     code = user_source.fingerprint(**_module_source(config))
     if not code:
         return ""
+    extension = []
+    if config.pipeline is not None:
+        file = config.pipeline.extend.rpartition(":")[0]
+        extension.append(user_source.fingerprint(module_file=file))
+    schema = config.schema_.path
     parts = [
         config.model_dump(mode="json", exclude=_NO_PART),
         data_fingerprint,
         list(spans),
         code,
-        *_code_of_extension(config),
-        _digest_of_file(config.schema_.path),
+        *extension,
+        hashlib.sha256(Path(schema).read_bytes()).hexdigest() if schema else "",
         root_schema,
         accepted_run,
         library_versions(),
@@ -165,13 +170,3 @@ def _module_source(config: PipelineConfig) -> dict[str, str | None]:
     if config.module.file is not None:
         return {"module_file": str(Path(config.module.file).resolve())}
     return {"import_path": f"{config.module.path}.preprocessing_fn"}
-
-
-def _code_of_extension(config: PipelineConfig) -> list[str]:
-    if config.pipeline is None:
-        return []
-    return [user_source.fingerprint(module_file=config.pipeline.extend.rpartition(":")[0])]
-
-
-def _digest_of_file(path: str | None) -> str:
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest() if path else ""

@@ -103,7 +103,12 @@ def _before_beam(error: BaseException) -> BaseException:
 def _is_wrapped(error: BaseException) -> bool:
     """Returns True if a library raised the error to wrap another error."""
     calls = raised_at(error)
-    return not calls or not (_is_own_code(calls[-1][0]) or _is_of_this_project(calls[-1][0]))
+    if not calls:
+        return True
+    file = Path(calls[-1][0])
+    # This project's packages may be installed among the libraries.
+    is_ours = any(file.is_relative_to(_PROJECT / package) for package in _PACKAGES)
+    return not (is_ours or _is_own_code(str(file)))
 
 
 def _text(error: BaseException) -> str:
@@ -130,11 +135,6 @@ def _reasons(error: BaseException) -> Iterator[str]:
     message = " ".join(message.split()).removeprefix(f"{type(error).__name__}: ")
     if message:
         yield message
-
-
-def _is_of_this_project(filename: str) -> bool:
-    """Returns True for a file of our packages, which may be installed among the libraries."""
-    return any(Path(filename).is_relative_to(_PROJECT / package) for package in _PACKAGES)
 
 
 def _is_own_code(filename: str) -> bool:

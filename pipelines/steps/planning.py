@@ -138,16 +138,21 @@ class _Planner:
         node = self._nodes[component.id]
         executor = self._definition.executor(component.id)
         kind = type(executor).DESCRIPTOR.name
-        class_path = _class_path(executor)
+        python_executor = getattr(executor, "python_executor_spec", executor)
+        class_path = str(python_executor.class_path)
         properties: dict[str, dict[str, Any]] = {}
         fingerprints = code_fingerprints(class_path, _values(node))
         if driver := getattr(component, "driver_class", None):
             self._run_driver(component, driver, node, fingerprints, properties)
         spec = json_format.MessageToDict(executor)
         self._plan.executors[component.id] = {"type": kind, "spec": spec}
+        # Where Beam works does not affect the outputs.
+        without_beam = {
+            name: value for name, value in spec.items() if not name.startswith("beamPipelineArgs")
+        }
         plan = StepPlan(
             component=component.id,
-            executor={"type": kind, "spec": _without_beam_options(spec)},
+            executor={"type": kind, "spec": without_beam},
             parameters=without_root(json_format.MessageToDict(node.parameters), self._root.path),
             inputs=self._inputs(component, node),
             outputs={key: type_path(channel.type) for key, channel in component.outputs.items()},
@@ -363,16 +368,6 @@ def _values(node: Any) -> dict[str, Any]:
     parameters: dict[str, Any] = inputs_utils.resolve_parameters_with_schema(node.parameters)
     values: dict[str, Any] = data_types_utils.build_parsed_value_dict(parameters)
     return values
-
-
-def _class_path(executor: Any) -> str:
-    spec = executor.python_executor_spec if hasattr(executor, "python_executor_spec") else executor
-    return str(spec.class_path)
-
-
-def _without_beam_options(spec: dict[str, Any]) -> dict[str, Any]:
-    """Returns the spec of an executor without what says where Beam works: it does not affect the outputs."""
-    return {key: value for key, value in spec.items() if not key.startswith("beamPipelineArgs")}
 
 
 def _plain(properties: Mapping[str, Any]) -> dict[str, Any]:

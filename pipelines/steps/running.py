@@ -256,6 +256,7 @@ def run_executor(
     `beam_options`: beam options of this run; they take precedence over the component's.
     """
     from google.protobuf import json_format
+    from tfx.dsl.compiler import placeholder_utils
     from tfx.orchestration import data_types_utils
     from tfx.orchestration.portable import data_types, inputs_utils
     from tfx.proto.orchestration import pipeline_pb2
@@ -279,7 +280,9 @@ def run_executor(
         pipeline_info=pipeline_pb2.PipelineInfo(id=component),
         pipeline_run_id=run_id,
     )
-    info.exec_properties |= _dynamic_properties(proto, info)
+    # Properties that are values of inputs, such as `count.outputs["n"].future()[0].value`.
+    resolution = placeholder_utils.ResolutionContext(exec_info=info)
+    info.exec_properties |= inputs_utils.resolve_dynamic_parameters(proto, resolution)
     result = _operator(executor, beam_options)(info)
     for key, made in result.output_artifacts.items() if result else ():
         if len(made.artifacts) != 1:
@@ -292,16 +295,6 @@ def run_executor(
         artifact.set_mlmd_artifact(made.artifacts[0])
         artifact.uri = made_at if made_at.startswith(f"{uri}/") else uri
     return outputs
-
-
-def _dynamic_properties(parameters: Any, info: Any) -> dict[str, Any]:
-    """Returns the properties that are values of inputs, such as `count.outputs["n"].future()[0].value`."""
-    from tfx.dsl.compiler import placeholder_utils
-    from tfx.orchestration.portable import inputs_utils
-
-    context = placeholder_utils.ResolutionContext(exec_info=info)
-    properties: dict[str, Any] = inputs_utils.resolve_dynamic_parameters(parameters, context)
-    return properties
 
 
 def _operator(executor: Mapping[str, Any], beam_options: Sequence[str]) -> Callable[[Any], Any]:

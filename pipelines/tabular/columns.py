@@ -79,7 +79,8 @@ def tree_columns(
         texts = range(len(plan.text))
         result += [columns.numeric_column(text_mean_key(at), (num_text_means,)) for at in texts]
     result += _lists(plan)
-    words = _vocabulary(plan, transform)
+    # The words of all categories by id, each as `<position>=<word>`.
+    words: list[bytes] = list(transform.vocabulary_by_name(VOCABULARY)) if plan.words else []
     ids_by_prefix: dict[bytes, list[int]] = {}
     for number, word in enumerate(words):
         ids_by_prefix.setdefault(word.partition(b"=")[0] + b"=", []).append(number)
@@ -199,13 +200,6 @@ def _lists(plan: FeaturePlan) -> list[Any]:
         numeric_column(list_key(index), shape=(len(part.parts),))
         for index, part in enumerate(plan.lists)
     ]
-
-
-def _vocabulary(plan: FeaturePlan, transform: tft.TFTransformOutput) -> list[bytes]:
-    """Returns the words of all categories, `<position>=<word>`, by id."""
-    if all(part.hash_buckets is not None for part in plan.categorical):
-        return []
-    return list(transform.vocabulary_by_name(VOCABULARY))
 
 
 def _embedding_dimensions(plan: FeaturePlan) -> list[int]:

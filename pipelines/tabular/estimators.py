@@ -154,7 +154,9 @@ def _in_label_units(
         }
     if spec.eval_metric_ops:
         changes["eval_metric_ops"] = {
-            key: tuple(_metric_in_label_units(key, part, mean, stddev) for part in parts)
+            key: tuple(
+                part * stddev + mean if key in _MOMENTS else part * stddev**2 for part in parts
+            )
             for key, parts in spec.eval_metric_ops.items()
         }
     if spec.export_outputs:
@@ -167,7 +169,3 @@ def _in_label_units(
             for name, output in spec.export_outputs.items()
         }
     return spec._replace(**changes)
-
-
-def _metric_in_label_units(key: str, value: Any, mean: float, stddev: float) -> Any:
-    return value * stddev + mean if key in _MOMENTS else value * stddev**2

@@ -108,7 +108,7 @@ class TextMeans:
             parts = [
                 _sums(rows, ids, folds == fold, targets, text.hash_buckets) for fold in range(FOLDS)
             ]
-            whole = _add(parts)
+            whole = tuple(sum(values) for values in zip(*parts, strict=True))
             learned = _means(*whole)
             means = np.zeros((len(targets), targets.shape[1]), np.float32)
             for fold in range(FOLDS + 1):
@@ -162,10 +162,6 @@ def _sums(rows: Any, ids: Any, mask: Any, targets: Any, num_ids: int) -> tuple[A
     sums = [np.bincount(ids, column[rows], num_ids) for column in targets.T]
     counts = np.bincount(ids, minlength=num_ids)
     return np.stack(sums, axis=1), counts, targets[mask].sum(axis=0), int(mask.sum())
-
-
-def _add(parts: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
-    return tuple(sum(values) for values in zip(*parts, strict=True))
 
 
 def _means(sums: Any, counts: Any, total: Any, num_rows: int) -> npt.NDArray[np.float32]:

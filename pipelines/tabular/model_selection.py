@@ -133,7 +133,9 @@ def select_model(
         to_beat = min(others, default=math.inf)
         earlier = candidates.get(model)
         if earlier:
-            to_beat *= 1 + _noise(held_out_rows)
+            # Two standard errors of the mean, if the losses of the rows vary as much as they are large. The
+            # difference between two models varies less, because both are judged on the same rows.
+            to_beat *= 1 + (_STANDARD_ERRORS / math.sqrt(held_out_rows) if held_out_rows else 0.0)
         if earlier and earlier.expected is not None and earlier.expected > to_beat:
             candidate = dataclasses.replace(earlier, is_paused=False, is_dropped=True)
         else:
@@ -201,7 +203,9 @@ def read_candidates(work_dir: str) -> tuple[Candidate, ...]:
         return ()
     with tf.io.gfile.GFile(path) as stream:
         rows = json.load(stream)
-    return tuple(Candidate(**{**row, "loss": _number(row["loss"])}) for row in rows)
+    for row in rows:
+        row["loss"] = math.nan if row["loss"] is None else row["loss"]
+    return tuple(Candidate(**row) for row in rows)
 
 
 def can_win(losses: Mapping[int, float], max_steps: int, to_beat: float) -> bool:
@@ -221,15 +225,6 @@ def expected_loss(losses: Mapping[int, float], max_steps: int) -> float:
     first_half = [loss for at, loss in losses.items() if at <= step / 2]
     gain = min(first_half, default=math.inf) - lowest
     return lowest - gain * max(0.0, math.log2(max_steps / step))
-
-
-def _noise(held_out_rows: int) -> float:
-    """Returns the difference between two losses that may be chance, as a share of the loss.
-
-    It is two standard errors of the mean over the rows, if the losses of the rows vary as much as they are
-    large. The difference between two models varies less, as both are judged on the same rows.
-    """
-    return _STANDARD_ERRORS / math.sqrt(held_out_rows) if held_out_rows else 0.0
 
 
 class _BestSoFar(BestCheckpointExporter):
@@ -303,10 +298,6 @@ def _train(model: ModelName, training: Training, to_beat: float, to_first_rung: 
         is_paused=is_paused,
         expected=expected,
     )
-
-
-def _number(loss: float | None) -> float:
-    return math.nan if loss is None else loss
 
 
 def _rank(loss: float) -> float:

@@ -3,7 +3,6 @@
 import logging
 import math
 import os
-from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -15,7 +14,6 @@ from pipelines.tabular.best_checkpoint import LOSS, BestCheckpointExporter
 from pipelines.tabular.columns import keys_of_words
 from pipelines.tabular.estimators import build_estimator
 from pipelines.tabular.inputs import (
-    Derive,
     Part,
     check_held_out,
     eval_input_receiver_fn,
@@ -123,11 +121,12 @@ def _training(
 
     train_input_fn: Any = read_train
     means = texts = derive = None
-    counts_words, reads_text = _has_label_means(plan, transform), has_text_means(plan)
+    keys, reads_text = keys_of_words(plan), has_text_means(plan)
+    counts_words = bool(keys) and has_label_means(plan.label, keys, _num_ids(transform))
     if is_trees and (counts_words or reads_text):
         batches = list(read_train())
         if counts_words:
-            means = label_means(batches, plan.label, keys_of_words(plan), _num_ids(transform))
+            means = label_means(batches, plan.label, keys, _num_ids(transform))
         if reads_text:
             texts = TextMeans(batches, plan)
             derive = texts.with_text_means
@@ -171,7 +170,16 @@ def _training(
 
     def read_eval() -> Any:
         batches = read(transform, eval_files, eval_part, one_in, settings.batch_size, fold=fold)
-        return batches.map(_with_features(derive)) if derive else batches
+        if derive is None:
+            return batches
+        with_features = tf.autograph.experimental.do_not_convert(
+            lambda features, label: (derive(features), label)
+        )
+        return batches.map(with_features)
+
+    def best_step() -> int:
+        num_trees = int(estimator.get_variable_value("boosted_trees/finished"))
+        return settings.trees.steps_per_tree * num_trees
 
     return Training(
         estimator=estimator,
@@ -191,24 +199,12 @@ def _training(
             throttle_secs=0 if holds_out and not is_trees else 60,
             keeps_graph=True,
         ),
-        best_step=(lambda: settings.trees.steps_per_tree * _num_trees(estimator))
-        if is_trees
-        else None,
+        best_step=best_step if is_trees else None,
         steps_per_tree=settings.trees.steps_per_tree if is_trees else 0,
         first_rung=_first_rung(plan, estimator) if holds_out else None,
         losses=(lambda: losses) if is_trees and holds_out else None,
         eval_input_receiver_fn=eval_input_receiver_fn(plan, transform, schema, derive),
     )
-
-
-def _with_features(derive: Derive) -> Callable[[Any, Any], Any]:
-    """Returns a function that adds features to those of a batch."""
-
-    @tf.autograph.experimental.do_not_convert
-    def added(features: Any, label: Any) -> Any:
-        return derive(features), label
-
-    return added
 
 
 def _write_formats(plan: TabularPlan, folder: str) -> dict[str, str] | None:
@@ -243,17 +239,6 @@ def _first_rung(plan: TabularPlan, estimator: Any) -> int | None:
     if not every:
         return settings.trees.steps_per_tree * max(1, n_trees // _SHARE)
     return every * max(_EVALUATIONS_OF_RUNG, math.ceil(settings.train_steps / _SHARE / every))
-
-
-def _num_trees(estimator: Any) -> int:
-    """Returns the number of iterations of trees in the newest checkpoint."""
-    return int(estimator.get_variable_value("boosted_trees/finished"))
-
-
-def _has_label_means(plan: TabularPlan, transform: tft.TFTransformOutput) -> bool:
-    """Returns True if the rows to learn from give each category a mean of the label."""
-    keys = keys_of_words(plan)
-    return bool(keys) and has_label_means(plan.label, keys, _num_ids(transform))
 
 
 def _num_ids(transform: tft.TFTransformOutput) -> int:

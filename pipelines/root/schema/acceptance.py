@@ -43,7 +43,8 @@ def accept_schema(root: Root, run_id: str | None = None) -> Acceptance:
         root.schema.adopt(*([newest.run_id] if newest else []), *held_ids(root))
         record = _choose(root, run_id)
         before = root.schema.read()
-        if _is_accepted(root, record, before):
+        compared_before = root.schema.accepted_run(before)
+        if before is not None and compared_before == record.run_id and not before.is_edited:
             raise BadInputError(
                 f"There is nothing to accept: run {record.run_id} was accepted already, on "
                 f"{before.origin.written if before and before.origin else ''}, and the schema is as it "
@@ -51,7 +52,6 @@ def accept_schema(root: Root, run_id: str | None = None) -> Acceptance:
             )
         statistics = _statistics(root, record.run_id)
         accepted = _accepted(before, statistics, record)
-        compared_before = root.schema.accepted_run(before)
         newest_number = newest.number if newest else 0
         root.schema.replace(accepted, record.run_id, record.columns, newest_number)
     lines = ["+ the schema, which the root did not have"]
@@ -104,18 +104,6 @@ def _found_anomalies(record: RunRecord) -> bool:
     return any(note.startswith(NOTE_PREFIX) for note in record.notes)
 
 
-def _is_accepted(root: Root, record: RunRecord, before: RootSchema | None) -> bool:
-    return (
-        before is not None
-        and root.schema.accepted_run(before) == record.run_id
-        and not before.is_edited
-    )
-
-
-def _kinds(record: RunRecord) -> dict[str, str]:
-    return {column["name"]: column["kind"] for column in record.columns}
-
-
 def _statistics(root: Root, run_id: str) -> list[Any]:
     from tensorflow_metadata.proto.v0 import statistics_pb2
 
@@ -133,23 +121,19 @@ def _statistics(root: Root, run_id: str) -> list[Any]:
 
 def _accepted(before: RootSchema | None, statistics: list[Any], record: RunRecord) -> "Schema":
     """Returns a schema that the statistics' data fit, as close as possible to the previous schema."""
+    import tensorflow_data_validation as tfdv
+
     config = record.validated_config()
+    schema = tfdv.infer_schema(statistics[0], infer_feature_shape=False)
+    for part in statistics[1:]:
+        schema = tfdv.update_schema(schema, part, infer_feature_shape=False)
     inferred = schema_to_keep(
-        _inferred(statistics),
-        _kinds(record),
+        schema,
+        {column["name"]: column["kind"] for column in record.columns},
         config.data.label,
         moving=config.example_validator.moving,
     )
     return inferred if before is None else _merged(before.schema, inferred, statistics)
-
-
-def _inferred(statistics: list[Any]) -> "Schema":
-    import tensorflow_data_validation as tfdv
-
-    schema = tfdv.infer_schema(statistics[0], infer_feature_shape=False)
-    for part in statistics[1:]:
-        schema = tfdv.update_schema(schema, part, infer_feature_shape=False)
-    return schema
 
 
 def _merged(before: "Schema", inferred: "Schema", statistics: list[Any]) -> "Schema":

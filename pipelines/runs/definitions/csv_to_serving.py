@@ -61,12 +61,13 @@ def csv_to_serving(
     schema = schema_gen.outputs["schema"]
     root_schema = _root_schema(plan)
     served_statistics = _served_statistics(plan)
+    limits = plan.config.example_validator
     example_validator = components.ExampleValidator(
         statistics=statistics,
         schema=root_schema.outputs["schema"] if root_schema else schema,
         baseline_statistics=served_statistics.outputs["statistics"],
         label=plan.config.data.label,
-        limits=_drift_limits(plan),
+        limits=components.DriftLimits(limits.l_infinity, limits.jensen_shannon, limits.breaking),
         # Dates that are parsed are compared as dates.
         moving=tuple(
             name
@@ -238,11 +239,6 @@ def _served_statistics(plan: RunPlan) -> components.Resolver:
         config={"base_directory": str(plan.root.serving), "accepted_run": accepted_run},
         statistics=components.Channel(type=components.ExampleStatistics),
     ).with_id("ServedStatistics")
-
-
-def _drift_limits(plan: RunPlan) -> components.DriftLimits:
-    settings = plan.config.example_validator
-    return components.DriftLimits(settings.l_infinity, settings.jensen_shannon, settings.breaking)
 
 
 def _served_model(plan: RunPlan) -> components.Resolver:

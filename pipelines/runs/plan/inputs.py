@@ -69,12 +69,23 @@ def read_inputs(request: RunRequest, display: Display) -> RunInputs:
     unfinished = unfinished_run(root) if request.resume else None
     if request.resume and unfinished is None:
         raise BadInputError(nothing_to_resume(root))
-    config = named_as_in_root(root, _configuration(request, unfinished))
+    if unfinished is not None and not request.gives_configuration:
+        config = unfinished.validated_config()
+    else:
+        config = request.config or load_config(
+            request.config_file, request.data, request.label, request.settings
+        )
+    config = named_as_in_root(root, config)
     check_beam_args(config.beam.args)
     find_runner(request.runner).check(config.beam)
     display.activity(f"checking {config.data.path}")
     root_schema = root.schema.read() if config.schema_.path is None else None
-    data = read_data(config, root_schema, _resumed_spans(unfinished, config))
+    pinned_spans: tuple[SpanRecord, ...] = ()
+    if unfinished is not None:
+        then = unfinished.validated_config().data
+        if (then.path, then.spans) == (config.data.path, config.data.spans):
+            pinned_spans = unfinished.spans  # differences are reported with all others later
+    data = read_data(config, root_schema, pinned_spans)
     return RunInputs(root, config, data, root_schema, unfinished)
 
 
@@ -115,19 +126,3 @@ def _exists(path: Path) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     return True
-
-
-def _configuration(request: RunRequest, unfinished: RunRecord | None) -> PipelineConfig:
-    if unfinished is not None and not request.gives_configuration:
-        return unfinished.validated_config()
-    if request.config is not None:
-        return request.config
-    return load_config(request.config_file, request.data, request.label, request.settings)
-
-
-def _resumed_spans(unfinished: RunRecord | None, config: PipelineConfig) -> tuple[SpanRecord, ...]:
-    if unfinished is None:
-        return ()
-    read_then = unfinished.validated_config().data
-    is_same = (read_then.path, read_then.spans) == (config.data.path, config.data.spans)
-    return unfinished.spans if is_same else ()  # differences are reported with all others later

@@ -168,8 +168,16 @@ def touches_training(
     record = records[0]
     if code_fingerprint(code) == record.code_fingerprint:
         return False
-    changed = _changed_definitions(record, code)
-    used = _used(changed, code)
+    definitions, before = code_definitions(code), record.code_definitions
+    now = {name: definition.digest for name, definition in definitions.items()}
+    # None are known if the run did not record its code.
+    changed = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
+    changed = changed if before else []
+    # Removed definitions may have been used by Transform or the Trainer, too.
+    module = code.preprocessing_fn.rpartition(".")[0]
+    trainer = code.trainer_path or f"{module}.{code.trainer}"
+    reachable = user_source.reached(definitions, (code.preprocessing_fn, trainer))
+    used = [name for name in changed if name in reachable or name not in definitions]
     if changed and not used:
         return False
     if force:
@@ -195,21 +203,3 @@ def trained_step(root: Root, records: tuple[RunRecord, ...]) -> int | None:
         if step:
             return step
     return None
-
-
-def _changed_definitions(record: RunRecord, code: ModelCode) -> list[str]:
-    """Returns the added, changed and removed definitions; none if the run did not record its code."""
-    before = record.code_definitions
-    now = {name: definition.digest for name, definition in code_definitions(code).items()}
-    return [
-        name for name in sorted({*before, *now}) if before and before.get(name) != now.get(name)
-    ]
-
-
-def _used(changed: list[str], code: ModelCode) -> list[str]:
-    """Returns the definitions that Transform or the Trainer may use, including removed ones."""
-    definitions = code_definitions(code)
-    module = code.preprocessing_fn.rpartition(".")[0]
-    trainer = code.trainer_path or f"{module}.{code.trainer}"
-    reached = user_source.reached(definitions, (code.preprocessing_fn, trainer))
-    return [name for name in changed if name in reached or name not in definitions]

@@ -61,7 +61,13 @@ def plan_removals(root: Root, rules: RetentionConfig, now: datetime) -> list[Rem
         if record.run_id not in kept.records:
             why = f"run {record.run_id} is {_beyond(rules)}"
             # The record first, since it refers to the others.
-            for kind, path in _run_files(root, record.run_id):
+            files: tuple[tuple[Kind, Path], ...] = (
+                ("record", root.records.file(record.run_id)),
+                ("report", root.report(record.run_id)),
+                ("details", root.details(record.run_id).folder),
+                ("log", root.log(record.run_id)),
+            )
+            for kind, path in files:
                 if path.exists():
                     removals.append(Removal(kind, path, why, _size(path)))
     return [*removals, *_without_record(root, records)]
@@ -115,7 +121,11 @@ def _steps(
     for folder in StepFolders(root.artifacts).unfinished():
         if is_below(folder, root.artifacts):
             yield Removal("step", folder, "a run that cannot be resumed left it", _size(folder))
-    read = {_data_folder(step) for step in finished if step.key in of_runs}
+    read = set()  # names of the folders that the ExampleGens have read
+    for step in finished:
+        if step.key in of_runs:
+            base = step.plan["parameters"].get("parameters", {}).get("input_base", {})
+            read.add(Path(base.get("fieldValue", {}).get("stringValue", "")).name)
     for folder in sorted(root.data.glob("[!.]*")):
         if folder.name not in read:
             why = "a copy of data that no run reads whose artifacts stay"
@@ -164,12 +174,6 @@ def _input_steps(step: FinishedStep) -> Iterator[tuple[str, str]]:
         yield from ((output["component"], output["step"]) for output in outputs if "step" in output)
 
 
-def _data_folder(step: FinishedStep) -> str:
-    """Returns the name of the folder that an ExampleGen has read."""
-    value = step.plan["parameters"].get("parameters", {}).get("input_base", {})
-    return Path(value.get("fieldValue", {}).get("stringValue", "")).name
-
-
 def _older_artifacts(root: Root, kept: KeptRuns, records: Sequence[RunRecord]) -> Iterator[Removal]:
     """Yields artifacts of earlier versions, `<component>/<key>/<number>`, which no run can use."""
     if has_metadata_store(root):
@@ -185,13 +189,6 @@ def _older_artifacts(root: Root, kept: KeptRuns, records: Sequence[RunRecord]) -
         if is_older and not is_needed and is_below(folder, root.artifacts):
             why = "an earlier version of this program made it, and no version of the model needs it"
             yield Removal("artifact", folder, why, _size(folder))
-
-
-def _run_files(root: Root, run_id: str) -> Iterator[tuple[Kind, Path]]:
-    yield "record", root.records.file(run_id)
-    yield "report", root.report(run_id)
-    yield "details", root.details(run_id).folder
-    yield "log", root.log(run_id)
 
 
 def _without_record(root: Root, records: Sequence[RunRecord]) -> Iterator[Removal]:
