@@ -19,11 +19,7 @@ from pipelines.errors import BadInputError, RunFailedError
 
 @contextlib.contextmanager
 def running_engine(config: BeamConfig, folder: Path) -> Iterator[list[str]]:
-    """Yields Beam's options for an engine that answers.
-
-    `config`: settings of `[beam]`.
-    `folder`: folder for logs and the program that starts workers; it is created.
-    """
+    """Yields Beam's options for an engine that answers."""
     if config.runner == "direct":
         yield options.direct_options(config.direct)
         return

@@ -44,10 +44,7 @@ class BeamRunner(Runner):
 
     @contextlib.contextmanager
     def beam_options(self, config: BeamConfig, folder: Path) -> Iterator[tuple[str, ...]]:
-        """Yields the Beam options, while the engine that they name is running.
-
-        `config`: settings of `[beam]`.
-        """
+        """Yields the Beam options, while the engine that they name is running."""
         from pipelines.beam.engine import running_engine
 
         with running_engine(config, folder) as options:

@@ -56,10 +56,7 @@ _FORMATS = (
 
 @contextmanager
 def readable(path: object, key: str = "data.path") -> Iterator[None]:
-    """Turns an error of the file system into a `BadInputError`.
-
-    `path`: file or folder that is read; named where the system names no file.
-    """
+    """Turns an error of the file system into a `BadInputError`."""
     try:
         yield
     except BadInputError:

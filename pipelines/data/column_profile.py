@@ -31,10 +31,7 @@ class CellStore:
         return column in self._places
 
     def add(self, column: str, values: Any, counts: Any) -> None:
-        """Adds cells of a column.
-
-        `counts`: number of occurrences of each of them (int64).
-        """
+        """Adds cells of a column."""
         import pyarrow as pa
 
         batch = pa.record_batch({"values": values, "counts": pa.array(counts, pa.int64())})

@@ -98,8 +98,6 @@ def detect_dialect(
     Commas and double quotes win a tie. Single quotes are chosen only if they explain more than no quotes
     at all, not because a double quote is left open. If nothing fits, the delimiter is the
     best one without regard to quotes, and a later check reports the quotes.
-
-    `files`: files of UTF-8 text; the first one is examined.
     """
     if is_parquet(files[0]):
         return COMMAS

@@ -113,10 +113,7 @@ def describe_header_difference(
 def describe_fault(
     file: Path, header: list[str], parser_message: str, dialect: Dialect = COMMAS
 ) -> str:
-    """Returns the message for a file that could not be parsed, with line and column.
-
-    `parser_message`: message of the parser; used when no fault is found here.
-    """
+    """Returns the message for a file that could not be parsed, with line and column."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     with open_bytes(file) as stream:
         for number, line in enumerate(stream, start=1):

@@ -18,11 +18,7 @@ class NoCsvFileError(BadInputError):
 
 
 def find_csv_files(path: str) -> list[Path]:
-    """Returns the CSV and Parquet files of `path`, sorted, as absolute paths.
-
-    `path`: file, folder (its files that end as one of `SUFFIXES`, also with capital letters), or glob
-    pattern.
-    """
+    """Returns the CSV and Parquet files of `path`, sorted, as absolute paths."""
     with readable(path):
         return _find(path)
 

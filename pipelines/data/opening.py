@@ -47,10 +47,7 @@ def known_types(file: Path) -> dict[str, str]:
 def open_text(
     file: Path, errors: str = "strict", newline: str = "", encoding: str = "utf-8-sig"
 ) -> Iterator[TextIO]:
-    """Opens a file to read its CSV as text.
-
-    `errors`: treatment of bytes that are not text, as in `open`.
-    """
+    """Opens a file to read its CSV as text."""
     with open_bytes(file) as stream:
         text = io.TextIOWrapper(stream, encoding, errors, newline)
         yield text

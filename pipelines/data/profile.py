@@ -154,10 +154,7 @@ def profile_csv(
     states: Mapping[Path, FileState] | None = None,
     quote_is_given: bool = False,
 ) -> CsvProfile:
-    """Returns the profile of UTF-8 files that share one header; an error names the line of a fault.
-
-    `states`: states of the files, if they have been hashed already.
-    """
+    """Returns the profile of UTF-8 files that share one header; an error names the line of a fault."""
     from components.errors import SettingError
 
     def locate(file: Path, header: list[str], fault: str | None) -> None:

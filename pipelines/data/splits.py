@@ -87,10 +87,7 @@ def plan_splits(
     eval_files: frozenset[Path] = frozenset(),
     label: str | None = None,
 ) -> Splits:
-    """Returns the division of the rows.
-
-    `label`: column that is predicted; None if unknown.
-    """
+    """Returns the division of the rows."""
     column = split.column
     if column is not None and column not in profile.columns:
         raise BadInputError(

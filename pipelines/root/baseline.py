@@ -13,10 +13,7 @@ from pipelines.root.versions import Versions
 def find_baseline_model(
     root: Root, run_id: str, required: bool, serving: Path | None = None
 ) -> Path | None:
-    """Returns the folder of the model that served before a run; None if nothing was served.
-
-    `serving`: folder of the versions. Default: the root's.
-    """
+    """Returns the folder of the model that served before a run; None if nothing was served."""
     versions = Versions(serving, root.withdrawn) if serving else root.versions
     served = versions.served_before(run_id)
     if served is None:
@@ -41,9 +38,6 @@ def find_baseline_statistics(
     """Returns the folder of the statistics of the data that the live model was trained on before a run.
 
     None if they are not in the root, as after a push by a run on another machine.
-
-    `accepted_run`: id of a run whose data were accepted in their place; empty for none.
-    `serving`: folder of the versions. Default: the root's.
     """
     versions = Versions(serving, root.withdrawn) if serving else root.versions
     served = versions.served_before(run_id)

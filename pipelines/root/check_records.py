@@ -24,10 +24,7 @@ def check_records(
     baseline_metrics: Mapping[str, float | None],
     intervals: Mapping[str, tuple[float | None, float | None]],
 ) -> tuple[CheckRecord, ...]:
-    """Returns all checks of a model, the default ones first.
-
-    `baseline_metrics`: metrics of the baseline on the same examples; empty without one.
-    """
+    """Returns all checks of a model, the default ones first."""
     made = tuple(checks)
     records = [asdict(check) for check in made]
     for bound in thresholds:

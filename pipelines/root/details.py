@@ -35,10 +35,7 @@ class RunDetails:
         self.folder = folder
 
     def write(self, section: str, values: Details) -> None:
-        """Stores a section, atomically.
-
-        `values`: values of the section; no number in it is infinite or NaN.
-        """
+        """Stores a section, atomically."""
         if section not in SECTIONS:
             raise ValueError(
                 f"section must be one of {', '.join(SECTIONS)}. Received: section={section!r}"

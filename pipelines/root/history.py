@@ -20,8 +20,6 @@ def new_run(
     """Returns the fields that a new record begins with: `run_id`, `number`, `scheduled_by`, `notification`.
 
     The caller holds the root's lock until it has written the record, so that no two runs get one number.
-
-    `now`: time in UTC. Default: the clock's.
     """
     runs: list[RunFacts] = [*root.pruned.read_all(), *root.records.read_all()]
     runs.sort(key=lambda run: order_key(run.number, run.run_id))
@@ -78,10 +76,7 @@ def initial_fields(
 
 
 def future_runs(records: Iterable[RunRecord], now: datetime | None = None) -> list[RunRecord]:
-    """Returns the runs that say they started in the future, because a clock was wrong.
-
-    `now`: time in UTC. Default: the clock's.
-    """
+    """Returns the runs that say they started in the future, because a clock was wrong."""
     limit = (now or datetime.now(timezone.utc)) + CLOCK_TOLERANCE
     return [record for record in records if datetime.fromisoformat(record.started) > limit]
 
@@ -90,8 +85,6 @@ def read_runs(root: Root, now: float | None = None) -> list[RunRecord]:
     """Returns the records of all runs, oldest first; killed runs as interrupted.
 
     A run on Kubeflow whose steps give no sign of life has failed.
-
-    `now`: current time in seconds since 1970. Default: the clock's.
     """
     now = time.time() if now is None else now
     going_on = root.lock.is_held()

@@ -58,7 +58,7 @@ def _is_at_work(step: Path) -> bool:
 def _unread_copies(root: Root, records: Sequence[RunRecord]) -> Iterator[Path]:
     """Yields the copies in `kept` of runs whose versions can no longer be served, nor their data accepted.
 
-    Former versions of this program made them: of each pushed run on Kubeflow, and of a root that was taken
+    Earlier versions of this program made them: of each pushed run on Kubeflow, and of a root that was taken
     over.
     """
     needed = {origin.pipeline_run_id for _, origin in root.versions.origins()}

@@ -19,20 +19,14 @@ class RootBusyError(BadInputError):
 
 
 class FileLock:
-    """A lock on a file; the system releases it when the process ends in any way.
-
-    `file`: lock file; its folder is created if needed.
-    """
+    """A lock on a file; the system releases it when the process ends in any way."""
 
     def __init__(self, file: Path):
         self._file = file
 
     @contextmanager
     def held(self, wait_secs: float = 0, holder: str = "") -> Iterator[None]:
-        """Holds the lock.
-
-        `holder`: name of the holder, shown to processes that wait. Default: the id of this process.
-        """
+        """Holds the lock; `holder` is its name for processes that wait."""
         self._file.parent.mkdir(parents=True, exist_ok=True)
         if fault := self.fault():
             raise BadInputError(fault)
@@ -103,10 +97,7 @@ class RootLock:
 
     @contextmanager
     def exclusively(self, holder: str = "") -> Iterator[None]:
-        """Holds the lock while no run is active, here or as `--runner kubeflow --local`.
-
-        `holder`: name of the holder, shown to processes that wait. Default: the id of this process.
-        """
+        """Holds the lock while no run is active, here or as `--runner kubeflow --local`."""
         with self.writing.held(holder=holder):
             self.local_kubeflow.check_free()
             yield

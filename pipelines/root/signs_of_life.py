@@ -57,10 +57,7 @@ def giving_signs(folder: Path, component: str, every_secs: float = BEAT_SECS) ->
 
 
 def lost_outcome(root: Root, record: RunRecord, now: float) -> RunOutcome | None:
-    """Returns the outcome of a run that is over without its record saying so; None if it may still run.
-
-    `now`: current time in seconds since 1970.
-    """
+    """Returns the outcome of a run that is over without its record saying so; None if it may still run."""
     folder = folder_of_run(root, str(record.kubeflow_run))
     latest = now + LOST_SECS  # later times are of a clock that was wrong, and say nothing
     signs = {

@@ -40,10 +40,7 @@ class Versions:
         ]
 
     def state(self, version: str | None) -> str | None:
-        """Returns the state of a version: `serving`, `kept` for a rollback, `withdrawn`, or `removed`.
-
-        `version`: version that a run has pushed, if any.
-        """
+        """Returns the state of a version: `serving`, `kept` for a rollback, `withdrawn`, or `removed`."""
         if version is None:
             return None
         served = [str(number) for number in self.served()]

@@ -21,8 +21,6 @@ def approve(
     """Pushes the held model of a run, and returns the run's record.
 
     If the process is killed, the next call completes the push, and pushes nothing twice.
-
-    `by`: name of the person. Default: the user of this process.
     """
     with root.lock.exclusively("approve"):
         record = _awaiting(root, run_id)
@@ -69,8 +67,6 @@ def reject(
     """Records that the held model of a run is not pushed, and returns the run's record.
 
     Its files are removed like those of any run that pushed nothing.
-
-    `by`: name of the person. Default: the user of this process.
     """
     with root.lock.exclusively("approve"):
         record = _awaiting(root, run_id)

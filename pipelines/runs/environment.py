@@ -35,10 +35,7 @@ _CHANGED = ", with changes that are not committed"
 
 
 def describe_environment(folder: Path | None = None) -> dict[str, str]:
-    """Returns facts about the environment, by name; unknown ones are left out.
-
-    `folder`: folder whose git commit is recorded. Default: the working directory.
-    """
+    """Returns facts about the environment, by name; unknown ones are left out."""
     facts = {
         "host": platform.node(),
         "system": platform.platform(),

@@ -58,10 +58,7 @@ _SERVED = ("baseline_model", "base_model", "baseline_statistics")
 def reason_of_run(
     plan: StepPlan, compared: FinishedStep | None, now: RunRecord, records: RunRecords
 ) -> str:
-    """Returns one short line: why a step runs.
-
-    `compared`: previous step of its component, if any.
-    """
+    """Returns one short line: why a step runs."""
     if compared is None:
         is_first = records.newest(other_than=now.run_id) is None
         return "no earlier run" if is_first else "no earlier run has finished it"

@@ -136,10 +136,7 @@ def run_tfx_pipeline(
     capture: OutputCapture,
     pipeline: "Pipeline | None" = None,
 ) -> RunRecord:
-    """Runs a pipeline and returns its record, whose status tells how it ended.
-
-    `pipeline`: pipeline. Default: that of the file in the request's configuration.
-    """
+    """Runs a pipeline and returns its record, whose status tells how it ended."""
     runner = find_runner(request.runner)
     runner.check(request.config.beam)
     check_root(request.root)
@@ -372,10 +369,7 @@ def outcome_of_pushes(
 
 
 def check_of_step(class_path: str, baseline_version: str | None) -> ComponentCheck | None:
-    """Returns the check that reads the outputs of a component for the record and the report; None for others.
-
-    `baseline_version`: version that the model is compared with, if any.
-    """
+    """Returns the check that reads the outputs of a component for the record and the report, or None."""
     statistics = SplitCheck("StatisticsGen", stops=False)
     anomalies = AnomalyCheck("ExampleValidator", "warn", has_own_schema=True)
     model = ModelCheck(compares_models=False)

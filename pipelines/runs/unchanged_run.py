@@ -37,9 +37,6 @@ def run_identity(
     """Returns a hash of everything that a run's result depends on; empty without the user's code.
 
     The served version is not part of it: `find_unchanged` compares that.
-
-    `root_schema`: fingerprint of the root's schema; empty without one.
-    `accepted_run`: run whose data are compared with; empty if those of the served version are.
     """
     code = user_source.fingerprint(**_module_source(config))
     if not code:
@@ -75,8 +72,6 @@ def find_unchanged(
     """Returns the newest run whose result a new run would repeat, and its identity.
 
     None if there is none, or if the result is only known by running.
-
-    `schema`: schema of the root, if there is any; None with the user's own.
     """
     if unconfirmed_pushes(root):
         return None

@@ -82,10 +82,7 @@ def plan_steps(
     use_cache: bool = True,
     context: PlanContext | None = None,
 ) -> PipelinePlan:
-    """Returns the steps of a pipeline. Nothing is written.
-
-    `root`: root of the runs; it takes the place of the pipeline's own `pipeline_root`.
-    """
+    """Returns the steps of a pipeline. Nothing is written."""
     return _Planner(pipeline, root, run_id, parameters, use_cache, context or PlanContext()).plan()
 
 

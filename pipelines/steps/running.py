@@ -65,10 +65,7 @@ def run_steps(
     last_run: RunRecord | None = None,
     explain: Callable[[StepPlan, FinishedStep | None], str] = reason_of_run,
 ) -> list[FinishedStep]:
-    """Runs the steps of a pipeline, and returns them.
-
-    `beam_options`: beam options of this run; they take precedence over the pipeline's.
-    """
+    """Runs the steps of a pipeline, and returns them."""
     # Beam caches side inputs in this process, too, and measures each of them: a walk through all modules.
     worker_handlers.STATE_CACHE_SIZE_MB = 0
     try:
@@ -140,10 +137,7 @@ def make_step(
     run_id: str,
     beam_options: Sequence[str] = (),
 ) -> FinishedStep:
-    """Makes the outputs of a step in its folder, and returns it.
-
-    `beam_options`: beam options of this run; they take precedence over the executor's.
-    """
+    """Makes the outputs of a step in its folder, and returns it."""
     start = time.monotonic()
     with folders.locked(step):
         # On Kubeflow, another run may have made it since then.
@@ -253,7 +247,6 @@ def run_executor(
 
     `parameters`: execution properties, as TFX's `NodeParameters`; those that depend on inputs are resolved.
     `outputs`: output artifacts by key, one each; their folders exist.
-    `beam_options`: beam options of this run; they take precedence over the component's.
     """
     from google.protobuf import json_format
     from tfx.dsl.compiler import placeholder_utils

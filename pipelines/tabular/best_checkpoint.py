@@ -27,8 +27,6 @@ class BestCheckpointExporter(estimator_core.Exporter):
     A copy of it is kept in `best/` of the model_dir, as training deletes older checkpoints. The final
     export makes it the newest checkpoint of the model_dir again, so that exports and evaluations after the
     training use the same model.
-
-    `serving_input_receiver_fn`: see `FinalExporter`; None exports nothing.
     """
 
     def __init__(
@@ -79,10 +77,7 @@ class BestCheckpointExporter(estimator_core.Exporter):
 
 
 class BestCheckpoint:
-    """Copy of the best checkpoint in a model_dir.
-
-    `checkpoint`: Name of the checkpoint; None if there is none yet.
-    """
+    """Copy of the best checkpoint in a model_dir."""
 
     def __init__(self, model_dir: str) -> None:
         self._model_dir = model_dir

@@ -20,10 +20,7 @@ def trim(text: Any) -> Any:
 
 
 def read_numbers(values: Any, number_format: NumberFormat | None) -> Any:
-    """Returns the numbers of cells as float64, of the same shape; NaN where a cell is not a number.
-
-    `values`: cells as text, or as the numbers that CsvExampleGen read.
-    """
+    """Returns the numbers of cells as float64, of the same shape; NaN where a cell is not a number."""
     if values.dtype != tf.string:
         return tf.cast(values, tf.float64)
     cells = trim(values)
@@ -43,8 +40,6 @@ def read_times(values: Any, date_format: DateFormat) -> tuple[Any, Any, Any]:
     """Returns a mask of the cells that are points in time, and their seconds since 1970, local and in UTC.
 
     All have the shape of `values`; the seconds are int64, and meaningless where the mask is False.
-
-    `values`: cells as text, or as the numbers that CsvExampleGen read.
     """
     if date_format.unit_secs is not None:
         numbers = read_numbers(values, None)

@@ -37,10 +37,7 @@ def list_columns(
     plan: TabularPlan | None,
     warnings: Mapping[str, str] | None = None,
 ) -> tuple[ColumnRow, ...]:
-    """Returns the columns in the order of the header.
-
-    `plan`: plan of the generic model; None for a user's module.
-    """
+    """Returns the columns in the order of the header."""
     rows = []
     uses = _uses(label, plan)
     other = ["up to the module"] if plan is None else []

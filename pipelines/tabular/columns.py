@@ -67,9 +67,6 @@ def tree_columns(
     A part of a date, such as the hour, is a number. For other categories, the most frequent values are
     indicators, and the means of the label are numbers. Without means, a category with more values than
     indicators is also a number, the rank of its frequency among all words; so is a hashed category.
-
-    `means`: means of the label by id of a word, from `label_means`; None without means.
-    `num_text_means`: numbers of each text, from `TextMeans`; 0 leaves texts out.
     """
     columns = tf.feature_column
     result: list[Any] = []

@@ -59,10 +59,7 @@ def only(
 
 
 def is_held_out(numbers: Any, one_in: int, groups: Any = None, fold: int = 0) -> Any:
-    """Returns the mask of the held-out rows, bool.
-
-    `groups`: numbers of their groups, int64; -1 means no group. Default: no groups.
-    """
+    """Returns the mask of the held-out rows, bool."""
     keys = tf.strings.as_string(numbers)
     if groups is not None:
         names = tf.strings.join(["group ", tf.strings.as_string(groups)])
@@ -95,8 +92,6 @@ def read(
     """Returns a dataset of (features, label) batches from transformed examples.
 
     With a seed they are shuffled and repeated endlessly; without one they come once, in order.
-
-    `one_held_out_in`: number of rows, or groups, of which one is held out, see `only`.
     """
     paths = sorted(tf.io.gfile.glob(files))
     spec = transform.transformed_feature_spec()
@@ -194,8 +189,6 @@ def serving_input_receiver_fn(
     """Returns a receiver function: raw rows, the columns that the model uses, -> transformed features.
 
     The rows are serialized tf.Examples or, in the signature `serving_rows`, tensors by column.
-
-    `derive`: function that adds a model's own features to the transformed ones; None adds none.
     """
 
     def receive() -> ServingInputReceiver:
@@ -213,10 +206,7 @@ def serving_input_receiver_fn(
 def eval_input_receiver_fn(
     plan: FeaturePlan, transform: tft.TFTransformOutput, schema: Any, derive: Derive | None = None
 ) -> Callable[[], EvalInputReceiver]:
-    """Returns a receiver function: serialized raw tf.Examples -> transformed features and label.
-
-    See `serving_input_receiver_fn` for the arguments.
-    """
+    """Returns a receiver function: serialized raw tf.Examples -> transformed features and label."""
 
     def receive() -> EvalInputReceiver:
         spec = _raw_feature_spec(schema)

@@ -121,10 +121,7 @@ class TextMeans:
             self.of_rows[text_mean_key(index)] = means
 
     def with_text_means(self, features: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns features with the means of texts, float32 `[batch_size, num_means]`, in TensorFlow.
-
-        `features`: features of `preprocessing_fn`; texts are sparse int64 `[batch_size, None]`.
-        """
+        """Returns features with the means of texts, float32 `[batch_size, num_means]`, in TensorFlow."""
         added = dict(features)
         for index, table in enumerate(self.of_words):
             ids = features[text_key(index)]

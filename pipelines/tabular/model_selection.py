@@ -194,10 +194,7 @@ def _final_training(
 
 
 def read_candidates(work_dir: str) -> tuple[Candidate, ...]:
-    """Returns the results of a selection so far; empty without a selection.
-
-    `work_dir`: directory passed to `select_model`, or its copy in the outputs.
-    """
+    """Returns the results of a selection so far; empty without a selection."""
     path = os.path.join(work_dir, _FILE)
     if not tf.io.gfile.exists(path):
         return ()

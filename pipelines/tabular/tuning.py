@@ -105,10 +105,7 @@ def first_trials(plan: TabularPlan, space: SearchSpace) -> tuple[Values, ...]:
 
 
 def with_values(plan: TabularPlan, values: Mapping[str, Any]) -> TabularPlan:
-    """Returns the plan with the values of a trial.
-
-    `values`: values of `search_space`, by name; empty changes nothing.
-    """
+    """Returns the plan with the values of a trial."""
     if not values:
         return plan
     (model,) = [values[MODEL]] if MODEL in values else _models(plan)

@@ -30,8 +30,6 @@ def open_text(descriptor: int, encoding: str) -> TextIO:
     r"""Returns a line-buffered stream that accepts every character.
 
     A character that the encoding lacks is written as an escape sequence, such as `\u2713`.
-
-    `descriptor`: file descriptor; it stays open when the stream is closed.
     """
     buffer = io.BufferedWriter(_Descriptor(descriptor, "w", closefd=False))
     return io.TextIOWrapper(buffer, encoding, errors="backslashreplace", line_buffering=True)

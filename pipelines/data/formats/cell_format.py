@@ -158,10 +158,7 @@ def parse_cells(cells: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def format_of_column(row: Mapping[str, Any]) -> CellFormat | None:
-    """Returns the format of a column of a plan or a record; None if its cells are not parsed.
-
-    `row`: fields of a `ColumnRow`.
-    """
+    """Returns the format of a column of a plan or a record; None if its cells are not parsed."""
     number, date = row.get("number_format"), row.get("date_format")
     return _format(number, date, []) if number or date else None
 

@@ -30,10 +30,7 @@ class Acceptance:
 
 
 def accept_schema(root: Root, run_id: str | None = None) -> Acceptance:
-    """Makes the schema and the statistics of a run the reference for later data.
-
-    `run_id`: id of the run. Default: the newest run whose data were validated.
-    """
+    """Makes the schema and the statistics of a run the reference for later data."""
     if not root.runs.is_dir():
         raise BadInputError(f"There are no runs in {root}.")
     with root.lock.exclusively("schema accept"):

@@ -107,10 +107,7 @@ class SchemaFolder:
         return _read_origin(self._folder)
 
     def accepted_run(self, schema: RootSchema | None) -> str:
-        """Returns the run that was accepted in place of the served version's data; empty for none.
-
-        `schema`: schema of the root, if there is any; None with the user's own.
-        """
+        """Returns the run that was accepted in place of the served version's data; empty for none."""
         origin = schema.origin if schema else None
         if origin is None or origin.accepted_for != (self._versions.serving() or ""):
             return ""

@@ -116,10 +116,7 @@ def changed_kinds(
 def find_type_overrides(
     profile: CsvProfile, root_schema: RootSchema | None, configured: Collection[str] = ()
 ) -> TypeOverrides:
-    """Returns the columns whose cells look different from their type in the root's schema.
-
-    `root_schema`: schema of the root; None leaves all columns as they look.
-    """
+    """Returns the columns whose cells look different from their type in the root's schema."""
     if root_schema is None:
         return TypeOverrides()
     types = root_schema.types

@@ -71,8 +71,6 @@ def compare_labels(labels: Mapping[str, Any]) -> LabelComparison | None:
 
     Numbers with more than 20 different values are compared as numbers, and everything else as
     classes.
-
-    `labels`: numPy arrays by split: numbers, or text.
     """
     train, evaluation = np.asarray(labels["train"]), np.asarray(labels["eval"])
     if not train.size or not evaluation.size:

@@ -54,10 +54,7 @@ def check_metrics_fit(config: PipelineConfig, problem_type: ProblemType) -> None
 def default_checks(
     settings: EvaluatorConfig, problem_type: ProblemType | None, fallback: ProblemType | None = None
 ) -> DefaultChecks | None:
-    """Returns the settings of the default checks; None if they are switched off.
-
-    `problem_type`: problem type; None derives it from the model's predictions.
-    """
+    """Returns the settings of the default checks; None if they are switched off."""
     if not settings.default_checks:
         return None
     return DefaultChecks(
@@ -133,12 +130,7 @@ def build_eval_config(
     thresholds: tuple[ThresholdConfig, ...],
     slices: tuple[tuple[str, ...], ...],
 ) -> Any:
-    """Returns the `EvalConfig` proto.
-
-    `label`: name of the transformed label; None makes the Evaluator use the model's.
-    `thresholds`: bounds on the whole data set; all bounds of a metric must hold.
-    `slices`: columns of each slice; `()` is the whole data set, which is always evaluated.
-    """
+    """Returns the `EvalConfig` proto."""
     from tensorflow_model_analysis.proto import config_pb2
 
     bounds = {bound.metric: bound for bound in merge_thresholds(thresholds)}

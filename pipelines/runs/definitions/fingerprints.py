@@ -44,9 +44,7 @@ def component_fingerprints(
 ) -> dict[str, dict[str, str]]:
     """Returns the fingerprints of what each component reads, by its id.
 
-    `run_id`: id of the run. A Pusher is never reused: every blessed run is its own version.
-    `schema`: fingerprint of the curated schema; empty without one.
-    `root_schema`: fingerprint of the root's schema; empty where it is not used.
+    A Pusher is never reused, because every blessed run has its own version.
     """
     users_code = code_fingerprint(code)[:16]
     components_code = package_fingerprint("components")
@@ -89,8 +87,6 @@ def model_fingerprint(
     """Returns a hash of everything that determines a model; empty without the source of its code.
 
     Excluded are the names of data files and spans, and how the model is judged and pushed.
-
-    `schema`: curated schema; None if it is inferred.
     """
     users_code = code_fingerprint(code)
     if not users_code:

@@ -38,11 +38,7 @@ def read_data(
     root_schema: RootSchema | None = None,
     pinned_spans: Sequence[SpanRecord] = (),
 ) -> CsvData:
-    """Reads the files of a configuration.
-
-    `root_schema`: schema of the root; None reads the columns as they look.
-    `pinned_spans`: spans to read, even if newer ones exist now. Default: those of `data.spans`.
-    """
+    """Reads the files of a configuration."""
     data = config.data
     originals, eval_files, spans = _find_files(config, pinned_spans)
     texts, profile, bad_rows = _profile(originals, data)
@@ -115,10 +111,7 @@ def _profile(
 
 
 def check_same_files(config: PipelineConfig, data: CsvProfile, spans: ResolvedSpans | None) -> None:
-    """Checks that a configuration still refers to the files that were read.
-
-    `spans`: their spans; None where `data.path` has none.
-    """
+    """Checks that a configuration still refers to the files that were read."""
     now, _, _ = _find_files(config, spans.as_records() if spans else ())
     changed = sorted(set(now) ^ set(data.user_files))
     if changed:

@@ -30,10 +30,7 @@ _SHORT_SECS = 90.0
 
 
 def describe_cost(plan_secs: float) -> list[str]:
-    """Returns a line with the estimated time of a run; none for a short one.
-
-    `plan_secs`: time in which the plan was made, in seconds.
-    """
+    """Returns a line with the estimated time of a run; none for a short one."""
     secs = START_SECS + RUN_PER_PLAN * plan_secs
     if secs < _SHORT_SECS:
         return []

@@ -23,7 +23,6 @@ def prune_root(
     """Removes all that no rule keeps and nothing needs, and returns the removals.
 
     `root`: root of the runs; the caller holds its lock.
-    `now`: current time, UTC. Default: the clock's.
     """
     removals = plan_removals(root, rules, now or datetime.now(timezone.utc))
     if not dry_run:
