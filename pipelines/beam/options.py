@@ -1,9 +1,12 @@
 """Conversion of `[beam]` to options of Beam's runners."""
 
+import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any, NoReturn
 
+from components.nearest import nearest_first
 from pipelines.config.beam import (
     BeamConfig,
     DataflowConfig,
@@ -13,6 +16,7 @@ from pipelines.config.beam import (
     SparkConfig,
     WorkerConfig,
 )
+from pipelines.errors import BadInputError
 
 # A worker imports TensorFlow, which takes seconds, so an idle worker is kept for the next step.
 KEEP_WORKERS_MILLIS = 30_000
@@ -101,3 +105,44 @@ def engine_name(config: BeamConfig) -> str:
     if config.runner == "dataflow":
         return f"Dataflow in project {config.dataflow.project}"
     return f"{config.direct.workers} processes on this machine"
+
+
+def check_beam_args(args: Sequence[str]) -> None:
+    """Checks that Beam knows the options and accepts their values."""
+    if not args:
+        return
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+    parser = _Parser(add_help=False, allow_abbrev=False)
+    for kind in _kinds(PipelineOptions):
+        kind._add_argparse_args(parser)  # noqa: SLF001 - Beam's hook for users' options, too
+    unknown = parser.parse_known_args(list(args))[1]
+    if unknown:
+        nearest = nearest_first(unknown[0].split("=")[0], parser.names)[:5]
+        raise BadInputError(
+            f"beam.args: Beam has no option {unknown[0]!r}. Did you mean {nearest[0]!r}? "
+            f"Nearest: {', '.join(nearest)}."
+        )
+
+
+def _kinds(base: type) -> Iterator[Any]:
+    """Yields the subclasses that define options."""
+    for kind in base.__subclasses__():
+        if "_add_argparse_args" in vars(kind):
+            yield kind
+        yield from _kinds(kind)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Parser that records the names of its options, and raises instead of ending the process."""
+
+    def __init__(self, **settings: Any):
+        self.names: list[str] = []
+        super().__init__(**settings)
+
+    def add_argument(self, *names: Any, **settings: Any) -> argparse.Action:
+        self.names += names
+        return super().add_argument(*names, **settings)
+
+    def error(self, message: str) -> NoReturn:
+        raise BadInputError(f"beam.args: {message}.")

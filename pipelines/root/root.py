@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pipelines.root.details import RunDetails
     from pipelines.root.lock import RootLock
-    from pipelines.root.pruned_runs import PrunedRuns
-    from pipelines.root.records import RunRecords
+    from pipelines.root.records import PrunedRuns, RunRecords
     from pipelines.root.schema.root_schema import SchemaFolder
     from pipelines.root.versions import Versions
 
@@ -64,7 +63,7 @@ class Root:
 
     @property
     def pruned(self) -> "PrunedRuns":
-        from pipelines.root.pruned_runs import PrunedRuns
+        from pipelines.root.records import PrunedRuns
 
         return PrunedRuns(self.runs)
 

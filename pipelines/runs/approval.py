@@ -9,8 +9,7 @@ from pathlib import Path
 from pipelines.errors import BadInputError
 from pipelines.report.files import write_pages
 from pipelines.root import Root
-from pipelines.root.held_models import decide, held_ids, supersede_held
-from pipelines.root.history import newest_version_ever
+from pipelines.root.history import decide, held_ids, newest_version_ever, supersede_held
 from pipelines.root.records import Decision, HeldModel, RunRecord, utc_now
 from pipelines.runs.recorder import lineage_events
 

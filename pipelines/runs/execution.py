@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pipelines.beam.runners import Runner
 from pipelines.data.staging import StagedData, stage
 from pipelines.errors import BadInputError
-from pipelines.root.held_models import held_ids
+from pipelines.root.history import held_ids
 from pipelines.root.migration import take_over
 from pipelines.root.records import RunOutcome, RunRecord
 from pipelines.runs.checks.component_checks import component_checks

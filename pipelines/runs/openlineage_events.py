@@ -36,8 +36,7 @@ from pipelines.config.span_pattern import before_placeholder
 from pipelines.errors import counted
 from pipelines.root import Root
 from pipelines.root.records import ComponentRecord, RunRecord
-from pipelines.steps.push_destination import find_pushes
-from pipelines.steps.step_folders import FinishedStep, StepFolders
+from pipelines.steps.step_folders import FinishedStep, StepFolders, find_pushes
 from pipelines.steps.step_plan import with_root
 
 _Dataset = TypeVar("_Dataset", InputDataset, OutputDataset)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pipelines.data.bad_rows import BadRows
 from pipelines.report.files import write_pages
 from pipelines.root import Root
-from pipelines.root.held_models import supersede_held
-from pipelines.root.history import initial_fields, mark_killed
+from pipelines.root.history import initial_fields, mark_killed, supersede_held
 from pipelines.root.records import ComponentRecord, RunOutcome, RunRecord, utc_now
 from pipelines.runs.checks.component_checks import ComponentCheck
 from pipelines.runs.definitions.evaluation import merge_thresholds

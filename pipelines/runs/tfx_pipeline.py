@@ -254,8 +254,7 @@ def _baseline_version(plan: "PipelinePlan", root: Root, run_id: str) -> str | No
 
     It need not be the live model, such as after a rollback.
     """
-    from pipelines.steps.push_destination import find_pushes
-    from pipelines.steps.step_folders import StepFolders
+    from pipelines.steps.step_folders import StepFolders, find_pushes
 
     baselines = [
         [asdict(ref) for ref in step.inputs["baseline_model"]]
@@ -346,7 +345,7 @@ def outcome_of_pushes(
 
     `root`: root of the run. A version that was pushed elsewhere is only in a note.
     """
-    from pipelines.steps.push_destination import find_pushes
+    from pipelines.steps.step_folders import find_pushes
 
     pushes = find_pushes(steps)
     done = [push for push in pushes if push.destination]

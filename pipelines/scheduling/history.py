@@ -6,8 +6,7 @@ from datetime import datetime
 
 from pipelines.root import Root
 from pipelines.root.history import has_wrong_clock, read_runs
-from pipelines.root.pruned_runs import PrunedRun
-from pipelines.root.records import UNFINISHED, RunRecord, Status, order_key
+from pipelines.root.records import UNFINISHED, PrunedRun, RunRecord, Status, order_key
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.ticks import is_span_key, time_of_key
 

@@ -25,12 +25,14 @@ from pipelines.root import Root
 from pipelines.root.baseline import find_baseline_model, find_baseline_statistics
 from pipelines.steps.code_fingerprints import code_fingerprints, content_fingerprint
 from pipelines.steps.compiled import CompiledDefinition, rejected, type_path, upstream_ids
-from pipelines.steps.push_destination import find_pushes, is_pusher, still_pushed
 from pipelines.steps.step_folders import (
     FinishedStep,
     StepFolders,
     artifact_properties,
+    find_pushes,
+    is_pusher,
     new_artifact,
+    still_pushed,
 )
 from pipelines.steps.step_plan import FolderRef, OutputRef, StepPlan, without_root
 

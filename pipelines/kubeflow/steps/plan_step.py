@@ -17,7 +17,7 @@ from pipelines.kubeflow.planned_run import PlannedRun, PlannedStep
 from pipelines.kubeflow.run_folder import RunFolder, locked_for_step
 from pipelines.kubeflow.steps.old_runs import tidy_runs
 from pipelines.root import Root
-from pipelines.root.held_models import held_ids
+from pipelines.root.history import held_ids
 from pipelines.root.migration import take_over
 from pipelines.root.records import RunRecord
 from pipelines.runs.definitions.run_plan import RunPlan

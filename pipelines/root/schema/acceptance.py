@@ -7,13 +7,12 @@ from pipelines.artifacts.anomalies import NOTE_PREFIX
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.root.baseline import statistics_folder
-from pipelines.root.held_models import held_ids
-from pipelines.root.history import mark_killed
+from pipelines.root.history import held_ids, mark_killed
 from pipelines.root.migration import take_over
 from pipelines.root.records import RunRecord
-from pipelines.root.schema.inference import schema_to_keep
 from pipelines.root.schema.root_schema import RootSchema
 from pipelines.root.schema.table import describe_changes
+from pipelines.root.schema.text import schema_to_keep
 
 if TYPE_CHECKING:
     from tensorflow_metadata.proto.v0.schema_pb2 import Schema

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.root import Root
-from pipelines.root.schema.inference import schema_to_keep
-from pipelines.root.schema.text import parse_schema, read_bytes
+from pipelines.root.schema.text import parse_schema, read_bytes, schema_to_keep
 
 if TYPE_CHECKING:
     from pipelines.runs.definitions.run_plan import RunPlan

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from components.example_gen.file_names import is_parquet
-from pipelines.beam.args import check_beam_args
+from pipelines.beam.options import check_beam_args
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.data.byte_checks import readable
 from pipelines.data.spans import name_spans

@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelines.beam.args import check_beam_args
+from pipelines.beam.options import check_beam_args
 from pipelines.beam.runners import find_runner
 from pipelines.config.load import load_config
 from pipelines.config.pipeline_config import PipelineConfig

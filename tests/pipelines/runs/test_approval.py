@@ -6,7 +6,7 @@ from components.pusher.provenance import Provenance, read_provenance
 from pipelines.cli.runs_table import runs_json, runs_table
 from pipelines.errors import BadInputError
 from pipelines.root import Root
-from pipelines.root.held_models import held_ids
+from pipelines.root.history import held_ids
 from pipelines.root.lineage import find_lineage, lineage_lines
 from pipelines.root.records import HeldModel
 from pipelines.runs import approval, recorder

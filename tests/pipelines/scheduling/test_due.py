@@ -2,7 +2,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from pipelines.root.pruned_runs import PrunedRun
+from pipelines.root.records import PrunedRun
 from pipelines.scheduling.due import MAX_COUNTED, find_due, handled_until, next_time
 from pipelines.scheduling.history import History
 from pipelines.scheduling.ticks import Tick, key_of_time

@@ -13,7 +13,7 @@ from pipelines.root import Root
 from pipelines.root.baseline import find_baseline_statistics
 from pipelines.root.records import ComponentRecord, RunRecord
 from pipelines.root.schema.acceptance import accept_schema
-from pipelines.root.schema.inference import schema_to_keep
+from pipelines.root.schema.text import schema_to_keep
 from tests.pipelines.root.metadata_store import open_store, put_statistics
 from tests.pushed_versions import write_version
 
