@@ -1,9 +1,9 @@
 """`[beam]`: the engine of `--runner beam`, and the settings of each engine."""
 
 import re
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from pipelines.config.data import Section
 
@@ -16,6 +16,22 @@ _GS = re.compile(r"^gs://[a-z0-9][a-z0-9_.-]+(/.*)?$")
 def is_address(text: str) -> bool:
     """Returns True if a text is `host:port`."""
     return _ADDRESS.match(text) is not None and 0 < int(text.rpartition(":")[2]) < 65536
+
+
+def _check_address(address: str) -> str:
+    if not is_address(address):
+        raise ValueError('write "host:port", without http://')
+    return address
+
+
+def _check_bucket(location: str) -> str:
+    if not _GS.match(location):
+        raise ValueError('Dataflow keeps files in buckets: write "gs://BUCKET/FOLDER"')
+    return location
+
+
+_Address = Annotated[str, AfterValidator(_check_address)]
+_Bucket = Annotated[str, AfterValidator(_check_bucket)]
 
 
 class DirectConfig(Section):
@@ -46,14 +62,9 @@ class WorkerConfig(Section):
 
     environment: Literal["process", "external", "docker", "loopback"] = "process"
     worker_command: str | None = None
-    worker_pool: str | None = None
+    worker_pool: _Address | None = None
     worker_image: str | None = None
     workers: int = Field(default=1, ge=1)
-
-    @field_validator("worker_pool")
-    @classmethod
-    def _is_address(cls, address: str | None) -> str | None:
-        return _checked_address(address)
 
     @model_validator(mode="after")
     def _fits_environment(self) -> "WorkerConfig":
@@ -122,14 +133,9 @@ class FlinkConfig(JobServerConfig):
         parallelism: Number of tasks of each step at a time. Default: the cluster's `parallelism.default`.
     """
 
-    master: str | None = None
+    master: _Address | None = None
     version: str | None = Field(default=None, pattern=r"^[0-9]+\.[0-9]+$")
     parallelism: int | None = Field(default=None, ge=1)
-
-    @field_validator("master")
-    @classmethod
-    def _is_rest_address(cls, address: str | None) -> str | None:
-        return _checked_address(address)
 
     @model_validator(mode="after")
     def _version_is_used(self) -> "FlinkConfig":
@@ -181,8 +187,8 @@ class DataflowConfig(Section):
 
     project: str | None = Field(default=None, pattern=r"^[a-z][a-z0-9.:-]+$")
     region: str | None = Field(default=None, pattern=r"^[a-z]+-[a-z]+[0-9]+$")
-    temp_location: str | None = None
-    staging_location: str | None = None
+    temp_location: _Bucket | None = None
+    staging_location: _Bucket | None = None
     service_account: str | None = Field(default=None, pattern=r"^[^@\s]+@[^@\s]+$")
     worker_image: str | None = None
     machine_type: str | None = None
@@ -191,13 +197,6 @@ class DataflowConfig(Section):
     disk_size_gb: int | None = Field(default=None, ge=10)
     subnetwork: str | None = None
     public_ips: bool = True
-
-    @field_validator("temp_location", "staging_location")
-    @classmethod
-    def _is_bucket(cls, location: str | None) -> str | None:
-        if location is not None and not _GS.match(location):
-            raise ValueError('Dataflow keeps files in buckets: write "gs://BUCKET/FOLDER"')
-        return location
 
     @model_validator(mode="after")
     def _numbers_fit(self) -> "DataflowConfig":
@@ -270,9 +269,3 @@ class BeamConfig(Section):
                     f"{what}"
                 )
         return self
-
-
-def _checked_address(address: str | None) -> str | None:
-    if address is not None and not is_address(address):
-        raise ValueError('write "host:port", without http://')
-    return address

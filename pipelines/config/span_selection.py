@@ -34,7 +34,7 @@ class SpanSelection:
             return f"last {self.newest} to {self.last}"
         if self.newest is not None:
             return "newest" if self.newest == 1 else f"last {self.newest}"
-        return str(self.first) if self.first == self.last else f"{self.first}..{self.last}"
+        return _range_text(self.first, self.last)
 
     @property
     def is_by_date(self) -> bool | None:
@@ -87,9 +87,7 @@ def next_key(key: SpanKey) -> SpanKey:
 
 def format_spans(keys: Iterable[SpanKey]) -> str:
     """Returns spans as text, such as `1..4, 8`."""
-    return ", ".join(
-        str(first) if first == last else f"{first}..{last}" for first, last in _stretches(keys)
-    )
+    return ", ".join(_range_text(first, last) for first, last in _stretches(keys))
 
 
 def _stretches(keys: Iterable[SpanKey]) -> Iterator[tuple[SpanKey, SpanKey]]:
@@ -123,5 +121,5 @@ def find_holes(first: SpanKey, last: SpanKey, present: Iterable[SpanKey]) -> str
     return ", ".join(holes)
 
 
-def _range_text(first: SpanKey, last: SpanKey) -> str:
+def _range_text(first: SpanKey | None, last: SpanKey | None) -> str:
     return str(first) if first == last else f"{first}..{last}"

@@ -30,7 +30,7 @@ class Utf8Files:
         """True if the files had to be copied."""
         return self.files != self.originals
 
-    def in_words_of_user(self, message: str) -> str:
+    def with_original_paths(self, message: str) -> str:
         """Returns a message that names the user's files instead of the copies."""
         for copy, original in zip(self.files, self.originals, strict=True):
             message = message.replace(str(copy), str(original))

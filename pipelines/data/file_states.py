@@ -11,7 +11,7 @@ from pipelines.data.byte_checks import readable
 from pipelines.errors import BadInputError
 
 _SETTLING_NS = 2_000_000_000  # two changes within one tick of the file system's clock look like one
-_AGAIN = "Run again when nothing writes there; give new data another name."
+_AGAIN = "Try again once no other process is writing there; give new data another name."
 
 
 @dataclass(frozen=True)

@@ -143,7 +143,9 @@ class _SpanReader:
     def read(self, key: SpanKey, notes: list[str]) -> Span | None:
         """Returns a span in its newest version that has files; None if there is none."""
         versions = self._places[key]
-        _check_one_name([place for places in versions.values() for place in places])
+        _check_one_name(
+            [place for places in versions.values() for place in places], is_version=False
+        )
         for version in sorted(versions, key=_number, reverse=True):
             files = self._files(versions[version])
             if files:
@@ -159,7 +161,7 @@ class _SpanReader:
         return Span(key, version, tuple(files)) if files else None
 
     def _files(self, places: Sequence[Place]) -> list[Path]:
-        _check_one_version_name(places)
+        _check_one_name(places, is_version=True)
         files: list[Path] = []
         for place in places:
             if not place.is_complete or is_temporary(place.path.name):
@@ -274,22 +276,16 @@ def _resolved(reader: _SpanReader, spans: list[Span], notes: list[str]) -> Resol
 _PASSED = ": it is skipped"
 
 
-def _check_one_name(places: Sequence[Place]) -> None:
-    other = next((place for place in places if place.name != places[0].name), None)
-    if other is not None:
-        raise BadInputError(
-            f"{places[0].path} and {other.path} are both {_name(other.span, None)}. Remove one of them, or "
-            "set in data.path how many digits there are, as in {SPAN:2}."
-        )
-
-
-def _check_one_version_name(places: Sequence[Place]) -> None:
-    other = next((place for place in places if place.version_name != places[0].version_name), None)
-    if other is not None:
-        raise BadInputError(
-            f"{places[0].path} and {other.path} are both {_name(other.span, other.version)}. Remove one of "
-            "them, or set in data.path how many digits there are, as in {VERSION:2}."
-        )
+def _check_one_name(places: Sequence[Place], is_version: bool) -> None:
+    """Checks that a span, or a version of it, has one name: `03` and `3` are the same number."""
+    names = [place.version_name if is_version else place.name for place in places]
+    for other, name in zip(places, names, strict=True):
+        if name != names[0]:
+            which = _name(other.span, other.version if is_version else None)
+            raise BadInputError(
+                f"{places[0].path} and {other.path} are both {which}. Remove one of them, or set in "
+                f"data.path how many digits there are, as in {{{'VERSION' if is_version else 'SPAN'}:2}}."
+            )
 
 
 def _unfinished(places: Sequence[Place], files: Sequence[Path]) -> list[Path]:

@@ -10,7 +10,7 @@ from components.interruption import interruption
 from pipelines.errors import BadInputError, RunFailedError
 from pipelines.root import Root
 from pipelines.root.records import HeldModel, RunOutcome
-from pipelines.terminal.signals import signal_has_come, stop_raising
+from pipelines.terminal.signals import ignore_further_signals, signal_has_come
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ def run_to_outcome(run_steps: Callable[[], RunOutcome], run_id: str) -> RunOutco
             interruption.check()
             return run_steps()
         finally:
-            stop_raising()
+            ignore_further_signals()
     except BaseException as error:  # an error of the user's, of ours, or of the installation
         if signal_has_come():
             return RunOutcome("interrupted", reason="stopped by a signal")

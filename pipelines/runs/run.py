@@ -20,7 +20,7 @@ from pipelines.runs.retention.prune import prune_after_run
 from pipelines.runs.unchanged_run import find_unchanged, unchanged_record
 from pipelines.terminal.output_capture import OutputCapture
 from pipelines.terminal.progress import Progress
-from pipelines.terminal.signals import stop_raising
+from pipelines.terminal.signals import ignore_further_signals
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -103,7 +103,7 @@ def record_unchanged(
         for component in record.components:
             progress.component_finished(component.name, True, 0.0, component.reason)
             _LOGGER.info("%s is cached: %s", component.name, component.reason)
-        stop_raising()  # only the record is left to write
+        ignore_further_signals()  # only the record is left to write
         root.records.write(record)
         if events := lineage_events(root, record):
             events.run_started()

@@ -119,7 +119,7 @@ def raise_at_signals(at_once: Callable[[], None] | None = None) -> None:
     _handle(interrupter.handle)
 
 
-def stop_raising() -> None:
+def ignore_further_signals() -> None:
     """Lets the record of a run's end be written without interruption; a second signal ends the process."""
     for interrupter in _interrupters:
         interrupter.is_over = True
@@ -128,7 +128,7 @@ def stop_raising() -> None:
 
 def ignore_signals() -> None:
     """Makes signals do nothing: a run is over, and about to report its end."""
-    stop_raising()
+    ignore_further_signals()
     _handle(signal.SIG_IGN)
 
 

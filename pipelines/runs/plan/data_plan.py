@@ -57,15 +57,15 @@ def read_data(
         )
         splits = plan_splits(config.split, profile, kinds, in_eval, data.label)
     except BadInputError as error:
-        raise BadInputError(texts.in_words_of_user(str(error))) from error
+        raise BadInputError(texts.with_original_paths(str(error))) from error
     findings = list(spans.notes) if spans else []
     if bad_rows:
         findings.append(f"data: {bad_rows}")
     if texts.encoding != "utf-8":
-        origin = "as data.encoding says" if data.encoding else "set data.encoding if it is not"
-        findings.append(f"the files are read as {texts.encoding}; {origin}")
+        origin = "" if data.encoding else " (detected); set data.encoding if that is wrong"
+        findings.append(f"reading the files as {texts.encoding}{origin}")
     if dialect != Dialect(data.delimiter or ",", data.quote or '"'):
-        findings.append(f"{dialect}; set data.delimiter or data.quote if they are not")
+        findings.append(f"{dialect}; set data.delimiter or data.quote if that is wrong")
     findings += [
         kind.doubt for name, kind in kinds.items() if kind.doubt and name not in data.exclude
     ]
@@ -102,7 +102,7 @@ def _profile(
         of_files = None if texts.are_copies else states
         profile = profile_csv(texts.files, dialect, of_files, is_given)
     except BadInputError as error:
-        raise BadInputError(texts.in_words_of_user(str(error))) from error
+        raise BadInputError(texts.with_original_paths(str(error))) from error
     if texts.are_copies:
         profile.originals = dict(zip(texts.files, texts.originals, strict=True))
         profile.states |= states
@@ -118,7 +118,7 @@ def check_same_files(config: PipelineConfig, data: CsvProfile, spans: ResolvedSp
         more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
         raise BadInputError(
             f"{changed[0]}{more} {'came' if changed[0] in now else 'went'} while the data in "
-            f"{config.data.path} were read. Run again when nothing writes there."
+            f"{config.data.path} were read. Try again once no other process is writing there."
         )
 
 
@@ -158,7 +158,7 @@ def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = Tru
     try:
         code = choose_model_code(config, data.profile, data.kinds)
     except BadInputError as error:
-        raise BadInputError(data.texts.in_words_of_user(str(error))) from error
+        raise BadInputError(data.texts.with_original_paths(str(error))) from error
     leaks: list[Leak] = []
     if code.plan is not None:
         candidates = tuple(name for name in code.plan.columns if name != config.data.label)

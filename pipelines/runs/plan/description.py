@@ -36,7 +36,7 @@ def describe_cost(plan_secs: float) -> list[str]:
         return []
     minutes = max(2, round(secs / 60))
     return [
-        f"a run takes about {minutes} minutes, by the {plan_secs:.0f} s that the plan took here"
+        f"estimated run time: about {minutes} minutes (extrapolated from the {plan_secs:.0f} s of this plan)"
     ]
 
 
@@ -86,5 +86,5 @@ def write_plan_file(config: PipelineConfig, plan: DataPlan, target: Path) -> Non
                 stream.write(text)
         except FileExistsError as error:
             raise BadInputError(
-                f"-o {target}: there is such a file, and it is not overwritten. Give another name."
+                f"-o {target}: the file already exists. Choose another name."
             ) from error

@@ -29,7 +29,7 @@ def test_the_plan_says_how_long_a_run_takes_unless_it_is_short(data):
     config = load_config(data=str(data), label="y")
     # 40 s, and 15 times the 20 s of the plan.
     lines = describe_plan(config, clock=iter([5.0, 25.0]).__next__)[1]
-    assert "a run takes about 6 minutes, by the 20 s that the plan took here" in lines
+    assert "estimated run time: about 6 minutes (extrapolated from the 20 s of this plan)" in lines
     lines = describe_plan(config, clock=iter([5.0, 7.0]).__next__)[1]
     assert not any("a run takes" in line for line in lines)
 

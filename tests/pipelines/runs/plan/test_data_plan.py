@@ -98,7 +98,7 @@ def test_dialect_and_encoding_are_detected_and_said(plan):
     assert made.columns[0].name == "größe"
     assert (made.code.plan.numeric[0].number_format, made.texts.encoding) == (COMMA, "cp1252")
     assert made.findings == (
-        "the files are read as cp1252; set data.encoding if it is not",
+        "reading the files as cp1252 (detected); set data.encoding if that is wrong",
         "fields are separated by semicolons and quoted by double quotes; set data.delimiter or "
         "data.quote if they are not",
     )
