@@ -84,11 +84,12 @@ test-native:  ## README's commands on TFX's own set, in a Debian 13 made by debo
 test-matrix: $(filter .uv/bin/uv,$(UV))  ## the core on TensorFlow 2.16 and 2.21, without TFX, Beam or kfp
 	@scripts/test_matrix.sh $(UV) .venv-matrix $(IN_PARALLEL) $(TESTS)
 
-lint: $(STAMP)  ## format, lint, words of docstrings, types, layers
+lint: $(STAMP)  ## format, lint, words, lines per package, types, layers
 	@$(BIN)/ruff format --quiet --check || { echo "make lint: run .venv/bin/ruff format" >&2; exit 1; }
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/ruff check --quiet --config scripts/lint/remote_files.toml estimator_core
 	@$(BIN)/python scripts/lint/words.py
+	@$(BIN)/python scripts/lint/budget.py
 	@$(BIN)/mypy --no-error-summary
 	@report=$$($(BIN)/lint-imports) || { echo "$$report" >&2; exit 1; }
 

@@ -33,7 +33,7 @@ from estimator_core.spec.arguments import (
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.export_outputs import EvalOutput, ExportOutput, TrainOutput
 from estimator_core.spec.mode_keys import ModeKeys
-from estimator_core.spec.settled import fingerprint_of
+from estimator_core.spec.settled import take_fingerprint
 from estimator_core.spec.types import Hook, InputFn, ModelFn, ReceiverFn, SavingListener
 
 
@@ -79,7 +79,7 @@ class Estimator(FormerMembers):
         self._params = copy.deepcopy({} if params is None else params)
         self._config = config_with_model_dir(config, model_dir)
         self._model_dir = self._config.model_dir or ""  # subclasses of tf.estimator's time read it
-        self._warm_start_settings = warm_start_settings.settings_from(warm_start_from)
+        self._warm_start_settings = warm_start_settings.as_settings(warm_start_from)
         logger.info("Using config: %s", self._config)
 
     @staticmethod
@@ -295,7 +295,7 @@ class Estimator(FormerMembers):
             batches = predictions.batches_of_model(
                 self, self._model_now(), execution, input_fn, predict_keys, newest
             )
-        yield from predictions.examples_of(batches) if yield_single_examples else batches
+        yield from predictions.split_examples(batches) if yield_single_examples else batches
 
     def predictor(
         self, serving_input_receiver_fn: ReceiverFn, checkpoint_path: str | None = None
@@ -457,10 +457,16 @@ class Estimator(FormerMembers):
             program, receiver = self._build_for_receiver(model, mode, receiver_fn)
             spec = program.spec
             with program.scope():
+                outputs: Mapping[str, ExportOutput] = spec.export_outputs or {}
+                parts = (spec.loss, spec.predictions, spec.eval_metric_ops)
+                if spec.mode == ModeKeys.EVAL:
+                    outputs = {mode: EvalOutput(*parts, getattr(receiver, "labels", None))}
+                elif spec.mode == ModeKeys.TRAIN:
+                    outputs = {mode: TrainOutput(*parts)}
                 writer.add(
                     mode,
                     spec,
-                    _exported_outputs(spec, getattr(receiver, "labels", None)),
+                    outputs,
                     receiver.receiver_tensors,
                     getattr(receiver, "receiver_tensors_alternatives", None),
                     checkpoint_path,
@@ -497,7 +503,7 @@ class Estimator(FormerMembers):
 
     def _fingerprint_of_model(self) -> Any:
         is_own = getattr(self._call_model_fn, "__func__", None) is Estimator._call_model_fn
-        return fingerprint_of(self._model_fn) if is_own else None
+        return take_fingerprint(self._model_fn) if is_own else None
 
     def build_program(
         self,
@@ -569,13 +575,3 @@ class Estimator(FormerMembers):
             purpose,
         )
         return lambda: None
-
-
-def _exported_outputs(spec: EstimatorSpec, labels: Any) -> dict[str, ExportOutput]:
-    """Returns the signatures of an exported graph, by name."""
-    if spec.mode == ModeKeys.PREDICT:
-        return spec.export_outputs or {}
-    parts = (spec.loss, spec.predictions, spec.eval_metric_ops)
-    if spec.mode == ModeKeys.EVAL:
-        return {ModeKeys.EVAL: EvalOutput(*parts, labels)}
-    return {ModeKeys.TRAIN: TrainOutput(*parts)}

@@ -232,10 +232,12 @@ class RunConfig:
         Raises:
             ValueError: A setting is unknown, or a value is invalid.
         """
-        known = [field.name for field in dataclasses.fields(self) if field.init]
+        settings = [field.name for field in dataclasses.fields(self) if field.init]
         for name in changes:
-            if name not in known:
-                raise ValueError(f"RunConfig has no setting {name!r} to replace. It has: {known}")
+            if name not in settings:
+                raise ValueError(
+                    f"RunConfig has no setting {name!r} to replace. It has: {settings}"
+                )
         steps, secs = "save_checkpoints_steps", "save_checkpoints_secs"
         if steps in changes and secs not in changes:
             changes[secs] = None if changes[steps] is not None else self.save_checkpoints_secs
@@ -332,7 +334,7 @@ def _positional(function: Callable[..., Any]) -> list[str]:
     """Returns the names of the arguments that can be given by position."""
     parameters = inspect.signature(function).parameters.values()
     by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [each.name for each in parameters if each.kind in by_position]
+    return [parameter.name for parameter in parameters if parameter.kind in by_position]
 
 
 def _default_session_config(cluster: cluster_lib.Cluster) -> Any:

@@ -29,8 +29,8 @@ def write_evaluation(eval_dir: str, results: Mapping[str, Any], global_step: int
     Scalars become scalar summaries, arrays tensors; byte strings are parsed as serialized `Summary`
     protos. Other values are skipped with a warning.
     """
-    text = ", ".join(f"{name} = {value!s}" for name, value in sorted(results.items()))
-    logger.info("Saving dict for global step %d: %s", global_step, text)
+    line = ", ".join(f"{name} = {value!s}" for name, value in sorted(results.items()))
+    logger.info("Saving dict for global step %d: %s", global_step, line)
     proto = tf1.Summary()
     for name, value in results.items():
         if value is None or name == tf1.GraphKeys.GLOBAL_STEP:

@@ -85,8 +85,8 @@ class BoostingHook(InitializationHook):
 
         def next_batch() -> Any:
             values = iter(session.run([tensor for tensor in flat if tensor is not None]))
-            found = [None if tensor is None else next(values) for tensor in flat]
-            return tf.nest.pack_sequence_as(self._batch, found)
+            tensors = [None if tensor is None else next(values) for tensor in flat]
+            return tf.nest.pack_sequence_as(self._batch, tensors)
 
         self._data, held_out = read_training_data(next_batch, self._num_batches)
         if self._data is None:

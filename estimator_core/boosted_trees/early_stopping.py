@@ -112,11 +112,11 @@ class Validation:
         grown = list(indices)
         for begin in range(0, len(grown), _ITERATIONS_AT_A_TIME):
             part = grown[begin : begin + _ITERATIONS_AT_A_TIME]
-            known = [index for index in part if index is not None]
-            leaves: Any = self._leaves(booster, known[0], len(known)) if known else None
-            for place, index in enumerate(part):
+            learned = [index for index in part if index is not None]
+            leaves: Any = self._leaves(booster, learned[0], len(learned)) if learned else None
+            for position, index in enumerate(part):
                 if index is not None:
-                    self._add(booster, index, leaves[:, place])
+                    self._add(booster, index, leaves[:, position])
                 self._iterations += 1
                 if self._iterations > self._judged_from:
                     self._compare(float(self._loss_of(self._scores.astype(np.float32))))

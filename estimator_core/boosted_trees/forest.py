@@ -67,7 +67,7 @@ class Forest:
         nodes["left"] = nodes["left"] - np.int32(begin)
         return Forest(**nodes, root=self.root[first:last] - np.int32(begin))
 
-    def cut_to(self, depth: int) -> Forest:
+    def truncated(self, depth: int) -> Forest:
         """Returns the trees cut at `depth`: nodes at that depth become leaves."""
         kept = self.depth <= depth
         index = np.cumsum(kept, dtype=np.int32) - 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,7 +40,11 @@ def read_training_data(
     """
     learned: list[TrainingData] = []
     held_out: list[TrainingData] = []
-    for matrix, weights, loss_data, mask in _batches(next_batch, num_batches):
+    for _ in range(num_batches):
+        try:
+            matrix, weights, loss_data, mask = next_batch()
+        except tf.errors.OutOfRangeError:
+            break
         batch = TrainingData(_compressed(matrix), weights, loss_data)
         learned.append(batch if mask is None else _selected(batch, ~mask))
         if mask is not None:
@@ -69,20 +73,10 @@ def _concatenated(parts: list[TrainingData]) -> TrainingData | None:
     if not sum(part.num_rows for part in parts):
         return None
     others = [(part.weights, part.loss_data) for part in parts]
-    weights, loss_data = tf.nest.map_structure(lambda *values: _rows(values), *others)
+    weights, loss_data = tf.nest.map_structure(
+        lambda *values: None if values[0] is None else np.concatenate(values), *others
+    )
     return TrainingData(_stacked([part.matrix for part in parts]), weights, loss_data)
-
-
-def _batches(next_batch: Callable[[], Any], num_batches: int) -> Iterator[Any]:
-    for _ in range(num_batches):
-        try:
-            yield next_batch()
-        except tf.errors.OutOfRangeError:
-            return
-
-
-def _rows(parts: Any) -> Any:
-    return None if parts[0] is None else np.concatenate(parts)
 
 
 def _compressed(matrix: Any) -> Any:

@@ -11,8 +11,7 @@ from estimator_core.boosted_trees.columns import checked_columns, column_ranges
 from estimator_core.boosted_trees.early_stopping import TreesEarlyStopping
 from estimator_core.boosted_trees.explanations import Explainer, feature_importances, sigmoid
 from estimator_core.boosted_trees.forest_variables import read_checkpoint
-from estimator_core.boosted_trees.layer_steps import select_for_trees
-from estimator_core.boosted_trees.model_fn import MATRIX, boosted_trees_model_fn
+from estimator_core.boosted_trees.model_fn import MATRIX, boosted_trees_model_fn, select_for_trees
 from estimator_core.boosted_trees.settings import BoostingSettings
 from estimator_core.estimator import Estimator
 from estimator_core.execution.base import Execution
@@ -100,7 +99,13 @@ class BoostedTreesEstimator(Estimator):
         early_stopping: TreesEarlyStopping | None = None,
         min_node_examples: int = 1,
     ):
-        _check_weight_column(weight_column, head)
+        head_column = getattr(head, "weight_column", None)
+        names = [getattr(column, "key", column) for column in (weight_column, head_column)]
+        if weight_column is not None and names[0] != names[1]:
+            raise ValueError(
+                "The trees use the weights of the head: give the head the weight_column. Received: "
+                f"weight_column={weight_column!r}, weight_column of the head={head_column!r}"
+            )
         if train_in_memory and n_batches_per_layer != 1:
             raise ValueError(
                 "With train_in_memory, input_fn gives the whole data set as one batch, and "
@@ -217,16 +222,6 @@ class BoostedTreesEstimator(Estimator):
                 f"Couldn't find trained model at {self.model_dir}: call train first. Received: no checkpoint"
             )
         return checkpoint_path
-
-
-def _check_weight_column(weight_column: Any, head: Head) -> None:
-    of_head = getattr(head, "weight_column", None)
-    names = [getattr(column, "key", column) for column in (weight_column, of_head)]
-    if weight_column is not None and names[0] != names[1]:
-        raise ValueError(
-            "The trees use the weights of the head: give the head the weight_column. "
-            f"Received: weight_column={weight_column!r}, weight_column of the head={of_head!r}"
-        )
 
 
 class BoostedTreesClassifier(BoostedTreesEstimator):

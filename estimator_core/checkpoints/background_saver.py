@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -57,12 +59,12 @@ class BackgroundSaver(tf1.train.Saver):
 
         `checkpoint_paths`: paths of checkpoints, oldest first; those that are gone are left out.
         """
-        found = []
+        checkpoints = []
         for path in checkpoint_paths:
             index = f"{path}.index"
             if tf.io.gfile.exists(index):
-                found.append((path, tf.io.gfile.stat(index).mtime_nsec / 1e9))
-        self.set_last_checkpoints_with_time(found)
+                checkpoints.append((path, tf.io.gfile.stat(index).mtime_nsec / 1e9))
+        self.set_last_checkpoints_with_time(checkpoints)
 
     def _write(self, session: Any, save_path: str, global_step: Any, options: Any) -> None:
         try:
@@ -110,8 +112,8 @@ class BackgroundSaver(tf1.train.Saver):
         sizes = tuple(
             (key, len(tf1.get_collection(key))) for key in graph.get_all_collection_keys()
         )
-        given = tuple(sorted(option for option in options.items() if option[1]))  # not the defaults
-        key = (id(graph), graph.version, sizes, given)
+        not_defaults = tuple(sorted(option for option in options.items() if option[1]))
+        key = (id(graph), graph.version, sizes, not_defaults)
         if self._meta_graph is None or self._meta_graph[0] != key:
             self._meta_graph = (key, super().export_meta_graph(None, **options))
         return self._meta_graph[1]
@@ -158,7 +160,7 @@ def _values_to_save(session: Any, save_tensor_name: str) -> dict[tf.Tensor, Any]
 def _saved_tensors(save_op: tf.Operation) -> Sequence[tf.Tensor]:
     """Returns the tensors written by the operations that `save_op` depends on."""
     tensors: dict[Any, tf.Tensor] = {}
-    found = {save_op}
+    upstream = {save_op}
     pending = [save_op]
     while pending:
         operation = pending.pop()
@@ -167,7 +169,33 @@ def _saved_tensors(save_op: tf.Operation) -> Sequence[tf.Tensor]:
             _, _, _, *written = inputs  # the first three: file name, tensor names, slices
             tensors.update((tensor.ref(), tensor) for tensor in written)
             continue
-        before = {*operation.control_inputs, *(tensor.op for tensor in inputs)} - found
-        found |= before
-        pending += before
+        sources = {*operation.control_inputs, *(tensor.op for tensor in inputs)} - upstream
+        upstream |= sources
+        pending += sources
     return [*tensors.values()]
+
+
+class GraphOnceSaverHook(tf1.train.CheckpointSaverHook):
+    """Writes the files of TensorFlow's `CheckpointSaverHook`, from one proto of the graph.
+
+    TensorFlow turns the graph into a proto four times, and into text in Python.
+    """
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Writes the graph, and the checkpoint of the step at which training begins."""
+        saver = self._get_saver()
+        if not isinstance(saver, BackgroundSaver):
+            super().after_create_session(session, coord)
+            return
+        step = session.run(self._global_step_tensor)
+        meta_graph = saver.meta_graph_def()
+        if self._save_graph_def:
+            path = os.path.join(self._checkpoint_dir, "graph.pbtxt")
+            with tf.io.gfile.GFile(f"{path}.tmp", "w") as file:
+                file.write(str(meta_graph.graph_def))  # in C
+            tf.io.gfile.rename(f"{path}.tmp", path, overwrite=True)
+        graph = meta_graph.graph_def.SerializeToString()
+        self._summary_writer.add_event(tf1.Event(wall_time=time.time(), graph_def=graph))
+        self._summary_writer.add_meta_graph(meta_graph)
+        self._save(session, step)
+        self._timer.update_last_triggered_step(step)

@@ -18,10 +18,10 @@ _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 def saved_global_step(model_dir: str) -> int:
     """Returns the global step of the newest checkpoint in `model_dir`; 0 when there is none."""
     path = latest_checkpoint(model_dir)
-    return 0 if path is None else global_step_of(path)
+    return 0 if path is None else read_global_step(path)
 
 
-def global_step_of(checkpoint_path: str) -> int:
+def read_global_step(checkpoint_path: str) -> int:
     """Returns the global step stored in the checkpoint at `checkpoint_path`."""
     reader = open_checkpoint(checkpoint_path)
     name = tf1.GraphKeys.GLOBAL_STEP

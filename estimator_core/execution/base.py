@@ -243,11 +243,11 @@ class Execution(abc.ABC):
     @contextlib.contextmanager
     def taking_gradients(self, taker: GradientTaker | None) -> Iterator[None]:
         """Opens a context in which `taker` takes gradients from optimizers."""
-        before, self.gradient_taker = self.gradient_taker, taker
+        previous, self.gradient_taker = self.gradient_taker, taker
         try:
             yield
         finally:
-            self.gradient_taker = before
+            self.gradient_taker = previous
 
     def mean_over_replicas(self, value: tf.Tensor) -> tf.Tensor:
         """Returns the mean of a value over the replicas of this process; each of them calls it."""

@@ -61,7 +61,7 @@ def sequence_input_layer(
     numeric_keys = [column.key for column in columns if not hasattr(column, "categorical_column")]
     cache = FeatureTransformationCache(
         {
-            key: _all_of(feature) if key in numeric_keys else feature
+            key: _with_all_values(feature) if key in numeric_keys else feature
             for key, feature in checked_features(features).items()
         }
     )
@@ -81,7 +81,7 @@ def sequence_input_layer(
             return tf.concat(values, axis=-1), tf.identity(lengths[0])
 
 
-def _all_of(feature: Any) -> Any:
+def _with_all_values(feature: Any) -> Any:
     """Returns a dense feature as a `SparseTensor` of all its values, zeros included."""
     if isinstance(feature, (tf.SparseTensor, tf.RaggedTensor)):
         return feature

@@ -70,7 +70,13 @@ def embedded_single_ids(
     The column itself would convert a dense feature to a sparse one, look up each distinct id once, and
     average the embeddings of each example: for one id, that is its embedding.
     """
-    if not _is_plain_embedding(column):
+    is_plain = (
+        type(column) is _embedding_column()
+        and column.use_safe_embedding_lookup
+        and column.max_norm is None
+        and column.ckpt_to_load_from is None
+    )
+    if not is_plain:
         return None
     single = single_ids(column.categorical_column, cache, state_manager)
     if single is None:
@@ -102,15 +108,6 @@ def single_ids(categorical: Any, cache: Any, state_manager: Any) -> SingleIds | 
     ids = categorical.transform_feature(_Feature(as_sparse), state_manager).values
     is_there &= ids >= 0
     return SingleIds(tf.where(is_there, ids, tf.zeros_like(ids)), is_there)
-
-
-def _is_plain_embedding(column: Any) -> bool:
-    return (
-        type(column) is _embedding_column()
-        and column.use_safe_embedding_lookup
-        and column.max_norm is None
-        and column.ckpt_to_load_from is None
-    )
 
 
 class _Feature:

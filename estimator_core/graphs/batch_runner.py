@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.execution.base import LoopSize
-from estimator_core.graphs.pace import Pace
+from estimator_core.graphs.loop_runner import Pace
 from estimator_core.graphs.program import Program
 from estimator_core.hooks.intervals import is_called_around_steps
 from estimator_core.logs import logger

@@ -67,7 +67,7 @@ def batches_of_program(
     yield from _run(program, RestoringSessionCreator(program, newest, has_hooks), fetches, hooks)
 
 
-def examples_of(batches: Iterator[Any]) -> Iterator[Any]:
+def split_examples(batches: Iterator[Any]) -> Iterator[Any]:
     """Yields predictions example by example.
 
     `batches`: iterator of NumPy arrays, or of dicts of them; it is closed at the end.
@@ -103,7 +103,7 @@ def _run(
         # A `MonitoredSession` run reports the failure of a thread that fills a queue.
         has_queues = bool(tf1.get_collection(tf1.GraphKeys.QUEUE_RUNNERS))
         is_plain = not has_queues and not any(is_called_around_steps(hook) for hook in every)
-        run = _RunWithoutHooks(fetches) if is_plain else _run_with_hooks(fetches)
+        run = _RunWithoutHooks(fetches) if is_plain else lambda session: session.run(fetches)
         session = tf1.train.MonitoredSession(restoring, hooks=every)
 
     def close(*error: Any) -> Any:
@@ -122,10 +122,6 @@ def _run(
                 except (tf.errors.OutOfRangeError, StopIteration):
                     return
             yield batch
-
-
-def _run_with_hooks(fetches: Any) -> Callable[[Any], Any]:
-    return lambda session: session.run(fetches)
 
 
 class _RunWithoutHooks:

@@ -42,10 +42,10 @@ class Predictor:
         """
         feeds = self._feeds(values)
         with self._lock:
-            session = self._session_of(self._checkpoint_path())
+            session = self._open_session(self._checkpoint_path())
         return session.run(self._program.fetches, feeds)
 
-    def _session_of(self, checkpoint_path: str | None) -> Any:
+    def _open_session(self, checkpoint_path: str | None) -> Any:
         if checkpoint_path is None:
             raise ValueError("There is no checkpoint any more to predict with. Received: None")
         if self._session is None or checkpoint_path != self._restored:

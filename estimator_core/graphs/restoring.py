@@ -8,7 +8,7 @@ from typing import Any
 from estimator_core import tf1
 from estimator_core.checkpoints import reader
 from estimator_core.checkpoints.background_saver import BackgroundSaver
-from estimator_core.checkpoints.newest import with_newest
+from estimator_core.checkpoints.latest import with_newest
 from estimator_core.graphs.program import Program
 from estimator_core.logs import logger
 from estimator_core.spec.estimator_spec import EstimatorSpec
@@ -68,7 +68,7 @@ class HookVariablesSessionCreator(tf1.train.SessionCreator):
     def _missing(self, path: str) -> list[Any]:
         """Returns the variables of hooks that the checkpoint at `path` does not have."""
         variables = tf1.global_variables()
-        added = [each for each in variables if each.ref() not in self._model_variables]
+        added = [variable for variable in variables if variable.ref() not in self._model_variables]
         saved = reader.saved_shapes(path) if added else {}
         missing = []
         for variable in added:
@@ -84,10 +84,12 @@ class HookVariablesSessionCreator(tf1.train.SessionCreator):
         others = None
         savers = tf1.get_collection(tf1.GraphKeys.SAVERS)
         if self._scaffold.saver is None and all(
-            isinstance(each, BackgroundSaver) for each in savers
+            isinstance(saver, BackgroundSaver) for saver in savers
         ):
             refs = {variable.ref() for variable in missing}
-            variables = [each for each in tf1.global_variables() if each.ref() not in refs]
+            variables = [
+                variable for variable in tf1.global_variables() if variable.ref() not in refs
+            ]
             objects = tf1.get_collection(tf1.GraphKeys.SAVEABLE_OBJECTS)
             others = tf1.train.Saver([*variables, *objects], sharded=True)
         initializers = [variable.initializer for variable in missing]

@@ -41,7 +41,9 @@ def with_checked_shape(
     `other_name`: name of the tensor that the shape must fit.
     """
     shape = tf.shape(tensor)
-    fits = [_equal(shape, wanted) for wanted, known in accepted if _may_be(tensor, known)]
+    fits = [
+        _equal(shape, wanted) for wanted, static_shape in accepted if _may_be(tensor, static_shape)
+    ]
     control_inputs = assertion(
         fits[0] if len(fits) == 1 else tf.reduce_any(fits),
         f"{message} Received: shape",
@@ -53,8 +55,8 @@ def with_checked_shape(
         return tf.identity(tensor)
 
 
-def _may_be(tensor: tf.Tensor, known: tf.TensorShape) -> bool:
-    return bool(tensor.shape.is_compatible_with(known))
+def _may_be(tensor: tf.Tensor, static_shape: tf.TensorShape) -> bool:
+    return bool(tensor.shape.is_compatible_with(static_shape))
 
 
 def _equal(shape: tf.Tensor, wanted: tf.Tensor) -> tf.Tensor:
@@ -72,5 +74,5 @@ def _as_text(value: Any) -> str:
         return value
     values = tf.convert_to_tensor(value).numpy()
     flat = values.reshape(-1)
-    shown = " ".join(str(one) for one in flat[:_SHOWN_VALUES])
+    shown = " ".join(str(item) for item in flat[:_SHOWN_VALUES])
     return f"[{shown}{' ...' if flat.size > _SHOWN_VALUES else ''}]"

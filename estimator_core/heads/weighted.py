@@ -141,11 +141,14 @@ class WeightedHead(Head):
 
     def metrics(self, regularization_losses: Sequence[Any] | None = None) -> dict[str, Any]:
         """Returns fresh metrics by key; see `Head.metrics`."""
-        found = {MetricKeys.LOSS_MEAN: metrics_lib.mean(MetricKeys.LOSS_MEAN), **self.own_metrics()}
+        metrics = {
+            MetricKeys.LOSS_MEAN: metrics_lib.mean(MetricKeys.LOSS_MEAN),
+            **self.own_metrics(),
+        }
         if regularization_losses:
             name = MetricKeys.LOSS_REGULARIZATION
-            found[name] = metrics_lib.mean(name)
-        return {self._with_name(name): metric for name, metric in found.items()}
+            metrics[name] = metrics_lib.mean(name)
+        return {self._with_name(name): metric for name, metric in metrics.items()}
 
     def update_metrics(
         self,

@@ -17,7 +17,7 @@ def tf_variable(variable: Any) -> Any:
     return variable if isinstance(variable, tf.Variable) else variable.value
 
 
-def graph_of(variable: Any) -> tf.Graph | None:
+def variable_graph(variable: Any) -> tf.Graph | None:
     """Returns the graph of a `tf.Variable`; None for an eager one."""
     if not hasattr(variable, "handle"):  # a ref variable, which only graphs have
         return variable.graph
@@ -57,10 +57,10 @@ def make_random_state_global(variables: Iterable[Any]) -> None:
 
 
 def _move(variables: Iterable[Any], source: str, target: str) -> None:
-    before, after = tf1.get_collection_ref(source), tf1.get_collection_ref(target)
+    original, after = tf1.get_collection_ref(source), tf1.get_collection_ref(target)
     for variable in map(tf_variable, variables):
         whole_and_parts = (variable, *components(variable))
-        before[:] = [v for v in before if not any(v is each for each in whole_and_parts)]
+        original[:] = [v for v in original if not any(v is part for part in whole_and_parts)]
         if not any(other is variable for other in after):
             after.append(variable)
 

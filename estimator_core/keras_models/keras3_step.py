@@ -40,7 +40,8 @@ class CallState(keras.StatelessScope):
         return [
             (variable, value)
             for variable, value in pairs
-            if value is not None and not any(value is before for before in self._values_before)
+            if value is not None
+            and not any(value is old_value for old_value in self._values_before)
         ]
 
 

@@ -108,12 +108,12 @@ def model_to_estimator(
     conversion = Conversion(
         dict(custom_objects or {}), checkpoint_format, metric_names_map, export_outputs
     )
-    graph_model = graph_model_of(keras_model, conversion)
+    graph_model = as_graph_model(keras_model, conversion)
     graph_model.check_is_trainable()
     return KerasEstimator(graph_model, model_dir, config)
 
 
-def graph_model_of(model: Any, conversion: Conversion) -> GraphModel:
+def as_graph_model(model: Any, conversion: Conversion) -> GraphModel:
     """Returns the `GraphModel` of a model, by its Keras."""
     import keras
 

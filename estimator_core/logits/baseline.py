@@ -43,7 +43,12 @@ def _batch_size(features: Mapping[str, Any]) -> tf.Tensor:
             "A Baseline model needs at least one feature, to know the number of examples. "
             f"Received: features={features}"
         )
-    tensors = [_as_tensor(feature) for feature in features.values()]
+    tensors = [
+        feature
+        if isinstance(feature, (tf.SparseTensor, tf.RaggedTensor))
+        else tf.convert_to_tensor(feature)
+        for feature in features.values()
+    ]
     sizes = tf.stack([_first_dimension(tensor) for tensor in tensors])
     message = f"All features must have the same batch size. Received, of {list(features)}:"
     check = tf.raw_ops.Assert(
@@ -53,13 +58,6 @@ def _batch_size(features: Mapping[str, Any]) -> tf.Tensor:
     inputs = tf.nest.flatten(tensors, expand_composites=True)
     with tf.control_dependencies([check, *inputs]):
         return tf.identity(sizes[0])
-
-
-def _as_tensor(feature: Any) -> Any:
-    """Returns a feature as a tensor of any kind; an input_fn may return arrays and lists."""
-    if isinstance(feature, (tf.SparseTensor, tf.RaggedTensor)):
-        return feature
-    return tf.convert_to_tensor(feature)
 
 
 def _first_dimension(feature: Any) -> tf.Tensor:

@@ -11,7 +11,6 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.feature_columns.input_layer import input_layer
-from estimator_core.logits.activation_summary import add_activation_summary
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.rows import batch_weight
 
@@ -173,7 +172,9 @@ def batch_normalization(value: tf.Tensor, training: bool) -> tf.Tensor:
     mean, variance = tf.nn.moments(value, axes=[0])
     weight = batch_weight(value)
     if weight is not None:  # of a batch without rows, they are NaN
-        mean, variance = (tf.math.multiply_no_nan(each, weight) for each in (mean, variance))
+        mean, variance = (
+            tf.math.multiply_no_nan(statistic, weight) for statistic in (mean, variance)
+        )
     for average, current in ((moving_mean, mean), (moving_variance, variance)):
         change = (average - current) * (1.0 - _BATCH_NORM_MOMENTUM)
         if weight is not None:
@@ -182,3 +183,32 @@ def batch_normalization(value: tf.Tensor, training: bool) -> tf.Tensor:
             tf1.GraphKeys.UPDATE_OPS, average.assign_sub(change, read_value=False)
         )
     return tf.nn.batch_normalization(value, mean, variance, beta, gamma, _BATCH_NORM_EPSILON)
+
+
+def add_activation_summary(value: tf.Tensor, tag: str) -> None:
+    """Writes the share of zeros as "<tag>/fraction_of_zero_values", a histogram as "<tag>/activation".
+
+    Args:
+        value: Output of a layer, `[batch_size, any]`.
+        tag: Name of the layer.
+
+    Source: tf.estimator's DNN models.
+    """
+    tf1.summary.scalar(f"{tag}/fraction_of_zero_values", tf.math.zero_fraction(value))
+    tf1.summary.histogram(f"{tag}/activation", value)
+
+
+def with_activation_summary(logit_fn: Callable[..., tf.Tensor], tag: str) -> Callable[..., Any]:
+    """Returns `logit_fn` with summaries of its logits.
+
+    Args:
+        logit_fn: Function `logit_fn(features, mode)` that returns logits.
+        tag: See `add_activation_summary`.
+    """
+
+    def logit_fn_with_summary(features: Mapping[str, Any], mode: str) -> tf.Tensor:
+        logits = logit_fn(features, mode)
+        add_activation_summary(logits, tag)
+        return logits
+
+    return logit_fn_with_summary

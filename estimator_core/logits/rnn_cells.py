@@ -97,7 +97,9 @@ class LSTMCell(Cell):
         return [tf.sigmoid(read) * tf.tanh(memory), memory]
 
     @classmethod
-    def of(cls, kernel: tf.Tensor, recurrent_kernel: tf.Tensor, bias: tf.Tensor) -> LSTMCell:
+    def from_parts(
+        cls, kernel: tf.Tensor, recurrent_kernel: tf.Tensor, bias: tf.Tensor
+    ) -> LSTMCell:
         """Returns a cell with given values, without variables."""
         cell = cls.__new__(cls)
         cell.units = recurrent_kernel.shape[0]
@@ -165,30 +167,30 @@ def _gradient(operation: tf.Operation, *gradients: tf.Tensor) -> list[Any]:
     inputs = dict(zip(names, operation.inputs, strict=True))
     outputs = dict(zip(("i", "cs", "f", "o", "ci", "co", "h"), operation.outputs, strict=True))
     with operation.graph.gradient_override_map({"BlockLSTMGrad": _SECOND_GRADIENT}):
-        found = tf.raw_ops.BlockLSTMGrad(
+        cell_gradients = tf.raw_ops.BlockLSTMGrad(
             **inputs, **outputs, cs_grad=gradients[1], h_grad=gradients[-1], use_peephole=False
         )
-    return [None, *found]
+    return [None, *cell_gradients]
 
 
 @tf.RegisterGradient(_SECOND_GRADIENT)
 def _gradient_of_gradient(operation: tf.Operation, *gradients: tf.Tensor) -> list[Any]:
     """Returns the gradients of a `BlockLSTMGrad`, by the gradients of a loop over the steps."""
     # Copies, since the gradients of the outputs may depend on the other inputs.
-    given = [tf.identity(operation.inputs[index]) for index in (1, 4, 8, -1)]
-    x, kernel, bias, of_outputs = given
+    upstream = [tf.identity(operation.inputs[index]) for index in (1, 4, 8, -1)]
+    x, kernel, bias, of_outputs = upstream
     input_size = x.shape[-1]
     in_order = _other_order(kernel)
-    cell = LSTMCell.of(in_order[:input_size], in_order[input_size:], _other_order(bias))
+    cell = LSTMCell.from_parts(in_order[:input_size], in_order[input_size:], _other_order(bias))
     inputs = tf.transpose(x, [1, 0, 2])
     everything = tf.ones(tf.shape(inputs)[:2], tf.bool)
     outputs = unroll(cell, inputs, everything, return_sequences=True, is_served=True)
     first = tf.gradients(tf.transpose(outputs, [1, 0, 2]), [x, kernel, bias], of_outputs)
     of_first = [gradients[index] for index in (0, 3, 7)]
-    second = tf.gradients(first, given, of_first)
-    found: list[Any] = [None] * len(operation.inputs)
-    found[1], found[4], found[8], found[-1] = second
-    return found
+    second = tf.gradients(first, upstream, of_first)
+    results: list[Any] = [None] * len(operation.inputs)
+    results[1], results[4], results[8], results[-1] = second
+    return results
 
 
 class GRUCell(Cell):
@@ -262,8 +264,8 @@ def unroll(
         is_valid = mask[:, step, tf.newaxis]
         new = cell.step(projected.read(step), states)
         states = [
-            tf.ensure_shape(tf.where(is_valid, after, before), before.shape)
-            for after, before in zip(new, states, strict=True)
+            tf.ensure_shape(tf.where(is_valid, after, old), old.shape)
+            for after, old in zip(new, states, strict=True)
         ]
         if return_sequences:
             outputs = outputs.write(step, states[0])
@@ -293,5 +295,5 @@ def _last_valid(outputs: tf.Tensor, mask: tf.Tensor, return_sequences: bool) -> 
         last = tf.minimum(tf.range(num_steps), last[:, tf.newaxis])
         rows = tf.broadcast_to(rows[:, tf.newaxis], [batch_size, num_steps])
     # `gather_nd`, since the gradient of `gather` would be sparse, of unknown shape.
-    found = tf.gather_nd(outputs, tf.stack([tf.maximum(last, 0), rows], axis=-1))
-    return tf.where((last >= 0)[..., tf.newaxis], found, tf.zeros_like(found))
+    last_outputs = tf.gather_nd(outputs, tf.stack([tf.maximum(last, 0), rows], axis=-1))
+    return tf.where((last >= 0)[..., tf.newaxis], last_outputs, tf.zeros_like(last_outputs))

@@ -97,9 +97,9 @@ class ClassificationOutput(ExportOutput):
         """Returns a classify signature over serialized tf.Examples."""
         _check_serialized(receiver_tensors, self._scores, "Classification")
         outputs = {"classes": self._classes, "scores": self._scores}
-        given = {name: tensor for name, tensor in outputs.items() if tensor is not None}
+        present = {name: tensor for name, tensor in outputs.items() if tensor is not None}
         (examples,) = receiver_tensors.values()
-        return _signature({"inputs": examples}, given, "tensorflow/serving/classify")
+        return _signature({"inputs": examples}, present, "tensorflow/serving/classify")
 
 
 class RegressionOutput(ExportOutput):

@@ -16,13 +16,16 @@ from estimator_core.spec import calling
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import Hook, InputFn, ReceiverFn, SavingListener
-from estimator_core.tpu.all_steps_hook import AllStepsHook
-from estimator_core.tpu.converted_model_fn import ConvertedModelFn
-from estimator_core.tpu.examples_per_second_hook import ExamplesPerSecondHook, log_every_n_steps
 from estimator_core.tpu.experimental.embedding_config_spec import EmbeddingConfigSpec
-from estimator_core.tpu.host_estimator import HostEstimator
+from estimator_core.tpu.hooks import (
+    AllStepsHook,
+    ExamplesPerSecondHook,
+    LossHook,
+    log_every_n_loops,
+    log_every_n_steps,
+)
+from estimator_core.tpu.host_estimator import ConvertedModelFn, HostEstimator
 from estimator_core.tpu.input_partitions import input_fn_with_partitions
-from estimator_core.tpu.loss_hook import LossHook, log_every_n_loops
 from estimator_core.tpu.run_config import RunConfig
 from estimator_core.tpu.serving_graph import model_fn_for_serving
 from estimator_core.tpu.settings_for_shards import check_settings

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from estimator_core.checkpoints import reader
-from estimator_core.checkpoints.newest import with_newest
+from estimator_core.checkpoints.latest import with_newest
 from estimator_core.estimator import Estimator
 from estimator_core.logs import logger
 from estimator_core.training.evaluator import Evaluator
@@ -55,11 +55,11 @@ def evaluate_continuously(
         start = clock()
         # Before the lookup, so that the newest checkpoint is the last.
         was_over = is_over() or evaluator.is_over
-        step = with_newest(estimator.latest_checkpoint, _step_of)
+        step = with_newest(estimator.latest_checkpoint, _read_step)
         is_final = was_over or (max_steps is not None and step is not None and step >= max_steps)
         if is_final and not was_over:
             _wait_for_the_last(chief_is_there, is_over, sleep)
-            step = with_newest(estimator.latest_checkpoint, _step_of)
+            step = with_newest(estimator.latest_checkpoint, _read_step)
         evaluation = evaluator.evaluate_and_export(is_the_final_export=is_final)
         if is_final and evaluation is not None:
             logger.info("Exiting evaluation: global step %s, max_steps=%s.", step, max_steps)
@@ -84,5 +84,5 @@ def _wait_for_the_last(
         sleep(_MIN_WAIT_SECS)
 
 
-def _step_of(path: str | None) -> int | None:
-    return None if path is None else reader.global_step_of(path)
+def _read_step(path: str | None) -> int | None:
+    return None if path is None else reader.read_global_step(path)

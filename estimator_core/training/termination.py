@@ -42,7 +42,7 @@ def ends_on_sigterm() -> Iterator[Termination]:
         yield Termination([], lambda: None)
         return
     hook = _EndOnSigterm()
-    with _handled_by(hook.handle):
+    with _sigterm_handler(hook.handle):
         yield Termination([hook], hook.exit_if_asked)
         hook.exit_if_asked()
 
@@ -99,14 +99,14 @@ def exits_on_sigterm() -> Iterator[None]:
         was_asked = True
         raise SystemExit(SIGTERM_EXIT_CODE)
 
-    with _handled_by(handle):
+    with _sigterm_handler(handle):
         yield
         if was_asked:
             raise SystemExit(SIGTERM_EXIT_CODE)
 
 
 @contextlib.contextmanager
-def _handled_by(handle: Callable[[], None]) -> Iterator[None]:
+def _sigterm_handler(handle: Callable[[], None]) -> Iterator[None]:
     """Installs a handler of SIGTERM, which may raise SystemExit, within a context.
 
     Python calls it between any two instructions, also within a destructor or a callback of the garbage

@@ -1,5 +1,6 @@
 """Adapts griffe to the docstrings of this project."""
 
+import ast
 import re
 import textwrap
 from typing import Any
@@ -10,7 +11,7 @@ _EXAMPLE = re.compile(r"^(?P<indent> *)Example:\n(?P<code>(?:(?P=indent) +.*\n|\
 
 
 class ProjectDocstrings(griffe.Extension):
-    """Shows examples as code, and a class with `__new__` with the parameters of `__new__`."""
+    """Shows examples as code, and constructors that are not written as an `__init__`."""
 
     def on_class(self, *, cls: griffe.Class, **kwargs: Any) -> None:
         """Uses the signature of `__new__` for a class without `__init__`."""
@@ -23,10 +24,49 @@ class ProjectDocstrings(griffe.Extension):
         )  # fmt: skip
         cls.set_member("__init__", init)
 
+    def on_package(self, *, pkg: griffe.Module, **kwargs: Any) -> None:
+        """Adds the constructors of `estimator_core.v1.canned`, which differ from those of `canned`."""
+        if pkg.name != "estimator_core":
+            return
+        for cls in pkg["v1.canned"].classes.values():
+            if not cls.is_alias:
+                call: Any = ast.parse(str(cls.members["__init__"].value), mode="eval").body
+                original = pkg[f"canned.{ast.unparse(call.args[0]).removeprefix('canned.')}"]
+                cls.set_member(
+                    "__init__", _v1_constructor(original.members["__init__"], call.keywords)
+                )
+
     def on_object(self, *, obj: griffe.Object, **kwargs: Any) -> None:
         """Makes a code section of each `Example:`."""
         if obj.docstring is not None:
             obj.docstring.value = examples_as_code(obj.docstring.value)
+
+
+def _v1_constructor(original: Any, partitioners: list[ast.keyword]) -> griffe.Function:
+    """Returns a constructor like that of `estimator_core.v1.canned._constructor`."""
+    next_to_partitioner = {keyword.value.value: keyword.arg for keyword in partitioners}  # type: ignore[attr-defined]
+    parameters = griffe.Parameters()
+    for parameter in original.parameters:
+        if parameter.name in next_to_partitioner:
+            parameters.add(
+                griffe.Parameter(
+                    next_to_partitioner[parameter.name],
+                    annotation="Callable[..., Any] | None",
+                    kind=griffe.ParameterKind.positional_or_keyword,
+                    default="None",
+                )
+            )
+        is_reduction = parameter.name == "loss_reduction"
+        default = "LossReduction.WEIGHTED_SUM" if is_reduction else parameter.default
+        parameters.add(
+            griffe.Parameter(
+                parameter.name,
+                annotation=parameter.annotation,
+                kind=parameter.kind,
+                default=default,
+            )
+        )
+    return griffe.Function("__init__", parameters=parameters, returns=None)
 
 
 def examples_as_code(text: str) -> str:

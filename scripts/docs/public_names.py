@@ -25,22 +25,30 @@ class Name:
 
 
 def public_names(package: str) -> list[Name]:
-    """Returns the names in `__all__` of a package, without its submodules.
+    """Returns the public names of a package, such as `estimator_core.export`, without its submodules.
 
-    Args:
-        package: Package, such as `estimator_core.export`.
+    They are listed in its `__all__`, or imported as `from x import y as y`.
 
     Raises:
         ValueError: A listed name is not defined.
     """
-    tree = _tree(package)
-    listed = next(
-        node.value
-        for node in tree.body
-        if isinstance(node, ast.Assign) and _target(node) == "__all__"
-    )
-    found = (_resolve(package, name, f"{package}.{name}") for name in ast.literal_eval(listed))
-    return [name for name in found if name is not None]
+    names = (_resolve(package, name, f"{package}.{name}") for name in _listed(package))
+    return [name for name in names if name is not None]
+
+
+def _listed(module: str) -> list[str]:
+    listed = []
+    for node in _tree(module).body:
+        if isinstance(node, ast.Assign) and _target(node) == "__all__":
+            if isinstance(node.value, ast.List):
+                return list(ast.literal_eval(node.value))
+        elif isinstance(node, ast.Assign):
+            listed += [str(_target(node))]
+        elif isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
+            listed += _listed(str(node.module))
+        elif isinstance(node, ast.ImportFrom):
+            listed += [alias.name for alias in node.names if alias.asname == alias.name]
+    return listed
 
 
 def _resolve(module: str, name: str, path: str) -> Name | None:
@@ -53,9 +61,9 @@ def _resolve(module: str, name: str, path: str) -> Name | None:
             for alias in node.names:
                 if (alias.asname or alias.name) == name:
                     return _imported(str(node.module), alias.name, path)
-    raise ValueError(
-        f"__all__ lists {path}, which {module} does not define. Received: name={name!r}"
-    )
+                if alias.name == "*" and name in _listed(str(node.module)):
+                    return _resolve(str(node.module), name, path)
+    raise ValueError(f"{path} is listed, but {module} does not define it. Received: name={name!r}")
 
 
 def _imported(module: str, name: str, path: str) -> Name | None:

@@ -2,8 +2,9 @@
 
 A docstring's first sentence has a verb or is a noun phrase: it does not open with a question word ("What
 runs a component", "Whether it is open"). The line of an argument or an attribute begins with a noun: not
-with "Of the pipeline", "That of the chief" or "As in TensorFlow". A test's name is a sentence, of at least
-three words. `--count` prints figures by package instead of the places.
+with "Of the pipeline", "That of the chief" or "As in TensorFlow". Every public name has a docstring, and so
+has every public method of a public class. A test's name is a sentence, of at least three words. `--count`
+prints figures by package instead of the places.
 """
 
 import argparse
@@ -14,6 +15,11 @@ import sys
 from collections.abc import Iterator
 
 ROOT = pathlib.Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "scripts" / "docs"))
+
+from api_pages import API_PAGES  # noqa: E402
+from public_names import public_names  # noqa: E402
+
 FOLDERS = ("estimator_core", "components", "pipelines", "scripts", "benchmarks", "tests")
 # Question words that open a docstring, in place of a verb or a noun phrase.
 QUESTION = re.compile(r"(What|Whether|How|Where|When|Which|Who|Whose|Why)\b")
@@ -53,6 +59,28 @@ def findings(line: int, text: str) -> Iterator[tuple[int, str]]:
             yield line + offset, f"an argument's line begins with a noun: {row.strip()}"
 
 
+def undocumented() -> Iterator[str]:
+    """Yields each public name, and each public method of a public class, that has no docstring."""
+    for name in (name for page in API_PAGES for name in public_names(page.package)):
+        file = ROOT.joinpath(*name.module.split(".")).with_suffix(".py")
+        if name.alias_of is None and file.exists():
+            tree = ast.parse(file.read_text(encoding="utf-8"))
+            defined = next(
+                node
+                for node in ast.walk(tree)
+                if isinstance(node, ast.ClassDef | ast.FunctionDef)
+                and node.name == name.path.rpartition(".")[2]
+            )
+            methods = [
+                node
+                for node in defined.body
+                if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
+            ]
+            for node in [defined, *(methods if isinstance(defined, ast.ClassDef) else [])]:
+                if ast.get_docstring(node) is None:
+                    yield f"{file.relative_to(ROOT)}:{node.lineno}: {node.name} is public: say what it does"
+
+
 def files(folder: str) -> list[pathlib.Path]:
     """Returns the Python files of a folder of the repository."""
     return sorted((ROOT / folder).rglob("*.py"))
@@ -90,6 +118,9 @@ def main() -> int:
         print("\n".join(count(folder) for folder in FOLDERS))
         return 0
     bad = False
+    for place in undocumented():
+        bad = True
+        print(place)
     for folder in FOLDERS:
         for file in files(folder):
             tree = ast.parse(file.read_text(encoding="utf-8"))

@@ -25,7 +25,7 @@ class Model:
         self.variables = variables
 
     @classmethod
-    def of(cls, graph: tf.Graph) -> Model:
+    def from_graph(cls, graph: tf.Graph) -> Model:
         return cls(
             tf.__version__,
             {
@@ -37,7 +37,7 @@ class Model:
             },
         )
 
-    def why_not_with(self, chief: Model) -> str | None:
+    def why_not_equal(self, chief: Model) -> str | None:
         """Returns the reason why a worker with this model can't train with the chief; None if it can.
 
         The chief may have variables that the worker does not have.
@@ -86,9 +86,11 @@ class ChiefModel:
             with contextlib.suppress(tf.errors.OpError):
                 self._write("")
 
-    def _write(self, text: str) -> None:
+    def _write(self, content: str) -> None:
         with tf.Graph().as_default():
-            self._run(tf.raw_ops.AssignVariableOp(resource=self._handle(), value=tf.constant(text)))
+            self._run(
+                tf.raw_ops.AssignVariableOp(resource=self._handle(), value=tf.constant(content))
+            )
 
     def read(self) -> Model | None:
         """Returns the published model; None if there is none or the chief does not answer."""
@@ -97,7 +99,7 @@ class ChiefModel:
         with tf.Graph().as_default():
             value = tf.raw_ops.ReadVariableOp(resource=self._handle(), dtype=tf.string)
             try:
-                text = self._run(value)
+                content = self._run(value)
             except (
                 tf.errors.FailedPreconditionError,  # nothing is published yet
                 tf.errors.NotFoundError,
@@ -106,7 +108,7 @@ class ChiefModel:
                 tf.errors.AbortedError,
             ):
                 return None
-        return Model(*json.loads(text)) if text else None
+        return Model(*json.loads(content)) if content else None
 
     def _handle(self) -> tf.Tensor:
         with tf1.device(f"/job:{self._chief.kind}/task:{self._chief.index}/device:CPU:0"):

@@ -55,21 +55,18 @@ def start_server(cluster: Cluster, protocol: str | None = None, session_config: 
             config=config,
         )
     except tf.errors.OpError as error:
+        reason = error.message
+        port = _split(task.address)[1]
+        with socket.socket() as probe:
+            try:
+                probe.bind(("", port))
+            except OSError as refused:
+                reason = f"port {port} can't be opened on this host ({refused.strerror})."
         raise RuntimeError(
-            f"The server of {task} can't be started: {_reason(task.address, error)} Free the port, or "
+            f"The server of {task} can't be started: {reason} Free the port, or "
             "name another one in the TF_CONFIG of every task."
         ) from error
     return _started[key]
-
-
-def _reason(address: str, error: tf.errors.OpError) -> str:
-    port = _split(address)[1]
-    with socket.socket() as probe:
-        try:
-            probe.bind(("", port))
-        except OSError as refused:
-            return f"port {port} can't be opened on this host ({refused.strerror})."
-    return error.message
 
 
 def wait_for_tasks(

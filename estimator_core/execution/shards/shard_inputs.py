@@ -49,8 +49,8 @@ class ShardInputs(Inputs):
         self._kind = kind
         self._batch_axis = batch_axis
         self._has_static_shapes = has_static_shapes
-        self.hooks = tuple(hook for each in inputs for hook in each.hooks)
-        self.is_endless = all(each.is_endless for each in inputs)
+        self.hooks = tuple(hook for shard in inputs for hook in shard.hooks)
+        self.is_endless = all(shard.is_endless for shard in inputs)
         self._mode = mode
         self._takes_sparse = takes_sparse
 
@@ -192,14 +192,14 @@ def _split(
     batch: tuple[Any, Any], count: int, batch_axis: Sequence[int] | None
 ) -> list[tuple[Any, Any]]:
     tensors = tf.nest.flatten(batch)
-    given = [tensor for tensor in tensors if tensor is not None]
-    axes = list(batch_axis) if batch_axis is not None else [0] * len(given)
-    if len(axes) != len(given):
+    present = [tensor for tensor in tensors if tensor is not None]
+    axes = list(batch_axis) if batch_axis is not None else [0] * len(present)
+    if len(axes) != len(present):
         raise ValueError(
             "batch_axis must have an entry for each tensor of features and labels. Received: "
-            f"batch_axis={tuple(axes)}, {len(given)} tensors"
+            f"batch_axis={tuple(axes)}, {len(present)} tensors"
         )
-    parts = [_parts(tensor, axis, count) for tensor, axis in zip(given, axes, strict=True)]
+    parts = [_parts(tensor, axis, count) for tensor, axis in zip(present, axes, strict=True)]
     batches = []
     for shard in range(count):
         of_shard = iter(parts)

@@ -92,9 +92,9 @@ def _applied_without(
     name: str | None = None,
 ) -> Any:
     """Applies the gradients that are not taken; if all are taken, only counts the step."""
-    given = list(grads_and_vars)
-    pairs = take(given)
-    if given and not pairs:
+    all_pairs = list(grads_and_vars)
+    pairs = take(all_pairs)
+    if all_pairs and not pairs:
         return tf.no_op(name) if global_step is None else tf.group(global_step.assign_add(1))
     return apply_gradients(pairs, global_step=global_step, name=name)
 
@@ -109,11 +109,11 @@ def _knowing_shards(method: Callable[..., Any]) -> Callable[..., Any]:
             return method(self, *args, **kwargs)
         context = tf1.tpu_context()
         with _lock:
-            before = context.number_of_shards
+            previous = context.number_of_shards
             context.set_number_of_shards(shards)
             try:
                 return method(self, *args, **kwargs)
             finally:
-                context.set_number_of_shards(before)
+                context.set_number_of_shards(previous)
 
     return call
