@@ -5,8 +5,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from pipelines.config.data import Section
-from pipelines.config.pipeline_config import ProblemType
+from pipelines.config.data import ProblemType, Section
 
 
 @dataclass(frozen=True)

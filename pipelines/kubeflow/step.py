@@ -97,8 +97,8 @@ def _plan(args: argparse.Namespace, start: float) -> None:
     from pipelines.kubeflow.steps.plan_step import plan_on_kubeflow
 
     config = configuration_of_run(args.config, args.parameter)
-    keys = plan_on_kubeflow(args.root, config, args.run, [name for name, _ in args.span_key])
-    for name, file in args.span_key:
+    keys = plan_on_kubeflow(args.root, config, args.run, [name for name, _ in args.key_of])
+    for name, file in args.key_of:
         Path(file).parent.mkdir(parents=True, exist_ok=True)
         Path(file).write_text(keys[name], encoding="utf-8")
 

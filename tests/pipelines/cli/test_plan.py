@@ -106,7 +106,7 @@ def test_the_file_is_written_once(data, tmp_path):
     target = tmp_path / "new.toml"
     write_plan_file(config, plan, target)
     assert load_config(target).data.path == str(tmp_path / "data.csv")
-    with pytest.raises(BadInputError, match=r"new\.toml: there is such a file"):
+    with pytest.raises(BadInputError, match=r"new\.toml: the file already exists"):
         write_plan_file(config, plan, target)
     with pytest.raises(BadInputError, match="cannot be read: No such file"):
         write_plan_file(config, plan, tmp_path / "none" / "new.toml")

@@ -324,7 +324,15 @@ def test_an_example_gen_reads_a_folder_whose_version_is_the_content_of_its_files
     step = FinishedStep(
         asdict(plan), {"examples": {}}, 1, "run", 1.0, team.root.artifacts / "a" / "b"
     )
-    record = RunRecord("run", "team", "running", "", {}, "", "")
+    record = RunRecord(
+        run_id="run",
+        name="team",
+        status="running",
+        started="",
+        config={},
+        data_fingerprint="",
+        log="",
+    )
     (source,), (examples,) = Datasets(team.root, record, "shop").step_datasets(step)
     assert (source.namespace, source.name) == ("file", str(folder))
     combined = hashlib.sha256(json.dumps(hashes).encode()).hexdigest()
@@ -334,7 +342,15 @@ def test_an_example_gen_reads_a_folder_whose_version_is_the_content_of_its_files
 
 
 def test_a_folder_of_the_root_that_no_step_made_is_a_file(team):
-    record = RunRecord("run", "team", "running", "", {}, "", "")
+    record = RunRecord(
+        run_id="run",
+        name="team",
+        status="running",
+        started="",
+        config={},
+        data_fingerprint="",
+        log="",
+    )
     plan = {"inputs": {"model": [{"folder": "kept/a/model", "type": "x"}]}, "parameters": {}}
     step = FinishedStep(
         {"component": "A", "outputs": {}, **plan}, {}, 1, "run", 1.0, team.root.path

@@ -14,7 +14,14 @@ def runs_of(*keys):
     return History(
         tuple(
             PrunedRun(
-                f"run-{key}", "trips", "pushed", START.isoformat(), None, None, (), f"trips/{key}"
+                run_id=f"run-{key}",
+                name="trips",
+                status="pushed",
+                started=START.isoformat(),
+                finished=None,
+                version=None,
+                spans=(),
+                scheduled_by=f"trips/{key}",
             )
             for key in keys
         )

@@ -155,8 +155,8 @@ def test_files_that_were_broken(tmp_path):
 
 def test_how_numbers_were_written_is_kept(tmp_path):
     found = [
-        {"name": "fare", "kind": "number", "decimal": ","},
-        {"name": "n", "kind": "number", "decimal": None, "number_format": None},
+        {"name": "fare", "kind": "number", "number_format": {"decimal": ","}},
+        {"name": "n", "kind": "number", "number_format": None},
     ]
     Root(tmp_path).schema.replace(schema(), "run-1", found)
     origin = Root(tmp_path).schema.read().origin

@@ -100,12 +100,10 @@ def test_dialect_and_encoding_are_detected_and_said(plan):
     assert made.findings == (
         "reading the files as cp1252 (detected); set data.encoding if that is wrong",
         "fields are separated by semicolons and quoted by double quotes; set data.delimiter or "
-        "data.quote if they are not",
+        "data.quote if that is wrong",
     )
     settings = ("data.delimiter=;", "data.encoding=cp1252")
-    assert plan(text, *settings, encoding="cp1252").findings == (
-        "the files are read as cp1252; as data.encoding says",
-    )
+    assert plan(text, *settings, encoding="cp1252").findings == ("reading the files as cp1252",)
     with pytest.raises(BadInputError, match="there is no label column 'y'"):
         plan(text, "data.delimiter=|")
 
