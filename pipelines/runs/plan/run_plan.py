@@ -181,7 +181,7 @@ def touches_training(
         return True
     named = ", ".join(used[:_SHOWN]) + (" ..." if len(used) > _SHOWN else "")
     step = trained_step(root, records)
-    reached = f", which has reached step {step}" if step else ""
+    reached = f", which has reached step {step}," if step else ""
     raise BadInputError(
         f"--resume: the code of {where} has changed since run {record.run_id} started"
         f"{f' ({named})' if named else ''}. --resume=force keeps what Transform has made with the old "

@@ -76,7 +76,7 @@ def test_a_change_that_is_reached_says_what_would_be_lost(module, record, code, 
     assert str(refused.value) == (
         "--resume: the code of a_module.py has changed since run 20260102-030405 started "
         "(a_module.py:scaled). --resume=force keeps what Transform has made with the old code, and "
-        "continues the training, which has reached step 250 with the new code. Without --resume "
+        "continues the training, which has reached step 250, with the new code. Without --resume "
         "a new run begins, and trains from the start."
     )
     assert touches_training(Root(root), (record, older), code, "a_module.py", force=True)
