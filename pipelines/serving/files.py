@@ -50,14 +50,12 @@ def predict_files(
     output: Path | None,
     reading: Reading,
     say: Callable[[str], None],
-    may_be_empty: bool = False,
 ) -> int:
     """Writes the rows of CSV files with their predictions, and returns the number of rows.
 
     The memory in use does not depend on the number of rows. The columns of the input come first, as they are.
 
     `output`: file to write: Parquet if it ends so, otherwise CSV. None writes CSV to standard output.
-    `may_be_empty`: True allows files without rows; the output is then empty, too.
     """
     with readable(data, "--data"):
         found = find_csv_files(data)
@@ -80,7 +78,7 @@ def predict_files(
             say(f"! {found[0]} has no {names} as missing in every row")
         with _writer(output) as writer:
             num_rows = _predict(model, utf8.files, header, dialect, writer, say_with_original_names)
-            if not num_rows and not may_be_empty:
+            if not num_rows:
                 raise BadInputError(
                     f"{utf8.files[0]}: there is a header (line 1) but no row below it."
                 )
