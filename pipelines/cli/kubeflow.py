@@ -141,13 +141,7 @@ def submit_command(
     if given.kubeflow.backend == "vertex":
         raise BadInputError(_VERTEX)
     server = HostOptions(host, namespace, token_file).server()
-    made = server.submit(
-        text,
-        experiment,
-        of_run,
-        recurrence,
-        given.kubeflow.service_account,
-    )
+    made = server.submit(text, experiment, of_run, recurrence, given.kubeflow.service_account)
     for former in made.replaced:
         print(f"deleted: the former schedule of the pipeline, {former}", file=sys.stderr)
     if made.dropped_parameters:

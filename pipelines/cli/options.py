@@ -37,10 +37,7 @@ def _root(text: str) -> Root:
 RootOption = Annotated[
     Root,
     typer.Option(
-        "--root",
-        metavar="DIR",
-        parser=_root,
-        help="Folder for everything that the pipeline keeps.",
+        "--root", metavar="DIR", parser=_root, help="Folder for everything that the pipeline keeps."
     ),
 ]
 Config = Annotated[

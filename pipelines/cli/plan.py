@@ -6,13 +6,7 @@ from typing import Annotated
 
 import typer
 
-from pipelines.cli.options import (
-    Config,
-    Data,
-    Label,
-    Settings,
-    given_path,
-)
+from pipelines.cli.options import Config, Data, Label, Settings, given_path
 
 
 def plan_command(

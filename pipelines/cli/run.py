@@ -85,9 +85,7 @@ def run_command(
     runner: Annotated[
         str,
         typer.Option(
-            "--runner",
-            metavar="NAME",
-            help=f"Where the components run: {', '.join(RUNNER_NAMES)}.",
+            "--runner", metavar="NAME", help=f"Where the components run: {', '.join(RUNNER_NAMES)}."
         ),
     ] = "local",
     settings: Settings = None,

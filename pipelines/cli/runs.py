@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipelines.cli.options import (
-    DEFAULT_ROOT,
-    RootOption,
-    existing,
-    given_path,
-)
+from pipelines.cli.options import DEFAULT_ROOT, RootOption, existing, given_path
 from pipelines.root import Root
 
 if TYPE_CHECKING:

@@ -77,11 +77,7 @@ def main(
             reason, is_bad_input = _reason(error)
             elapsed_secs = time.monotonic() - start
             end = StepEnd(
-                args.component,
-                elapsed_secs,
-                reason,
-                is_bad_input,
-                is_interrupted=signal_has_come(),
+                args.component, elapsed_secs, reason, is_bad_input, is_interrupted=signal_has_come()
             )
             _keep_failure(args, end)
             with suppress(OSError):

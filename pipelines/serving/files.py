@@ -45,11 +45,7 @@ class Reading:
 
 
 def predict_files(
-    model: Model,
-    data: str,
-    output: Path | None,
-    reading: Reading,
-    say: Callable[[str], None],
+    model: Model, data: str, output: Path | None, reading: Reading, say: Callable[[str], None]
 ) -> int:
     """Writes the rows of CSV files with their predictions, and returns the number of rows.
 

@@ -44,11 +44,7 @@ def component_step(component: str, image: str, root: str, backend: str) -> Any:
 
 
 def plan_step(
-    config: str,
-    components: Iterable[str],
-    given: Sequence[RuntimeParameter],
-    image: str,
-    root: str,
+    config: str, components: Iterable[str], given: Sequence[RuntimeParameter], image: str, root: str
 ) -> Any:
     """Returns the component that plans the run; its outputs are the keys of all steps."""
     names = {parameter.key: parameter.name for parameter in given}
@@ -88,9 +84,7 @@ def _container(
     def build(*values: Any) -> dsl.ContainerSpec:
         given = dict(zip(parameters, values, strict=True))
         return dsl.ContainerSpec(
-            image=image,
-            command=list(COMMAND),
-            args=[component, "--root", root, *arguments(given)],
+            image=image, command=list(COMMAND), args=[component, "--root", root, *arguments(given)]
         )
 
     build.__name__ = _function_name(component)

@@ -27,12 +27,7 @@ _RESERVED = ("run",)
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _SCALARS = (bool, int, float, str)
-_PARAMETER_TYPES = {
-    bool: "BOOLEAN",
-    int: "NUMBER_INTEGER",
-    float: "NUMBER_DOUBLE",
-    str: "STRING",
-}
+_PARAMETER_TYPES = {bool: "BOOLEAN", int: "NUMBER_INTEGER", float: "NUMBER_DOUBLE", str: "STRING"}
 
 
 @dataclass(frozen=True)

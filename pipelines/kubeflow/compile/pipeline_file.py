@@ -18,14 +18,7 @@ from pipelines.kubeflow.compile.admission import (
     check_texts,
 )
 from pipelines.kubeflow.compile.beam_steps import check_for_steps
-from pipelines.kubeflow.compile.dag import (
-    END,
-    PLAN,
-    RECORD,
-    Dag,
-    dag_of_csv,
-    dag_of_definition,
-)
+from pipelines.kubeflow.compile.dag import END, PLAN, RECORD, Dag, dag_of_csv, dag_of_definition
 from pipelines.kubeflow.compile.parameters import (
     RuntimeParameter,
     definition_parameters,
@@ -92,11 +85,7 @@ def _of_definition(config: TfxPipelineConfig) -> tuple[TfxPipelineConfig, Dag]:
 
 
 def _compile(
-    name: str,
-    settings: KubeflowConfig,
-    config: str,
-    dag: Dag,
-    given: Sequence[RuntimeParameter],
+    name: str, settings: KubeflowConfig, config: str, dag: Dag, given: Sequence[RuntimeParameter]
 ) -> str:
     from kfp import compiler, dsl
 

@@ -250,10 +250,7 @@ class Server:
                 pipeline = self._pipeline(name)
                 if pipeline is None:
                     pipeline = self._client.upload_pipeline(
-                        str(file),
-                        pipeline_name=name,
-                        description=first,
-                        namespace=self._namespace,
+                        str(file), pipeline_name=name, description=first, namespace=self._namespace
                     )
                 pipeline_id = pipeline.pipeline_id
                 wanted = name if pipeline.description == first else version_name

@@ -142,8 +142,7 @@ def _close(
     if outcome is None:
         outcome = _outcome_of(failures, folder.kubeflow_run)
     recorder.end(
-        after_push(root, recorder.record.run_id, outcome),
-        tidy=_retention_of(root, recorder.record),
+        after_push(root, recorder.record.run_id, outcome), tidy=_retention_of(root, recorder.record)
     )
 
 

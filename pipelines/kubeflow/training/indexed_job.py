@@ -25,7 +25,6 @@ COMMAND = ("python", "-P", "-m", "pipelines.kubeflow.indexed_task")
 Body = dict[str, Any]
 """An object of Kubernetes as JSON."""
 
-GROUP, VERSION, PLURAL = "batch", "v1", "jobs"
 POD_LABEL = "batch.kubernetes.io/job-name"
 
 _BUGS = tuple(range(1, 128))
@@ -44,13 +43,11 @@ def manifest(
     settings = job.settings
     tasks = 1 + workers + ps
     template = pod_template(
-        job,
-        [*COMMAND, task_file],
-        {CLUSTER_VARIABLE: json.dumps(cluster_of(name, workers, ps))},
+        job, [*COMMAND, task_file], {CLUSTER_VARIABLE: json.dumps(cluster_of(name, workers, ps))}
     )
     template["spec"].update(restartPolicy="Never", subdomain=name)
     return {
-        "apiVersion": f"{GROUP}/{VERSION}",
+        "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {"name": name, "namespace": namespace, **owner(settings, namespace)},
         "spec": {
@@ -93,7 +90,7 @@ def service(job: Body) -> Body:
             "namespace": metadata["namespace"],
             "ownerReferences": [
                 {
-                    "apiVersion": f"{GROUP}/{VERSION}",
+                    "apiVersion": "batch/v1",
                     "kind": "Job",
                     "name": name,
                     "uid": metadata["uid"],

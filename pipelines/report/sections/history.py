@@ -6,7 +6,7 @@ from typing import Any
 from pipelines.data.spans import describe_spans
 from pipelines.report import words
 from pipelines.report.context import Context
-from pipelines.report.plots import Plot, Series, lines
+from pipelines.report.plots import Plot, PlotText, Series, lines
 from pipelines.root.records import RunRecord
 
 _MAX_PUSHES = 25
@@ -66,4 +66,4 @@ def metric_plot(records: Sequence[RunRecord], metric: str) -> Plot | None:
         f"{words.number(values[-1])} in the last; the lowest is {words.number(min(values))}, the highest "
         f"{words.number(max(values))}."
     )
-    return lines("history", f"{metric} over the runs", text, series, "run", metric)
+    return lines(PlotText("history", f"{metric} over the runs", text), series, "run", metric)

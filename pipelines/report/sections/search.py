@@ -6,7 +6,7 @@ from typing import Any
 from pipelines.artifacts.search import search_in_words, values_in_words
 from pipelines.report import words
 from pipelines.report.context import Context
-from pipelines.report.plots import Plot, dots_and_best
+from pipelines.report.plots import Plot, PlotText, dots_and_best
 
 MAX_OPEN = 20
 """Number of trials that are shown at first."""
@@ -64,7 +64,8 @@ def history_of(search: Mapping[str, Any]) -> Plot | None:
         f"{metric} by trial. The best so far goes from {words.number(best[0][1])} in trial {best[0][0]} to "
         f"{words.number(best[-1][1])} in trial {reached}."
     )
-    return dots_and_best("search-history", "Trials", description, points, best, "trial", metric)
+    text = PlotText("search-history", "Trials", description)
+    return dots_and_best(text, points, best, "trial", metric)
 
 
 def importance_of(shares: Mapping[str, float]) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pipelines.report import words
 from pipelines.report.context import Context
-from pipelines.report.plots import Plot, Series, lines
+from pipelines.report.plots import Plot, PlotText, Series, lines
 
 _SPEED = ("global_step/sec", "examples/sec")
 _INPUT_WAIT = (
@@ -78,7 +78,8 @@ def plots_of(curves: Sequence[Mapping[str, Any]]) -> tuple[list[Plot], list[str]
     drawn = [tag for tag in names if _rank(tag) < _LAST] or names
     for number, tag in enumerate(drawn[:MAX_PLOTS]):
         series = [Series(_run_name(one["run"]), one["points"]) for one in by_tag[tag][:4]]
-        plots.append(lines(f"training-{number}", tag, _in_words(tag, series), series, "step", tag))
+        text = PlotText(f"training-{number}", tag, _in_words(tag, series))
+        plots.append(lines(text, series, "step", tag))
     return plots, [tag for tag in names if tag not in drawn[:MAX_PLOTS]]
 
 
@@ -107,7 +108,9 @@ def models_table(models: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             {
                 "name": one["model"],
                 "is_chosen": one["is_chosen"],
-                "dropped": _dropped(one),
+                "dropped": f"dropped at step {_step_of(one, one['last_step'])}"
+                if one["is_dropped"]
+                else "",
                 "loss": words.number(one["loss"]),
                 "metrics": [words.number(one["metrics"].get(name)) for name in metrics],
                 "step": _step_of(one, one["step"]),
@@ -119,17 +122,9 @@ def models_table(models: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _dropped(model: Mapping[str, Any]) -> str:
-    """Returns where a training was dropped; empty if it was not."""
-    if not model.get("is_dropped"):
-        return ""
-    step = model.get("last_step")  # an earlier version recorded none
-    return f"dropped at step {_step_of(model, step)}" if step else "dropped"
-
-
 def _step_of(model: Mapping[str, Any], step: int) -> str:
     """Returns a step of a model, with the number of its trees."""
-    per_tree = model.get("steps_per_tree")  # an earlier version recorded none
+    per_tree = model["steps_per_tree"]
     trees = f" ({words.counted(step // per_tree, 'tree')})" if per_tree else ""
     return f"{words.number(step)}{trees}"
 

@@ -34,10 +34,7 @@ _OF_SCHEDULES: dict[str, tuple[str, Callable[[Standing], float | None]]] = {
         lambda one: bool(one.interrupted),
     ),
     "schedule_due_ticks": ("Ticks that are due and have not started", lambda one: one.due.count),
-    "schedule_late_ticks": (
-        "Ticks that should have started by now",
-        lambda one: len(one.due.late),
-    ),
+    "schedule_late_ticks": ("Ticks that should have started by now", lambda one: len(one.due.late)),
     "schedule_late_seconds": (
         "For how long the oldest of them has been due",
         lambda one: one.late_secs,

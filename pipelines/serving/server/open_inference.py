@@ -133,8 +133,7 @@ def _wanted(outputs: Any, known: list[str]) -> list[str]:
         name = one.get("name") if isinstance(one, dict) else None
         if name not in known:
             raise RequestError(
-                400,
-                f"There is no output {shown(repr(name))}. There are: {', '.join(known)}.",
+                400, f"There is no output {shown(repr(name))}. There are: {', '.join(known)}."
             )
         if name in names:
             raise RequestError(400, f"The output {name!r} is requested twice. Leave one out.")

@@ -129,8 +129,7 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
             known = ", ".join(signature.outputs)
             raise RequestError(400, f"There is no output {unknown[0]!r}. There are: {known}.")
         tensors = await _by_size(
-            request,
-            lambda: _arrays(request.inputs, signature, self._max_bytes, self._max_rows),
+            request, lambda: _arrays(request.inputs, signature, self._max_bytes, self._max_rows)
         )
         outputs = await self._run(found, signature, tensors)
 

@@ -14,7 +14,7 @@ from .conftest import DETAILS, FORMER, RECORD  # noqa: TID252
 
 
 def plot(name="p", title="t", points=((0.0, 0.25), (1.0, 0.5)), drawn=None):
-    made = plots.scatter(name, title, "d", list(points), "x", "y")
+    made = plots.scatter(plots.PlotText(name, title, "d"), list(points), "x", "y")
     if drawn is None:
         return made
 

@@ -2,6 +2,7 @@ import contextlib
 import json
 
 import pytest
+from kubernetes.client import ApiException
 
 from pipelines.config.kubeflow import KubeflowConfig
 from pipelines.kubeflow.indexed_task import CLUSTER_VARIABLE
@@ -161,8 +162,12 @@ def test_a_job_without_its_service_is_deleted(server):
 
 def test_a_service_that_stays_is_an_error(server):
     class Stuck(ClusterJobs):
-        def _is_there(self, core, what, body):
-            return False
+        def _call(self, doing, kind, *arguments):
+            if kind != "Service":
+                return super()._call(doing, kind, *arguments)
+            if doing == "submitting":
+                raise ApiException(status=409)
+            return {"metadata": {"deletionTimestamp": "2026-01-02T03:04:05Z"}}
 
     jobs = jobs_of(server)
     stuck = Stuck(jobs.client, "ml", 0.05, patience_secs=0.2)

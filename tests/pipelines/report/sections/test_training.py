@@ -94,11 +94,11 @@ def test_how_long_it_waited_for_its_input(share, found):
             {"is_dropped": True, "last_step": 1200, "steps_per_tree": 6},
             "dropped at step 1,200 (200 trees)",
         ),
-        ({"is_dropped": True}, "dropped"),  # of an earlier version
     ],
 )
 def test_where_a_model_was_dropped(changes, expected):
     fields = {"model": "linear", "loss": 0.5, "metrics": {}, "step": 300, "seconds": 1.0}
+    fields |= {"is_dropped": False, "last_step": 300, "steps_per_tree": 0}
     (row,) = models_table([{**fields, "failure": "", "is_chosen": False, **changes}])["rows"]
     assert row["dropped"] == expected
     assert row["step"] == ("300 (50 trees)" if "steps_per_tree" in changes else "300")
