@@ -304,7 +304,7 @@ def _run_compiled(
             "--resume has no meaning with --runner kubeflow: run again, and finished steps are reused."
         )
     from pipelines.config.named_values import parse_named
-    from pipelines.kubeflow.local_execution.in_image import in_image
+    from pipelines.kubeflow.local_execution.container_engine import in_image
     from pipelines.kubeflow.local_execution.local_run import run_locally
 
     given = parse_named(kubeflow.parameters, "--param")

@@ -60,7 +60,7 @@ def is_seen(settings: KubeflowConfig, path: str) -> bool:
 
 def check_paths(settings: KubeflowConfig, pipeline: "Pipeline", folder: Path) -> None:
     """Checks that the steps see the files that a definition names."""
-    for component, name, path in paths_of(pipeline):
+    for component, name, path in configured_paths(pipeline):
         moves_along = settings.code is not None and Path(path).is_relative_to(folder)
         if not moves_along and not is_seen(settings, path):
             volumes = ", ".join(volume.path for volume in settings.volumes) or "none"
@@ -70,7 +70,7 @@ def check_paths(settings: KubeflowConfig, pipeline: "Pipeline", folder: Path) ->
             )
 
 
-def paths_of(pipeline: "Pipeline") -> Iterator[tuple[str, str, str]]:
+def configured_paths(pipeline: "Pipeline") -> Iterator[tuple[str, str, str]]:
     """Yields the local paths in the settings of a pipeline's components: id, name of the setting, path."""
     for component in pipeline.components:
         properties: Mapping[str, Any] = component.exec_properties

@@ -6,7 +6,13 @@ import pytest
 from pipelines.config.kubeflow import KubeflowConfig
 from pipelines.config.tfx_pipeline import PipelineSource
 from pipelines.errors import BadInputError
-from pipelines.kubeflow.compile.user_code import check_paths, is_seen, loaded, paths_of, seen_path
+from pipelines.kubeflow.compile.user_code import (
+    check_paths,
+    configured_paths,
+    is_seen,
+    loaded,
+    seen_path,
+)
 
 FILES = """
     from tfx.components import CsvExampleGen, Pusher, Transform
@@ -49,7 +55,7 @@ def source(team):
 def test_relative_paths_are_those_from_the_folder_of_the_definition(source, team, tmp_path):
     before = os.getcwd()
     with loaded(source()) as pipeline:
-        found = {(component, name): path for component, name, path in paths_of(pipeline)}
+        found = {(component, name): path for component, name, path in configured_paths(pipeline)}
     assert os.getcwd() == before
     assert found == {
         ("CsvExampleGen", "input_base"): str(tmp_path / "data"),
@@ -65,7 +71,7 @@ def test_relative_paths_are_those_from_the_folder_of_the_definition(source, team
 
 def test_addresses_are_no_local_paths(source):
     with loaded(source(data="gs://bucket/data", served="s3://bucket/served")) as pipeline:
-        found = {component for component, _, _ in paths_of(pipeline)}
+        found = {component for component, _, _ in configured_paths(pipeline)}
     assert found == {"ImportSchemaGen", "Transform", "old"}
 
 
