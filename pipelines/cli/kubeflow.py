@@ -166,7 +166,7 @@ def _close_record(root: Path, run_id: str, state: str) -> None:
 
 
 def _compiled(given: "PipelineConfig | TfxPipelineConfig", keys: Iterable[str] = ()) -> str:
-    from pipelines.kubeflow.compile.local_settings import without_effect
+    from pipelines.kubeflow.compile.admission import without_effect
     from pipelines.kubeflow.compile.pipeline_file import compile_pipeline
     from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
 

@@ -45,7 +45,7 @@ def predict_command(
 
     with quiet_tensorflow():
         from pipelines.serving.files import predict_files
-        from pipelines.serving.load import load
+        from pipelines.serving.model import load
 
         model = load(root, version)
 

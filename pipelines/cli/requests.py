@@ -26,7 +26,7 @@ def requests_command(
     with quiet_tensorflow():
         import tensorflow  # noqa: F401
     from pipelines.errors import BadInputError, counted
-    from pipelines.serving.load import version_folder
+    from pipelines.serving.model import version_folder
     from pipelines.serving.request_drift import MIN_ROWS, TrainingData, limits_of
     from pipelines.serving.request_files import MAX_ROWS, sampled_rows
     from pipelines.serving.saved_model import read_signatures

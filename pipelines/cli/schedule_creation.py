@@ -22,13 +22,13 @@ from pipelines.config.toml import toml_text
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.runs.plan.inputs import check_root
-from pipelines.scheduling.durations import parse_duration
 from pipelines.scheduling.history import History
 from pipelines.scheduling.receivers import Receivers, without_receivers
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.spans import check_has_windows, new_arrivals
 from pipelines.scheduling.store import ScheduleStore
 from pipelines.scheduling.ticks import iso
+from pipelines.scheduling.timetable import parse_duration
 
 if TYPE_CHECKING:
     from pipelines.kubeflow.server.submission import Server
@@ -153,7 +153,7 @@ def create_on_kubeflow(
     """
     from dataclasses import asdict
 
-    from pipelines.kubeflow.compile.local_settings import without_effect
+    from pipelines.kubeflow.compile.admission import without_effect
     from pipelines.kubeflow.compile.parameters import check_given, names_on_kubeflow
     from pipelines.kubeflow.compile.pipeline_file import compile_pipeline
     from pipelines.kubeflow.server.cron_fields import six_fields

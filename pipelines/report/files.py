@@ -159,8 +159,8 @@ def _write_report(
     root: Root, records: Sequence[RunRecord], record: RunRecord, target: Path, state: str
 ) -> None:
     from pipelines.report.context import Context
-    from pipelines.report.kept_plots import KeptPlots
     from pipelines.report.page import render_report
+    from pipelines.report.plots import KeptPlots
 
     details = root.details(record.same_as or record.run_id)
     context = Context(record, root, details.read_all(), records)
@@ -170,8 +170,8 @@ def _write_report(
 
 
 def _write_index(root: Root, records: Sequence[RunRecord], target: Path, state: str) -> None:
-    from pipelines.report.index_page import render_index
-    from pipelines.report.kept_plots import KeptPlots
+    from pipelines.report.page import render_index
+    from pipelines.report.plots import KeptPlots
 
     plots = KeptPlots(root.runs / f".index.{_PLOTS}")
     _write(target, render_index(root, records, state, _lies_in(root, target), plots.svg_of))

@@ -1,9 +1,17 @@
 """Renders the report of a run."""
 
-from collections.abc import Callable
+import base64
+import functools
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
+from pipelines.data.spans import describe_spans
+from pipelines.report import words
 from pipelines.report.context import Context
 from pipelines.report.plots import Plot
 from pipelines.report.sections import (
@@ -21,7 +29,9 @@ from pipelines.report.sections import (
     training,
     verdict,
 )
-from pipelines.report.templates import render
+from pipelines.report.sections.history import metric_plot, newest_metric
+from pipelines.root import Root
+from pipelines.root.records import RunRecord
 
 
 @dataclass(frozen=True)
@@ -77,3 +87,151 @@ def render_report(
         sections=described,
         shown=[one for one in SECTIONS if described[one.id] is not None],
     )
+
+
+def render_index(
+    root: Root,
+    records: Sequence[RunRecord],
+    state: str = "",
+    has_reports: bool = True,
+    svg_of: Callable[[Plot], str] = lambda plot: plot.svg,
+) -> str:
+    """Returns the index as HTML.
+
+    `svg_of`: function that returns a plot as SVG; see `KeptPlots`.
+    """
+    reports = {
+        one.run_id: f"{one.run_id}.html"
+        for one in records
+        if has_reports and one.status != "running" and root.report(one.run_id).exists()
+    }
+    metric = newest_metric(records)
+    served = root.versions.served()
+    states = {one.version: root.versions.state(one.version) for one in records}
+    return render(
+        "index.html.j2",
+        name=records[-1].name if records else root.path.name,
+        root=str(root),
+        state=state,
+        svg_of=svg_of,
+        metric=metric,
+        serving=_serving(str(served[-1]), records, metric, reports) if served else None,
+        facts=_facts(records, len(served)),
+        plot=metric_plot(records, metric),
+        has_spans=any(one.spans for one in records),
+        rows=[_row(one, states[one.version], metric, reports) for one in reversed(records)],
+    )
+
+
+def _serving(
+    version: str, records: Sequence[RunRecord], metric: str, reports: Mapping[str, str]
+) -> dict[str, Any]:
+    pushed = [one for one in records if one.version == version]
+    if not pushed:
+        return {"version": version, "run_id": "", "report": "", "time": "", "metric": ""}
+    run = pushed[-1]
+    value = run.metrics.get(metric)
+    return {
+        "version": version,
+        "run_id": run.run_id,
+        "report": reports.get(run.run_id, ""),
+        "time": words.moment(run.finished or run.started),
+        "metric": metric if value is not None else "",
+        "value": words.number(value),
+    }
+
+
+def _facts(records: Sequence[RunRecord], num_served: int) -> list[tuple[str, str]]:
+    counts = dict.fromkeys(words.STATES, 0)
+    for one in records:
+        counts[one.shown_status] = counts.get(one.shown_status, 0) + 1
+    facts = [("Runs", words.number(len(records)))]
+    facts += [
+        (words.state(status)["word"], words.number(count))
+        for status, count in counts.items()
+        if count
+    ]
+    return [*facts, ("Versions for a rollback", words.number(max(0, num_served - 1)))]
+
+
+def _row(
+    record: RunRecord, state: str | None, metric: str, reports: Mapping[str, str]
+) -> dict[str, Any]:
+    withdrawn = record.status == "pushed" and state == "withdrawn"
+    return {
+        "run_id": record.run_id,
+        "report": reports.get(record.run_id, ""),
+        "time": words.moment(record.started),
+        "state": words.state("withdrawn" if withdrawn else record.shown_status),
+        "version": record.version or "",
+        "version_state": "" if withdrawn else state or "",
+        "serves": state == "serving",
+        "value": words.number(record.metrics.get(metric)),
+        "baseline": words.number(record.baseline_metrics.get(metric)),
+        "took": words.seconds(words.duration_secs(record.started, record.finished)),
+        "spans": describe_spans(record.spans) if record.spans else "",
+        "reason": record.reason or "",
+    }
+
+
+FOLDER = Path(__file__).parent / "templates"
+
+_BREAKS = re.compile(r"(?<=[^\W_][_./:-])(?=[^\W_])")
+
+
+def render(template: str, **values: Any) -> str:
+    """Returns a page."""
+    style, script = _asset("style.css"), _asset("filter.js")
+    now = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
+    text: str = (
+        _environment()
+        .get_template(template)
+        .render(
+            style=style,
+            style_hash=_source_hash(style),
+            script=script,
+            script_hash=_source_hash(script),
+            made=now,
+            **values,
+        )
+    )
+    return f"{text.rstrip()}\n"
+
+
+def breakable(text: object) -> Any:
+    """Returns a text for HTML that may be broken into lines behind `_`, `.`, `/`, `:` or `-` in a name."""
+    from markupsafe import Markup, escape
+
+    return Markup("<wbr>").join(escape(part) for part in _BREAKS.split(str(text)))
+
+
+@functools.cache
+def _environment() -> Any:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(FOLDER),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        breakable=breakable,
+        counted=words.counted,
+        number=words.number,
+        signed=words.signed,
+        percent=words.percent,
+        size=words.size,
+    )
+    return environment
+
+
+@functools.cache
+def _asset(name: str) -> str:
+    return (FOLDER / name).read_text(encoding="utf-8")
+
+
+def _source_hash(text: str) -> str:
+    """Returns the source expression of an inline style or script for a Content Security Policy."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

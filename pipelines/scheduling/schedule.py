@@ -8,8 +8,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import Field, field_validator, model_validator
 
 from pipelines.config.data import Section
-from pipelines.scheduling.durations import LONGEST_SECS, format_duration
-from pipelines.scheduling.timetable import Cron, Every, Timetable
+from pipelines.scheduling.timetable import LONGEST_SECS, Cron, Every, Timetable, format_duration
 
 _LONGEST_GRACE_SECS = 900.0
 _NO_NUL = r"^[^\x00]*$"

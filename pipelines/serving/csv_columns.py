@@ -12,7 +12,7 @@ from components.example_gen.cells import ColumnType, convert, infer_type, type_o
 from components.example_gen.example_encoder import serialize
 from pipelines.data.missing import find_missing
 from pipelines.serving.cells import CellError, beyond_int64, cast, is_beyond_int64, unreadable
-from pipelines.serving.inputs import MISSING
+from pipelines.serving.model import MISSING
 from pipelines.serving.saved_model import Column, Signature
 
 _TYPES = {"INT": pa.int64(), "FLOAT": pa.float64(), "BYTES": pa.binary()}

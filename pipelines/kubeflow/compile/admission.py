@@ -7,6 +7,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from components.nearest import nearest_first
+from pipelines.beam.options import direct_options, engine_name, given_options
+from pipelines.config.beam import BeamConfig
 from pipelines.config.kubeflow import KubeflowConfig
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.config.tfx_pipeline import TfxPipelineConfig
@@ -296,3 +298,32 @@ def _no_object_store(settings: KubeflowConfig, address: str, places: list[str]) 
 
 def _is_below(path: str, folder: str) -> bool:
     return PurePosixPath(posixpath.normpath(path)).is_relative_to(folder)
+
+
+def check_for_steps(given: PipelineConfig | TfxPipelineConfig) -> None:
+    """Checks that the steps can follow the settings of `[beam]`."""
+    config = given.beam
+    if config.runner != "direct":
+        raise BadInputError(
+            f'beam.runner = "{config.runner}" ({engine_name(config)}) has no meaning on Kubeflow: the '
+            "artifacts are in kubeflow.root, which the steps' pods mount and an engine's workers do not. "
+            'Set beam.runner = "direct"; beam.direct.workers gives each step processes of its pod, and '
+            "[kubeflow.components.NAME] cpu and memory what they need."
+        )
+
+
+def step_options(config: BeamConfig) -> tuple[str, ...]:
+    """Returns the Beam options of every step; they do not affect its result."""
+    processes = direct_options(config.direct) if config.direct.workers > 1 else []
+    return (*processes, *given_options(config))
+
+
+def without_effect(config: PipelineConfig | TfxPipelineConfig) -> list[str]:
+    """Returns a message of one or two sentences for each setting that has no effect on Kubeflow."""
+    found = []
+    if config.notify.tells:
+        found.append(
+            "[notify] has no effect on Kubeflow: a compiled pipeline holds no address. Let Prometheus watch "
+            "the metric newest_run_status of `schedule metrics --root ROOT`, or the runs of Kubeflow."
+        )
+    return found

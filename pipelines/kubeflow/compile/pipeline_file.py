@@ -13,11 +13,11 @@ from pipelines.config.tfx_pipeline import TfxPipelineConfig
 from pipelines.kubeflow.compile.admission import (
     COMPONENTS,
     check_config,
+    check_for_steps,
     check_names,
     check_specification,
     check_texts,
 )
-from pipelines.kubeflow.compile.beam_steps import check_for_steps
 from pipelines.kubeflow.compile.dag import END, PLAN, RECORD, Dag, dag_of_csv, dag_of_definition
 from pipelines.kubeflow.compile.parameters import (
     RuntimeParameter,

@@ -7,8 +7,13 @@ from typing import Literal
 
 from pipelines.config.retention import RetentionConfig
 from pipelines.kubeflow.compile.dag import END, RECORD
-from pipelines.kubeflow.planned_run import PlannedRun, PlannedStep
-from pipelines.kubeflow.run_folder import RunFolder, StepEnd, locked_for_step
+from pipelines.kubeflow.run_folder import (
+    PlannedRun,
+    PlannedStep,
+    RunFolder,
+    StepEnd,
+    locked_for_step,
+)
 from pipelines.root import Root
 from pipelines.root.history import after_push
 from pipelines.root.records import UNFINISHED, ComponentRecord, RunOutcome, RunRecord

@@ -16,7 +16,7 @@ from components.user.code import importable_name
 from pipelines.config.tfx_pipeline import PipelineSource
 from pipelines.errors import RunFailedError
 from pipelines.kubeflow.compile.user_code import loaded
-from pipelines.kubeflow.planned_run import PlannedRun, PlannedStep
+from pipelines.kubeflow.run_folder import PlannedRun, PlannedStep
 from pipelines.root import Root
 from pipelines.steps.code_fingerprints import code_fingerprints
 from pipelines.steps.step_plan import StepPlan, with_root

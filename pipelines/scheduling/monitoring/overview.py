@@ -11,12 +11,12 @@ from pipelines.errors import DamagedFileError
 from pipelines.root import Root
 from pipelines.root.records import RunRecord
 from pipelines.scheduling.due import Due, find_due, is_future, next_time
-from pipelines.scheduling.durations import format_duration
 from pipelines.scheduling.history import ENDED, History, Run, unfinished_keys
 from pipelines.scheduling.receivers import Receivers
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.store import ScheduleStore, is_scheduled
 from pipelines.scheduling.ticks import iso, time_of_key
+from pipelines.scheduling.timetable import format_duration
 
 
 @dataclass(frozen=True)

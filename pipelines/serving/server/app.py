@@ -24,9 +24,13 @@ from pipelines.serving.server import open_inference, tf_serving
 from pipelines.serving.server.batching import Batcher
 from pipelines.serving.server.metrics import CONTENT_TYPE, ServerMetrics
 from pipelines.serving.server.openapi import openapi_document
-from pipelines.serving.server.prepared_request import LARGE_BYTES, PreparedRequest
-from pipelines.serving.server.request_error import RequestError
-from pipelines.serving.server.request_limits import HeldBytes, check_json
+from pipelines.serving.server.request import (
+    LARGE_BYTES,
+    HeldBytes,
+    PreparedRequest,
+    RequestError,
+    check_json,
+)
 from pipelines.serving.server.request_monitor import RequestMonitor
 from pipelines.serving.server.server_settings import ServerSettings
 from pipelines.serving.server.versions import ServedVersions

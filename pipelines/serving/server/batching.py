@@ -16,9 +16,7 @@ from pipelines.errors import BadInputError, counted
 from pipelines.serving.model import Model
 from pipelines.serving.saved_model import Signature
 from pipelines.serving.server.metrics import ServerMetrics
-from pipelines.serving.server.prepared_request import Tensors
-from pipelines.serving.server.request_error import RequestError
-from pipelines.serving.server.request_limits import check_rows
+from pipelines.serving.server.request import RequestError, Tensors, check_rows
 
 
 @dataclass(frozen=True)

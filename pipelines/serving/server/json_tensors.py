@@ -10,7 +10,7 @@ import numpy as np
 
 from pipelines.errors import shown
 from pipelines.serving.saved_model import Tensor
-from pipelines.serving.server.request_error import RequestError
+from pipelines.serving.server.request import RequestError
 
 BASE64 = "b64"
 

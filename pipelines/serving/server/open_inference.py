@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 
 from pipelines.errors import BadInputError, counted, shown
-from pipelines.serving.model import Model
-from pipelines.serving.predictions import plain_columns
+from pipelines.serving.model import Model, plain_columns
 from pipelines.serving.server.json_tensors import as_json, json_of, object_of, with_bytes
-from pipelines.serving.server.prepared_request import PreparedRequest, Tensors, inputs_of_rows
-from pipelines.serving.server.request_error import RequestError
+from pipelines.serving.server.request import PreparedRequest, RequestError, Tensors, inputs_of_rows
 from pipelines.serving.server.versions import ServedVersions
 
 _OF_COLUMNS = {"INT": "INT64", "FLOAT": "FP32", "BYTES": "BYTES"}

@@ -27,9 +27,14 @@ from pipelines.errors import BadInputError
 from pipelines.serving.saved_model import Signature
 from pipelines.serving.server.batching import Batcher
 from pipelines.serving.server.metrics import ServerMetrics
-from pipelines.serving.server.prepared_request import LARGE_BYTES, Tensors
-from pipelines.serving.server.request_error import RequestError
-from pipelines.serving.server.request_limits import HeldBytes, check_context, check_rows
+from pipelines.serving.server.request import (
+    LARGE_BYTES,
+    HeldBytes,
+    RequestError,
+    Tensors,
+    check_context,
+    check_rows,
+)
 from pipelines.serving.server.server_settings import ServerSettings
 from pipelines.serving.server.tf_serving import DEFAULT_SIGNATURE
 from pipelines.serving.server.versions import LoadedVersion, ServedVersions

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from pipelines.errors import BadInputError
 from pipelines.root import Root
-from pipelines.serving.load import version_folder
+from pipelines.serving.model import version_folder
 from pipelines.serving.request_files import SampleLimits
 from pipelines.serving.server.app import make_app
 from pipelines.serving.server.connections import Connections

@@ -21,13 +21,13 @@ from pipelines.serving.server.json_tensors import (
     tensor_of,
     with_bytes,
 )
-from pipelines.serving.server.prepared_request import (
+from pipelines.serving.server.request import (
     Inputs,
     PreparedRequest,
+    RequestError,
     Tensors,
     inputs_of_rows,
 )
-from pipelines.serving.server.request_error import RequestError
 from pipelines.serving.server.versions import ServedVersions
 
 DEFAULT_SIGNATURE = "serving_default"

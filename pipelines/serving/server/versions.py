@@ -12,10 +12,9 @@ from typing import Any
 
 from pipelines.errors import BadInputError
 from pipelines.root import Root
-from pipelines.serving.inputs import inputs_of
-from pipelines.serving.model import Model
+from pipelines.serving.model import Model, inputs_of
 from pipelines.serving.server.metrics import ServerMetrics
-from pipelines.serving.server.request_error import RequestError
+from pipelines.serving.server.request import RequestError
 
 LABELS = ("latest", "previous")
 """Labels of the newest version that is loaded, and of the one before it."""

@@ -4,8 +4,13 @@ import shutil
 
 import pytest
 
-from pipelines.kubeflow.planned_run import PlannedRun, PlannedStep
-from pipelines.kubeflow.run_folder import RunFolder, StepEnd, kubeflow_run_of
+from pipelines.kubeflow.run_folder import (
+    PlannedRun,
+    PlannedStep,
+    RunFolder,
+    StepEnd,
+    kubeflow_run_of,
+)
 from pipelines.root import Root
 from pipelines.steps.step_plan import FolderRef, OutputRef, StepPlan
 

@@ -4,9 +4,9 @@ import sys
 
 import pytest
 
-from pipelines.report import kept_plots, plots
+from pipelines.report import plots
 from pipelines.report.files import report_file
-from pipelines.report.kept_plots import KeptPlots
+from pipelines.report.plots import KeptPlots
 from pipelines.root import Root
 from tests.pushed_versions import add_model
 
@@ -57,7 +57,7 @@ def test_other_code_and_damage_draw_again(tmp_path, monkeypatch, caplog):
     kept.svg_of(plot(drawn=drawn))
     kept.write()
     with monkeypatch.context() as patch:
-        patch.setattr(kept_plots, "_code_hash", lambda: "other code")
+        patch.setattr(plots, "_code_hash", lambda: "other code")
         KeptPlots(tmp_path / "plots").svg_of(plot(drawn=drawn))
     assert len(drawn) == 2
     for damage in (b"\x1f\x8bhalf a file", gzip.compress(b'{"key": 7}')):

@@ -5,7 +5,7 @@ import pytest
 import pipelines
 from pipelines.serving.cells import CellError
 from pipelines.serving.csv_columns import inputs_of_columns, typed_columns
-from pipelines.serving.inputs import inputs_of
+from pipelines.serving.model import inputs_of
 from pipelines.serving.saved_model import SERVING_ROWS, Column
 
 COLUMNS = {

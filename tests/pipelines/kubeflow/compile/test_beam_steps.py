@@ -2,7 +2,7 @@ import pytest
 
 from pipelines.config.beam import BeamConfig
 from pipelines.errors import BadInputError
-from pipelines.kubeflow.compile.beam_steps import check_for_steps, step_options
+from pipelines.kubeflow.compile.admission import check_for_steps, step_options
 from pipelines.kubeflow.compile.pipeline_file import compile_pipeline
 
 ENGINES = {

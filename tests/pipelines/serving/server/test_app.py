@@ -13,7 +13,7 @@ from pipelines.root.rollback import rollback
 from pipelines.serving.server import app
 from pipelines.serving.server.batching import BatchLimits
 from pipelines.serving.server.connections import ConnectionLimits
-from pipelines.serving.server.prepared_request import LARGE_BYTES
+from pipelines.serving.server.request import LARGE_BYTES
 from pipelines.serving.server.server_settings import ServerSettings
 from tests.pipelines.serving.server.conftest import served
 
