@@ -68,7 +68,10 @@ def init_command(
         texts, made = _texts("project", name), _TRIPS
     else:
         texts, made = _texts("own_data", name), _CONFIG
-    _refuse_existing(folder, [*texts, made])
+    if present := sorted(file for file in [*texts, made] if (folder / file).exists()):
+        raise BadInputError(
+            f"{folder} has {', '.join(present)}, and nothing is overwritten. Give another folder."
+        )
     if data is not None:
         _write_plan(folder, name, data, label)
     elif example is not None:
@@ -130,16 +133,6 @@ def _example_texts(example: str, name: str) -> dict[str, str]:
     texts = {file: path.read_text(encoding="utf-8") for file, path in files.items()}
     texts[_CONFIG] = texts[_CONFIG].replace(f'name = "{example}"', f'name = "{name}"')
     return texts
-
-
-def _refuse_existing(folder: Path, files: list[str]) -> None:
-    from pipelines.errors import BadInputError
-
-    present = sorted(file for file in files if (folder / file).exists())
-    if present:
-        raise BadInputError(
-            f"{folder} has {', '.join(present)}, and nothing is overwritten. Give another folder."
-        )
 
 
 def _checked_name(given: str | None, folder: Path) -> str:

@@ -149,20 +149,16 @@ def submit_command(
     if wait and made.run_id is not None:
         print(f"run {made.run_id} on {host} ...", file=sys.stderr)
         status = server.wait(made.run_id, wait_secs)
-        _close_record(Path(str(given.kubeflow.root)), made.run_id, status)
+        root = Path(str(given.kubeflow.root))
+        if root.is_dir():  # mounted on this machine, too: closes the run's record if no step could
+            from pipelines.kubeflow.steps.record_steps import close_known_run
+            from pipelines.root import Root
+
+            close_known_run(Root(root), made.run_id, status)
         made = replace(made, status=status)
     print(json.dumps({"host": host, **asdict(made)}))
     if wait and made.status != "SUCCEEDED":
         raise typer.Exit(EXIT_FAILED)
-
-
-def _close_record(root: Path, run_id: str, state: str) -> None:
-    """Closes the run's record if no step could, where the root is mounted on this machine, too."""
-    if root.is_dir():
-        from pipelines.kubeflow.steps.record_steps import close_known_run
-        from pipelines.root import Root
-
-        close_known_run(Root(root), run_id, state)
 
 
 def _compiled(given: "PipelineConfig | TfxPipelineConfig", keys: Iterable[str] = ()) -> str:

@@ -221,7 +221,8 @@ def _run(
                 record = execute(progress, capture)
             finally:
                 ignore_signals()  # only the end is left to report
-        line, code = record.summary(), _exit_code(record)
+        line = record.summary()
+        code = EXIT_BAD_INPUT if record.is_bad_input else _EXIT_CODES[record.status]
         _say_outcome(display.line, record)
         steps = next_steps(record, root, program)
     except (BadInputError, SettingError) as error:
@@ -323,10 +324,6 @@ def _run_compiled(
         return run_locally(
             request.root, config, progress, given, request.enable_cache, engine=engine
         )
-
-
-def _exit_code(record: "RunRecord") -> int:
-    return EXIT_BAD_INPUT if record.is_bad_input else _EXIT_CODES[record.status]
 
 
 def _say_outcome(say: Any, record: "RunRecord") -> None:

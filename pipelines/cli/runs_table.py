@@ -70,7 +70,7 @@ def runs_table(root: Root, records: Sequence[RunRecord]) -> Any:
         table.add_row(
             record.run_id,
             record.started,
-            _status(record, state),
+            "withdrawn" if _is_withdrawn(record, state) else record.shown_status,
             version,
             name,
             "" if value is None else f"{value:.4f}",
@@ -87,10 +87,6 @@ def reason_lines(records: Sequence[RunRecord]) -> Iterator[str]:
         if len(text) > _MAX_LENGTH:
             text = f"{text[: _MAX_LENGTH - 1]}…"
         yield f"{record.run_id} {record.shown_status}: {text}"
-
-
-def _status(record: RunRecord, state: str | None) -> str:
-    return "withdrawn" if _is_withdrawn(record, state) else record.shown_status
 
 
 def _is_withdrawn(record: RunRecord, state: str | None) -> bool:

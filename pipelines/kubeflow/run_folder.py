@@ -184,7 +184,7 @@ class RunFolder:
 
     def steps(self) -> list[StepEnd]:
         """Returns the ends of steps, in the order in which they ended."""
-        files = sorted(self.path.glob(f"*{_END}"), key=_changed)
+        files = sorted(self.path.glob(f"*{_END}"), key=lambda file: file.stat().st_mtime)
         ends = {file: self.read_step(file.name.removesuffix(_END)) for file in files}
         # Without copies that somebody has made.
         return [end for file, end in ends.items() if end and file.name == f"{end.component}{_END}"]
@@ -229,7 +229,3 @@ def kubeflow_run_of(executor_input: str, environment: Mapping[str, str] = os.env
         "set, which the compiled pipeline takes from the label pipeline/runid of the pod; and its "
         f"output file is not on Vertex. Received: {file!r}"
     )
-
-
-def _changed(path: Path) -> float:
-    return path.stat().st_mtime

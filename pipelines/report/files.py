@@ -27,7 +27,10 @@ def write_pages(root: Root, record: RunRecord, target: Path) -> None:
     records = [*({**known, record.run_id: record}).values()]
     _write_report(root, records, record, target, report_state(root, records, record))
     if record.status == "pushed" and record.baseline_version:
-        _refresh_report(root, records, record.baseline_version)
+        for other in records:  # the run of the version that no longer serves
+            page = root.report(other.run_id)
+            if other.version == record.baseline_version and page.exists():
+                _write_report(root, records, other, page, report_state(root, records, other))
     for other in records:
         page = root.report(other.run_id)
         if other.decision and other.decision.by == record.run_id and page.exists():
@@ -39,14 +42,6 @@ def write_index(root: Root) -> None:
     """Updates the index, if it exists, after a change outside of a run."""
     if root.index.exists():
         index_file(root, read_runs(root))
-
-
-def _refresh_report(root: Root, records: Sequence[RunRecord], version: str) -> None:
-    """Updates the report of a version's run, if it exists, because the version no longer serves."""
-    for record in records:
-        target = root.report(record.run_id)
-        if record.version == version and target.exists():
-            _write_report(root, records, record, target, report_state(root, records, record))
 
 
 def report_file(
@@ -105,7 +100,7 @@ def report_state(root: Root, records: Sequence[RunRecord], record: RunRecord) ->
         for file in root.details(record.same_as or record.run_id).files()
     ]
     others = [(one.run_id, one.shown_status, one.version, one.baseline_version) for one in records]
-    return _hash(root, _fields(record), details, others)
+    return _hash(root, dataclasses.asdict(record.changed(report=None)), details, others)
 
 
 def index_state(root: Root, records: Sequence[RunRecord]) -> str:
@@ -126,10 +121,6 @@ def index_state(root: Root, records: Sequence[RunRecord]) -> str:
             for one in records
         ],
     )
-
-
-def _fields(record: RunRecord) -> object:
-    return dataclasses.asdict(record.changed(report=None))
 
 
 def _hash(root: Root, *parts: object) -> str:

@@ -276,10 +276,6 @@ def _text(value: Any) -> Any:
     return _other(value, _text)
 
 
-def _text_or_none(value: Any) -> Any:
-    return _text(value) or None  # an empty cell of a CSV is a missing value, too
-
-
 def _other(value: Any, convert: Callable[[Any], Any]) -> Any:
     """Converts an empty text, a scalar of NumPy, a decimal number, or each value of a list."""
     if (type(value) is str and not value) or type(value).__name__ in _NO_VALUE:
@@ -300,7 +296,7 @@ def _other(value: Any, convert: Callable[[Any], Any]) -> Any:
 _CONVERT: dict[ColumnType, Callable[[Any], Any]] = {
     "INT": _whole,
     "FLOAT": _number,
-    "BYTES": _text_or_none,
+    "BYTES": lambda value: _text(value) or None,  # an empty cell of a CSV is a missing value, too
 }
 
 

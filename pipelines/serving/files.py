@@ -181,10 +181,12 @@ def _predict(
                 )
             num_unanswered += int(without.sum())
             if not names:
-                names = {name: _free_name(name, header) for name in predictions}
-                for name, free in names.items():
-                    if name != free:
-                        say(f"! the input has a column {name!r}: the prediction is {free!r}")
+                for name in predictions:
+                    names[name] = name
+                    while names[name] in header:
+                        names[name] = f"{_PREFIX}{names[name]}"
+                    if names[name] != name:
+                        say(f"! the input has a column {name!r}: the prediction is {names[name]!r}")
             named = {names[name]: rows for name, rows in predictions.items()}
             writer.write(block.texts, typed.columns, named)
     if num_unanswered:
@@ -260,12 +262,6 @@ def _fast_signature(model: Model) -> Signature:
         if usual.method == "regress" and list(fast.outputs) == ["predictions"]:
             return fast
     return usual
-
-
-def _free_name(name: str, header: Sequence[str]) -> str:
-    while name in header:
-        name = f"{_PREFIX}{name}"
-    return name
 
 
 class _Writer(Protocol):

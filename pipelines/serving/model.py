@@ -129,7 +129,10 @@ class Model:
             with without_parameter_names():
                 outputs = call_signature(self._loaded.signatures[signature], tensors)
         except (tf.errors.InvalidArgumentError, ValueError, TypeError) as error:
-            raise BadInputError(f"The model refuses the input: {_reason_of(error)}") from error
+            message = getattr(error, "message", None) or str(error)
+            # Without the places in the graph and in Python, which TensorFlow adds.
+            *_, reason = message.partition("\n\t [[")[0].split("\n\n")
+            raise BadInputError(f"The model refuses the input: {reason.strip()}") from error
         return {name: value.numpy() for name, value in outputs.items()}
 
     def signature(self, name: str) -> Signature:
@@ -151,13 +154,6 @@ class Model:
                 f"{', '.join(self.signatures)}. Export another one, or send the tensors to `serve`."
             )
         return found[0]
-
-
-def _reason_of(error: Exception) -> str:
-    """Returns the reason in an error of TensorFlow, without the places in the graph and in Python."""
-    message = getattr(error, "message", None) or str(error)
-    *_, reason = message.partition("\n\t [[")[0].split("\n\n")  # behind the Python frames
-    return reason.strip()
 
 
 MAX_CLASSES = 20

@@ -48,7 +48,10 @@ class TrainingData:
         self.num_rows = num_rows
         from components.example_validator.distributions import num_present
 
-        self._present = {name: num_present(_common(column)) for name, column in columns.items()}
+        self._present = {}
+        for name, column in columns.items():
+            statistics = getattr(column, column.WhichOneof("stats") or "num_stats")
+            self._present[name] = num_present(statistics.common_stats)
         self.columns = columns
 
     @classmethod
@@ -102,7 +105,9 @@ class TrainingData:
                 len(rows),
             )
             found.append(ColumnDrift(name, "missing", missing))
-            values = [one for value in present for one in _listed(value)]
+            values = []
+            for value in present:
+                values += value if isinstance(value, list) else [value]
             now = _statistics(values, before.type)
             if now is None:
                 continue
@@ -152,14 +157,6 @@ def _validation(record: RunRecord) -> ExampleValidatorConfig:
     if is_of_tfx_pipeline(record.config):  # its limits are in its schema, as far as it has any
         return ExampleValidatorConfig()
     return record.validated_config().example_validator
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
-
-
-def _common(column: Any) -> Any:
-    return getattr(column, column.WhichOneof("stats") or "num_stats").common_stats
 
 
 def _statistics(values: Sequence[Any], kind: int) -> Any:

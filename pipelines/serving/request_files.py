@@ -6,7 +6,7 @@ import os
 import random
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -71,7 +71,12 @@ class RequestSample:
         """Draws from the rows of a request."""
         for row in range(num_rows):
             if self._random.random() < self._limits.share:
-                self._add(version, _line(cells, row))
+                present = {
+                    name: _plain(values[row])
+                    for name, values in cells.items()
+                    if values[row] is not None
+                }
+                self._add(version, f"{json.dumps(present)}\n")  # in ASCII
 
     def write(self) -> None:
         """Writes what is new, and removes files beyond the limit."""
@@ -139,24 +144,15 @@ def sampled_rows(folder: Path, version: int, max_rows: int) -> list[dict[str, An
         if len(rows) >= max_rows:
             break
         if _numbers(file)[0] == version:
-            for line in _lines(file):
-                # A server that was killed leaves half a line.
-                with contextlib.suppress(ValueError):
+            lines: list[str] = []
+            with contextlib.suppress(FileNotFoundError):  # removed by a server since
+                lines = file.read_text(encoding="utf-8").splitlines()
+            for line in lines:
+                with contextlib.suppress(
+                    ValueError
+                ):  # half a line, left by a server that was killed
                     rows.append(atomic_files.checked(json.loads(line), dict[str, Any]))
     return rows
-
-
-def _lines(file: Path) -> Iterator[str]:
-    try:
-        yield from file.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:  # removed by a server meanwhile
-        return
-
-
-def _line(cells: Cells, row: int) -> str:
-    """Returns a row as a line, ASCII, without the columns that are missing."""
-    found = {name: _plain(values[row]) for name, values in cells.items() if values[row] is not None}
-    return json.dumps(found) + "\n"
 
 
 def _plain(value: Any) -> Any:

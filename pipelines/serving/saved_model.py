@@ -199,13 +199,12 @@ def _columns(node: Any, nodes: Mapping[str, Any]) -> Iterator[Column]:
         for index, (name, dtype) in enumerate(zip(names, dtypes, strict=True)):
             is_dense = kind == 1
             is_required = is_dense and not _has_default(node, 5 + index, nodes)
-            takes_one = is_dense and _size(node.attr["dense_shapes"].list.shape[index]) == 1
+            takes_one = False
+            if is_dense:
+                shape = node.attr["dense_shapes"].list.shape[index]
+                num_values = math.prod(dim.size for dim in shape.dim)
+                takes_one = not shape.unknown_rank and num_values == 1
             yield Column(name.decode(), _type(tf.as_dtype(dtype)), is_required, takes_one)
-
-
-def _size(shape: Any) -> int:
-    """Returns the number of values of a shape; negative if it is not known."""
-    return -1 if shape.unknown_rank else math.prod(dim.size for dim in shape.dim)
 
 
 def _has_default(node: Any, position: int, nodes: Mapping[str, Any]) -> bool:

@@ -124,18 +124,12 @@ def check_specification(text: str) -> None:
                     f"The task {name!r} is not a valid name for Kubernetes (RFC 1123): lower-case letters, "
                     "digits and '-', at most 63 characters."
                 )
-    for name, parameter in _parameters(specification).items():
+    parameters = specification["root"].get("inputDefinitions", {}).get("parameters", {})
+    for name, parameter in parameters.items():
         if "defaultValue" not in parameter and not parameter.get("isOptional"):
             raise BadInputError(
                 f"The parameter {name!r} has no default: the server refuses a run that does not set it."
             )
-
-
-def _parameters(specification: dict[str, Any]) -> dict[str, Any]:
-    parameters: dict[str, Any] = (
-        specification["root"].get("inputDefinitions", {}).get("parameters", {})
-    )
-    return parameters
 
 
 def _check_pipeline_root(settings: KubeflowConfig) -> None:

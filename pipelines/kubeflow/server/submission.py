@@ -108,8 +108,9 @@ class Server:
             "service_account": service_account,
         }
         if recurrence is None:
+            stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
             with self._server_errors("starting a run"):
-                run = self._client.run_pipeline(job_name=f"{pipeline}-{_stamp()}", **common)
+                run = self._client.run_pipeline(job_name=f"{pipeline}-{stamp}", **common)
             return Submission(
                 pipeline_id, version_id, experiment_id, run_id=run.run_id, status=run.state
             )
@@ -346,10 +347,6 @@ def _named(name: str) -> str:
     """Returns a filter of KFP's API for items with a name."""
     predicate = {"operation": "EQUALS", "key": "display_name", "stringValue": name}
     return json.dumps({"predicates": [predicate]})
-
-
-def _stamp() -> str:
-    return time.strftime("%Y%m%d-%H%M%S", time.gmtime())
 
 
 def _message(body: Any) -> str:

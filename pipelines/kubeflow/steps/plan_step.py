@@ -92,7 +92,12 @@ class _NewRun:
         recorder = RunRecorder(root, record, self.display)
         self.folder.write_run(record.run_id)
         self.display.line(f"run {record.run_id} of {record.name!r} in {root}")
-        _write_log(Path(record.log), self.folder.kubeflow_run)
+        log = Path(record.log)
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("a", encoding="utf-8") as stream:
+            stream.write(
+                f"The steps' own logs are with Kubeflow: run {self.folder.kubeflow_run}.\n"
+            )
         for silent in tidy_runs(root):
             self.display.line(f"! run {silent} has not ended: its record says so now")
         if line := take_over(root):
@@ -258,12 +263,6 @@ def _plan_definition(run: _NewRun, config: TfxPipelineConfig) -> PlannedRun:
         )
 
 
-def _write_log(log: Path, kubeflow_run: str) -> None:
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("a", encoding="utf-8") as stream:
-        stream.write(f"The steps' own logs are with Kubeflow: run {kubeflow_run}.\n")
-
-
 KEPT_SECS = 2 * SILENT_SECS
 """Time that the files of a run's steps are kept, counted from the newest of them."""
 
@@ -294,12 +293,8 @@ def tidy_runs(root: Root, now: float | None = None) -> list[str]:
     former = (root.path / name for name in _FORMER if (root.path / name).is_dir())
     for path in (*former, *root.data.glob("[!.]*")):
         if path.stat().st_mtime < now - KEPT_SECS:  # each Plan touches the data that it needs
-            _remove(path)
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
     return closed
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)

@@ -11,7 +11,6 @@ from pipelines.report import words
 from pipelines.report.context import Context
 from pipelines.root import Root
 
-_BYTES = {"string"}
 _METHODS = {"classify": "classify", "regress": "regress"}
 
 
@@ -26,7 +25,15 @@ def describe(context: Context) -> dict[str, Any] | None:
     signatures = details["signatures"]
     example = example_row(context)
     return {
-        "signatures": [_signature(one) for one in signatures],
+        "signatures": [
+            {
+                "name": signature["name"],
+                "method": signature["method"] or words.NOTHING,
+                "inputs": [_tensor(tensor) for tensor in signature["inputs"]],
+                "outputs": [_tensor(tensor) for tensor in signature["outputs"]],
+            }
+            for signature in signatures
+        ],
         "requests": requests(record.name, signatures, example),
         "size": words.size(details["bytes"]),
         "check": _check(context.details.get("serving_check")),
@@ -120,7 +127,12 @@ def requests(
     for signature in signatures:
         method = signature["method"]
         if method in _METHODS and not any(one["title"].startswith(method) for one in found):
-            found.append(_of_example(name, method, signature["name"], example))
+            # A plain row: TensorFlow Serving converts it to a tf.Example.
+            body: dict[str, Any] = {"examples": [dict(example)]}
+            if signature["name"] != "serving_default":
+                body = {"signature_name": signature["name"], **body}
+            text = _curl(name, _METHODS[method], body)
+            found.append({"title": f"{method}: a row by its columns", "text": text})
     # A signature with a tensor for each column needs no program to ask it.
     for signature in sorted(signatures, key=lambda one: one["name"] != "serving_rows"):
         if signature["method"] == "predict":
@@ -131,25 +143,16 @@ def requests(
     return found
 
 
-def _of_example(
-    name: str, method: str, signature: str, example: Mapping[str, Any]
-) -> dict[str, str]:
-    """Returns a request with a plain row: TensorFlow Serving converts it to a tf.Example."""
-    body: dict[str, Any] = {"examples": [dict(example)]}
-    if signature != "serving_default":
-        body = {"signature_name": signature, **body}
-    return {"title": f"{method}: a row by its columns", "text": _curl(name, _METHODS[method], body)}
-
-
 def _of_predict(
     name: str, signature: Mapping[str, Any], example: Mapping[str, Any]
 ) -> dict[str, str] | None:
     inputs = signature["inputs"]
     label = f"predict ({signature['name']})"
     if len(inputs) == 1 and inputs[0]["type"] == "string" and len(inputs[0]["shape"] or [0]) == 1:
+        values = "".join(f"    {key!r}: {value!r},\n" for key, value in example.items())
         python = (
             "import base64, json, tensorflow as tf\n\n"
-            f"row = {_python(example)}\n"
+            f"row = {{\n{values}}}\n"
             "feature = {}\n"
             "for name, value in row.items():\n"
             "    if isinstance(value, str):\n"
@@ -173,7 +176,10 @@ def _of_predict(
             "text": f"cat > request.py <<'END'\n{python}END\n{pipe}",
         }
     names = {one["name"]: one for one in inputs}
-    row = {key: example.get(key, _blank(one)) for key, one in names.items()}
+    row = {
+        key: example.get(key, "" if tensor["type"] == "string" else 0)
+        for key, tensor in names.items()
+    }
     shaped = {
         key: [value] if len(names[key]["shape"] or []) == 2 else value for key, value in row.items()
     }
@@ -189,26 +195,8 @@ def _curl(name: str, method: str, body: Mapping[str, Any]) -> str:
     )
 
 
-def _python(example: Mapping[str, Any]) -> str:
-    lines = "".join(f"    {name!r}: {value!r},\n" for name, value in example.items())
-    return "{\n" + lines + "}"
-
-
-def _blank(tensor: Mapping[str, Any]) -> Any:
-    return "" if tensor["type"] in _BYTES else 0
-
-
 def _model_name(name: str) -> str:
     return "".join(letter if letter.isalnum() or letter in "_.-" else "_" for letter in name)
-
-
-def _signature(signature: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "name": signature["name"],
-        "method": signature["method"] or words.NOTHING,
-        "inputs": [_tensor(one) for one in signature["inputs"]],
-        "outputs": [_tensor(one) for one in signature["outputs"]],
-    }
 
 
 def _tensor(tensor: Mapping[str, Any]) -> dict[str, str]:

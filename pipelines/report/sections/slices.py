@@ -19,7 +19,9 @@ def describe(context: Context) -> dict[str, Any] | None:
         return None
     details = context.details.get("evaluation", {}).get("slices", {})
     measured: Mapping[str, Any] = details.get("slices", {})
-    metric = _main_metric(context)
+    # The first metric with an interval is drawn, or the first one.
+    with_interval = (name for name in record.metrics if name in record.intervals)
+    metric = next(with_interval, next(iter(record.metrics), ""))
     names = [metric, *(name for name in record.metrics if name != metric)]
     entries = {_OVERALL: record.metrics, **record.slices}
     spans = {
@@ -57,15 +59,6 @@ def describe(context: Context) -> dict[str, Any] | None:
         "confidence": details.get("confidence"),
         "missing": None if measured else context.missing("Evaluator"),
     }
-
-
-def _main_metric(context: Context) -> str:
-    """Returns the metric that is drawn: the first one that has an interval, or the first."""
-    record = context.record
-    return next(
-        (name for name in record.metrics if name in record.intervals),
-        next(iter(record.metrics), ""),
-    )
 
 
 def _whisker(

@@ -66,7 +66,8 @@ def plots_of(curves: Sequence[Mapping[str, Any]]) -> tuple[list[Plot], list[str]
     """
     by_tag: dict[str, list[Mapping[str, Any]]] = {}
     for curve in _without_twins(curves):
-        by_tag.setdefault(_quantity(curve["tag"]), []).append(curve)
+        # Keras calls the loss of an epoch `epoch_loss`.
+        by_tag.setdefault(curve["tag"].removeprefix("epoch_"), []).append(curve)
     _join_losses(by_tag)
     by_tag = {  # one point alone is no curve; beside one, it is worth seeing
         tag: found
@@ -162,11 +163,6 @@ def _are_alike(points: Sequence[Sequence[float]], others: Sequence[Sequence[floa
         one[1] / other[1] for one, other in zip(points, others or (), strict=False) if other[1]
     ]
     return bool(ratios) and 0.5 < median(ratios) < 2
-
-
-def _quantity(tag: str) -> str:
-    """Returns the quantity of a curve: Keras calls the loss of an epoch `epoch_loss`."""
-    return tag.removeprefix("epoch_")
 
 
 def _rank(tag: str) -> int:

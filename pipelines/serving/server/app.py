@@ -259,7 +259,12 @@ class _Server:
         settings = self._settings
 
         def prepared() -> PreparedRequest:
-            content = _parsed(body)
+            if not body.strip():
+                raise RequestError(400, "The body is empty. Send a JSON object.")
+            try:
+                content = json.loads(body)
+            except (ValueError, UnicodeError) as error:
+                raise RequestError(400, f"The body is not JSON: {error}") from error
             check_json(content, settings.batches.max_rows, settings.max_body_bytes)
             return prepare(model, content)
 
@@ -363,15 +368,6 @@ def _unzipped(body: bytes, limit: int) -> bytes:
     if not stream.eof:
         raise RequestError(400, "The gzip data are truncated.")
     return content
-
-
-def _parsed(body: bytes) -> Any:
-    if not body.strip():
-        raise RequestError(400, "The body is empty. Send a JSON object.")
-    try:
-        return json.loads(body)
-    except (ValueError, UnicodeError) as error:
-        raise RequestError(400, f"The body is not JSON: {error}") from error
 
 
 def _json(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:

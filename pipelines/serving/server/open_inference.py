@@ -78,7 +78,15 @@ def infer(model: Model, body: Any, name: str) -> PreparedRequest:
         found: dict[str, Any] = {"model_name": name, "model_version": str(model.version)}
         if "id" in fields:
             found["id"] = fields["id"]
-        found["outputs"] = [_output(column, predictions[column]) for column in names]
+        found["outputs"] = [
+            {
+                "name": column,
+                "datatype": _datatype(predictions[column].dtype),
+                "shape": list(predictions[column].shape),
+                "data": json_of(predictions[column], column),
+            }
+            for column in names
+        ]
         return found
 
     return PreparedRequest(signature, rows, answer)
@@ -137,15 +145,6 @@ def _wanted(outputs: Any, known: list[str]) -> list[str]:
             raise RequestError(400, f"The output {name!r} is requested twice. Leave one out.")
         names.append(str(name))
     return names
-
-
-def _output(name: str, values: Any) -> dict[str, Any]:
-    return {
-        "name": name,
-        "datatype": _datatype(values.dtype),
-        "shape": list(values.shape),
-        "data": json_of(values, name),
-    }
 
 
 def _datatype(dtype: Any) -> str:

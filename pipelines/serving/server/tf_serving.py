@@ -184,7 +184,10 @@ def _from_instances(instances: Any, signature: Signature) -> Inputs:
                         f"The instance {index} is {as_json(one)}. Give an object with the CSV's columns, "
                         '{"COLUMN": VALUE, ...}, or a serialized tf.Example, {"b64": "..."}.',
                     )
-        if not _are_rows(values, signature) or (are_named and not signature.takes_examples):
+        are_rows = bool(signature.columns) and any(  # with the columns of the CSV
+            isinstance(value, dict) and not is_base64(value) for value in values
+        )
+        if not are_rows or (are_named and not signature.takes_examples):
             return Inputs({name: tensor_of(values, signature.inputs[name])}, len(values))
         if "b64" not in signature.columns:
             for index, value in enumerate(values):
@@ -236,13 +239,6 @@ def _from_inputs(given: Any, signature: Signature) -> Inputs:
     inputs = {name: tensor_of(given[name], tensor) for name, tensor in signature.inputs.items()}
     first = next(iter(inputs.values()))
     return Inputs(inputs, len(first) if first.ndim else 1)
-
-
-def _are_rows(values: list[Any], signature: Signature) -> bool:
-    """Returns whether the values of a single input are rows with the columns of the CSV."""
-    return bool(signature.columns) and any(
-        isinstance(value, dict) and not is_base64(value) for value in values
-    )
 
 
 def _decoded(row: Mapping[str, Any]) -> dict[str, Any]:
