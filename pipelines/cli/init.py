@@ -135,14 +135,14 @@ def _example_texts(example: str, name: str) -> dict[str, str]:
     return texts
 
 
-def _checked_name(given: str | None, folder: Path) -> str:
+def _checked_name(requested: str | None, folder: Path) -> str:
     """Returns the name of a project, by which its module can be imported."""
     import importlib.util
     import keyword
 
     from pipelines.errors import BadInputError
 
-    name = re.sub(r"\W", "_", folder.resolve().name) if given is None else given
+    name = re.sub(r"\W", "_", folder.resolve().name) if requested is None else requested
     if re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) is None or keyword.iskeyword(name):
         fault = "it has to be a name that Python can import: letters, digits and _"
     elif name in ("components", "estimator_core", "pipelines"):
@@ -150,10 +150,10 @@ def _checked_name(given: str | None, folder: Path) -> str:
     elif name in sys.stdlib_module_names:
         fault = "it is a module of Python, which a module of this name would hide"
     else:
-        found = importlib.util.find_spec(name)
-        origin = found.origin if found else None
+        spec = importlib.util.find_spec(name)
+        origin = spec.origin if spec else None
         if origin is None or Path(origin).resolve() == (folder / f"{name}.py").resolve():
             return name
         fault = f"it is an installed module: {origin}"
-    source = f"--name {given}" if given is not None else f"The name of the folder, {name}"
+    source = f"--name {requested}" if requested is not None else f"The name of the folder, {name}"
     raise BadInputError(f"{source}: {fault}. Give another --name, such as my_{name.strip('_')}.")

@@ -76,9 +76,9 @@ def compile_command(
         )
     if output.is_dir():
         raise BadInputError(f"-o: {output} is a folder. Give a file in it.")
-    given = _loaded(config, settings, pipeline, arguments, parameters)
-    keys = () if isinstance(given, TfxPipelineConfig) else parameters or ()
-    output.write_text(_compiled(given, keys), encoding="utf-8")
+    configuration = _loaded(config, settings, pipeline, arguments, parameters)
+    keys = () if isinstance(configuration, TfxPipelineConfig) else parameters or ()
+    output.write_text(_compiled(configuration, keys), encoding="utf-8")
     print(f"written: {output}", file=sys.stderr)
 
 
@@ -131,17 +131,19 @@ def submit_command(
     if cron is not None and wait:
         raise BadInputError("--wait waits for one run; leave it out with --cron.")
     recurrence = None if cron is None else Recurrence(cron=six_fields(cron))
-    of_run = parse_named(parameters or (), "--param")
-    given = _loaded(config, settings, pipeline, arguments, parameters)
-    if isinstance(given, TfxPipelineConfig):
-        of_run = names_on_kubeflow(of_run)
+    run_parameters = parse_named(parameters or (), "--param")
+    configuration = _loaded(config, settings, pipeline, arguments, parameters)
+    if isinstance(configuration, TfxPipelineConfig):
+        run_parameters = names_on_kubeflow(run_parameters)
     else:
-        check_given(given, of_run)  # before the slow import of kfp
-    text = _compiled(given)
-    if given.kubeflow.backend == "vertex":
+        check_given(configuration, run_parameters)  # before the slow import of kfp
+    text = _compiled(configuration)
+    if configuration.kubeflow.backend == "vertex":
         raise BadInputError(_VERTEX)
     server = HostOptions(host, namespace, token_file).server()
-    made = server.submit(text, experiment, of_run, recurrence, given.kubeflow.service_account)
+    made = server.submit(
+        text, experiment, run_parameters, recurrence, configuration.kubeflow.service_account
+    )
     for former in made.replaced:
         print(f"deleted: the former schedule of the pipeline, {former}", file=sys.stderr)
     if made.dropped_parameters:
@@ -149,7 +151,7 @@ def submit_command(
     if wait and made.run_id is not None:
         print(f"run {made.run_id} on {host} ...", file=sys.stderr)
         status = server.wait(made.run_id, wait_secs)
-        root = Path(str(given.kubeflow.root))
+        root = Path(str(configuration.kubeflow.root))
         if root.is_dir():  # mounted on this machine, too: closes the run's record if no step could
             from pipelines.kubeflow.steps.record_steps import close_known_run
             from pipelines.root import Root
@@ -161,15 +163,15 @@ def submit_command(
         raise typer.Exit(EXIT_FAILED)
 
 
-def _compiled(given: "PipelineConfig | TfxPipelineConfig", keys: Iterable[str] = ()) -> str:
+def _compiled(configuration: "PipelineConfig | TfxPipelineConfig", keys: Iterable[str] = ()) -> str:
     from pipelines.kubeflow.compile.admission import without_effect
     from pipelines.kubeflow.compile.pipeline_file import compile_pipeline
     from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
 
-    for warning in without_effect(given):
+    for warning in without_effect(configuration):
         print(f"! {warning}", file=sys.stderr)
     with quiet_tensorflow():
-        return compile_pipeline(given, keys)
+        return compile_pipeline(configuration, keys)
 
 
 def _loaded(

@@ -28,8 +28,8 @@ def lineage_command(
 
     if name is not None and span is not None:
         raise BadInputError(f"Give a version, a run, or --span. Received: {name} --span {span}")
-    found = lineage_of(existing(root), name, span)
+    lineages = lineage_of(existing(root), name, span)
     if as_json:
-        print(json.dumps(found, indent=1, allow_nan=False))
+        print(json.dumps(lineages, indent=1, allow_nan=False))
         return
-    print("\n\n".join("\n".join(lineage_lines(one)) for one in found))
+    print("\n\n".join("\n".join(lineage_lines(lineage)) for lineage in lineages))

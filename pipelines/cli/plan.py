@@ -29,10 +29,10 @@ def plan_command(
     from pipelines.runs.plan.description import describe_plan, write_plan_file
     from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
 
-    given = load_config(config, data, label, tuple(settings or ()))
+    configuration = load_config(config, data, label, tuple(settings or ()))
     with quiet_tensorflow():  # the user's module imports it
-        made, lines = describe_plan(given)
+        plan, lines = describe_plan(configuration)
     print("\n".join(lines))
     if output is not None:
-        write_plan_file(given, made, output)
+        write_plan_file(configuration, plan, output)
         print(f"written: {output}", file=sys.stderr)

@@ -27,10 +27,10 @@ def prune_command(
     """
     from pipelines.runs.retention import prune
 
-    given = {"runs": runs, "days": days, "artifacts": artifacts, "checkpoints": checkpoints}
+    limits = {"runs": runs, "days": days, "artifacts": artifacts, "checkpoints": checkpoints}
     existing(root)
     try:
-        removals = prune.prune_command(root, given, dry_run)
+        removals = prune.prune_command(root, limits, dry_run)
     except OSError as error:
         refuse(f"{error}; the rest stays; run prune again", EXIT_FAILED)
     if as_json:

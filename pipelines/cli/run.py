@@ -174,8 +174,8 @@ def run_command(
         if runner == KUBEFLOW:
             from pipelines.config.load import load_config
 
-            given = load_config(config, data, label, tuple(settings or ()))
-            return _run_compiled(request, given, progress, kubeflow)
+            configuration = load_config(config, data, label, tuple(settings or ()))
+            return _run_compiled(request, configuration, progress, kubeflow)
         return _run_components(request, progress, capture, kubeflow)
 
     _run(execute, root, typer_context.find_root().info_name or "")
@@ -259,8 +259,8 @@ def _run_tfx_pipeline(
             "--data and --label are for a pipeline from a CSV; the definition of a TFX pipeline of your own "
             "names its data. Give its function arguments with --arg name=value."
         )
-    given = pipeline or arguments or kubeflow.parameters or request.gives_configuration
-    config = None if given or not request.resume else recorded_config(request.root)
+    is_configured = pipeline or arguments or kubeflow.parameters or request.gives_configuration
+    config = None if is_configured or not request.resume else recorded_config(request.root)
     config = config or load_tfx_pipeline_config(
         request.config_file,
         pipeline,
@@ -317,12 +317,12 @@ def _run_compiled(
     from pipelines.kubeflow.local_execution.container_engine import in_image
     from pipelines.kubeflow.local_execution.local_run import run_locally
 
-    given = parse_named(kubeflow.parameters, "--param")
+    values = parse_named(kubeflow.parameters, "--param")
     if kubeflow.image is None:
-        return run_locally(request.root, config, progress, given, request.enable_cache)
+        return run_locally(request.root, config, progress, values, request.enable_cache)
     with in_image(kubeflow.image) as engine:
         return run_locally(
-            request.root, config, progress, given, request.enable_cache, engine=engine
+            request.root, config, progress, values, request.enable_cache, engine=engine
         )
 
 
@@ -364,19 +364,19 @@ def next_steps(record: "RunRecord", root: "Root", program: str) -> list[str]:
         lines.append(f"look at the report:  {shlex.quote(_short(record.report))}")
     if record.status == "held":
         run_id = record.same_as or record.run_id
-        place = f"--root {shlex.quote(_short(root))}"
+        root_option = f"--root {shlex.quote(_short(root))}"
         lines.append(
-            f"decide:              {_callable(program)} approve {run_id} {place} --because TEXT"
+            f"decide:              {_callable(program)} approve {run_id} {root_option} --because TEXT"
         )
     if record.version or record.serving_version:
-        command, place = _callable(program), f"--root {shlex.quote(_short(root))}"
+        command, root_option = _callable(program), f"--root {shlex.quote(_short(root))}"
         # A TFX pipeline of the user's own may have read something else than CSVs.
         files = (file["path"] for file in record.data_files if file["path"].endswith(".csv"))
         data = record.section("data").get("path") or next(files, None)
         if data is not None:
             rows = shlex.quote(_short(data)) if Path(data).exists() else "NEW.csv"
-            lines.append(f"get predictions:     {command} predict {place} --data {rows}")
-        lines.append(f"serve the model:     {command} serve {place}")
+            lines.append(f"get predictions:     {command} predict {root_option} --data {rows}")
+        lines.append(f"serve the model:     {command} serve {root_option}")
     return lines
 
 
@@ -391,6 +391,6 @@ def _callable(program: str) -> str:
     """Returns a program as this shell finds it: its environment may not be active, as in `make demo`."""
     word, *rest = program.split()
     own = Path(sys.executable).parent / word
-    found = shutil.which(word)
-    is_found = found is not None and Path(found).absolute() == own.absolute()
+    on_path = shutil.which(word)
+    is_found = on_path is not None and Path(on_path).absolute() == own.absolute()
     return " ".join([word if is_found else shlex.quote(_short(own)), *rest])

@@ -82,7 +82,7 @@ def runs_table(root: Root, records: Sequence[RunRecord]) -> Any:
 
 def reason_lines(records: Sequence[RunRecord]) -> Iterator[str]:
     """Yields the reasons why the newest runs pushed nothing, or failed; the reports have all of them."""
-    for record in [one for one in records if one.reason][-_MAX_REASONS:]:
+    for record in [run for run in records if run.reason][-_MAX_REASONS:]:
         text = " ".join((record.reason or "").split())
         if len(text) > _MAX_LENGTH:
             text = f"{text[: _MAX_LENGTH - 1]}…"

@@ -171,9 +171,9 @@ def list_command(
     if host is not None:
         _list_on_kubeflow(HostOptions(host, namespace, token_file), as_json)
         return
-    from pipelines.cli.schedule_run import overview_of
+    from pipelines.cli.schedule_run import current_overview
 
-    overview = overview_of(existing(root))
+    overview = current_overview(existing(root))
     if as_json:
         lines = [standing.as_json() for standing in overview.standings]
         print(json.dumps(lines, indent=1, allow_nan=False))
@@ -269,15 +269,15 @@ def _list_on_kubeflow(options: HostOptions, as_json: bool) -> None:
 
     from pipelines.kubeflow.server.recurring import written
 
-    found = options.server().list_recurring_runs()
+    recurring_runs = options.server().list_recurring_runs()
     if as_json:
-        print(json.dumps([asdict(one) for one in found], indent=1))
+        print(json.dumps([asdict(run) for run in recurring_runs], indent=1))
         return
     from rich.console import Console
     from rich.table import Table
 
     table = Table("schedule", "when", "status", "missed", "at a time", "parameters", "id", box=None)
-    for one in found:
-        cells = (one.name, one.when, one.status, one.missed, str(one.max_concurrency))
-        table.add_row(*cells, written(one.parameters), one.id)
+    for run in recurring_runs:
+        cells = (run.name, run.when, run.status, run.missed, str(run.max_concurrency))
+        table.add_row(*cells, written(run.parameters), run.id)
     Console(width=None if sys.stdout.isatty() else 140).print(table)

@@ -68,11 +68,13 @@ class CreateRequest:
     def stored_settings(self) -> tuple[str, ...]:
         """Returns the settings of the runs; of two values for one key, the last counts."""
         data = None if self.data is None else os.path.abspath(self.data)
-        given = {"data.path": data, "data.label": self.label}
+        options = {"data.path": data, "data.label": self.label}
         # As text of TOML: a label 1 is no number.
-        of_data = [f"{key}={toml_text(text)}" for key, text in given.items() if text is not None]
+        data_settings = [
+            f"{key}={toml_text(text)}" for key, text in options.items() if text is not None
+        ]
         pipeline = None if self.pipeline is None else os.path.abspath(self.pipeline)
-        settings = (*of_data, *self.settings, *pipeline_settings(pipeline, {}, {}))
+        settings = (*data_settings, *self.settings, *pipeline_settings(pipeline, {}, {}))
         if not is_of_tfx_pipeline(read_tree(self.config, settings)):
             return settings
         _refuse_others(self, ("data", "label"), "a pipeline from a CSV")
@@ -131,8 +133,10 @@ def _create(request: CreateRequest, config: AnyConfig, store: ScheduleStore) -> 
         if old is not None:
             schedule = schedule.model_copy(update={"passed_spans": old})
     others = set(schedule.settings)
-    of_notify = tuple(one for one in request.stored_settings() if one not in others)
-    Receivers(notify=config.notify, settings=of_notify).write(store.state(name))
+    notify_settings = tuple(
+        setting for setting in request.stored_settings() if setting not in others
+    )
+    Receivers(notify=config.notify, settings=notify_settings).write(store.state(name))
     store.write(schedule)
     return {**made, "missed": schedule.missed, "file": str(store.file(name))}
 

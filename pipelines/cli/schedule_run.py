@@ -176,7 +176,7 @@ def backfill_command(
 
 def check_command(root: RootOption = DEFAULT_ROOT) -> None:
     """Exit with 1 if a schedule is late or was stopped, or its due runs are unknown; for monitoring."""
-    overview = overview_of(existing(root, EXIT_FAILED))
+    overview = current_overview(existing(root, EXIT_FAILED))
     for line in overview.remarks():
         print(f"! {line}", file=sys.stderr)
     if lines := overview.problems():
@@ -248,7 +248,7 @@ def manifest_command(
     print(cron_job(names, kubeflow, root.path, cron), end="")
 
 
-def overview_of(root: Root) -> "Overview":
+def current_overview(root: Root) -> "Overview":
     """Returns the present state of a root's schedules."""
     from pipelines.scheduling.monitoring.overview import look
 

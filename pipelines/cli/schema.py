@@ -26,13 +26,13 @@ def show(
     from pipelines.root.schema.table import schema_columns, schema_json, schema_lines
 
     _check_has_schema(existing(root))
-    found = root.schema.read()
-    if found is None:
+    stored = root.schema.read()
+    if stored is None:
         raise BadInputError(
             f"There is no schema in {root}: the first run that is pushed writes {root.schema.file}."
         )
-    columns = schema_columns(found.schema)
-    facts = _facts(root, found)
+    columns = schema_columns(stored.schema)
+    facts = _facts(root, stored)
     if as_json:
         print(json.dumps({**facts, "columns": schema_json(columns)}, indent=1))
         return
@@ -71,8 +71,8 @@ def _check_has_schema(root: Root) -> None:
         )
 
 
-def _facts(root: Root, found: "RootSchema") -> dict[str, Any]:
-    origin = found.origin
+def _facts(root: Root, stored: "RootSchema") -> dict[str, Any]:
+    origin = stored.origin
     newest = root.records.newest()
     own = newest.validated_config().schema_.path if newest else None
     return {
@@ -80,8 +80,8 @@ def _facts(root: Root, found: "RootSchema") -> dict[str, Any]:
         "run_id": origin.run_id if origin else None,
         "written": origin.written if origin else None,
         "accepted": bool(origin and origin.accepted_for is not None),
-        "edited": found.is_edited,
-        "compared_with_run": root.schema.run_to_compare_with(found) or None,
+        "edited": stored.is_edited,
+        "compared_with_run": root.schema.run_to_compare_with(stored) or None,
         "serving_version": root.versions.serving(),
         "path_of_newest_run": own,
     }

@@ -32,7 +32,7 @@ _SIGTERM_EXIT_CODE = 143
 _LOOK_EVERY_SECS = 2.0
 
 
-def tf_config_of(environ: Mapping[str, str]) -> str:
+def pod_tf_config(environ: Mapping[str, str]) -> str:
     """Returns the TF_CONFIG of this pod."""
     for name in (CLUSTER_VARIABLE, INDEX_VARIABLE):
         if name not in environ:
@@ -115,7 +115,7 @@ def play(file: Path) -> int:
 
 def main(arguments: Sequence[str]) -> int:
     """Runs the task of this pod's index; returns the exit code."""
-    config = tf_config_of(os.environ)
+    config = pod_tf_config(os.environ)
     os.environ["TF_CONFIG"] = config
     (file,) = arguments
     is_chief = json.loads(config)["task"]["type"] == _CHIEF

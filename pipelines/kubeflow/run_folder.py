@@ -214,7 +214,7 @@ def run_folders(root: Root) -> list[Path]:
     return sorted(path for path in root.kubeflow.glob("*") if path.is_dir())
 
 
-def kubeflow_run_of(executor_input: str, environment: Mapping[str, str] = os.environ) -> str:
+def current_kubeflow_run(executor_input: str, environment: Mapping[str, str] = os.environ) -> str:
     """Returns the id of this process's run on Kubeflow.
 
     `executor_input`: KFP's `ExecutorInput` as JSON; on Vertex the path of its output file has the id.
@@ -222,8 +222,8 @@ def kubeflow_run_of(executor_input: str, environment: Mapping[str, str] = os.env
     if environment.get(RUN_ID_VARIABLE):
         return environment[RUN_ID_VARIABLE]
     file = json.loads(executor_input or "{}").get("outputs", {}).get("outputFile", "")
-    if found := _OF_VERTEX.match(file):
-        return found["run"]
+    if match := _OF_VERTEX.match(file):
+        return match["run"]
     raise LookupError(
         f"The id of this step's run is unknown: the environment variable {RUN_ID_VARIABLE} is not "
         "set, which the compiled pipeline takes from the label pipeline/runid of the pod; and its "

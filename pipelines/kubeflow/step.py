@@ -17,8 +17,8 @@ from pathlib import Path
 from pipelines.errors import BadInputError, RunFailedError
 from pipelines.kubeflow.compile.dag import END, PLAN, RECORD
 from pipelines.kubeflow.passing_errors import tried_again
-from pipelines.kubeflow.run_folder import RunFolder, StepEnd, kubeflow_run_of
-from pipelines.kubeflow.step_environment import retries_of, set_umask
+from pipelines.kubeflow.run_folder import RunFolder, StepEnd, current_kubeflow_run
+from pipelines.kubeflow.step_environment import configured_retries, set_umask
 from pipelines.root import Root
 from pipelines.root.signs_of_life import giving_signs
 from pipelines.terminal.ending import end_process
@@ -61,7 +61,7 @@ def main(
     with ExitStack() as alive:
         try:
             try:
-                retries = retries_of(os.environ)
+                retries = configured_retries(os.environ)
                 if args.component != END:
                     folder = _folder(args)
                     alive.enter_context(giving_signs(folder.path, args.component))
@@ -172,7 +172,7 @@ def _keep_failure(args: argparse.Namespace, end: StepEnd) -> None:
 
 
 def _folder(args: argparse.Namespace) -> RunFolder:
-    return RunFolder(args.root, args.run or kubeflow_run_of(args.executor_input))
+    return RunFolder(args.root, args.run or current_kubeflow_run(args.executor_input))
 
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -12,7 +12,7 @@ UMASK_VARIABLE = "ESTIMATOR_PIPELINES_UMASK"
 _USUAL_UMASK = 0o022
 
 
-def retries_of(environment: Mapping[str, str]) -> int:
+def configured_retries(environment: Mapping[str, str]) -> int:
     """Returns the number of retries of this step."""
     return int(environment.get(RETRIES_VARIABLE, "0"))
 
@@ -23,7 +23,7 @@ def set_umask(environment: Mapping[str, str]) -> None:
     Without a setting, a umask of 0 becomes 022: Argo's executor starts containers with 0, which lets anybody
     write to the records on the volume.
     """
-    given = environment.get(UMASK_VARIABLE)
-    former = os.umask(int(given, 8) if given else _USUAL_UMASK)
-    if not given and former != 0:
-        os.umask(former)
+    configured = environment.get(UMASK_VARIABLE)
+    previous = os.umask(int(configured, 8) if configured else _USUAL_UMASK)
+    if not configured and previous != 0:
+        os.umask(previous)

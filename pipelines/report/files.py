@@ -23,8 +23,8 @@ _PLOTS = "plots.json.gz"
 
 def write_pages(root: Root, record: RunRecord, target: Path) -> None:
     """Writes the report of a run and the index, and updates the report of the version that served before."""
-    known = {one.run_id: one for one in root.records.read_all()}
-    records = [*({**known, record.run_id: record}).values()]
+    recorded = {other.run_id: other for other in root.records.read_all()}
+    records = [*({**recorded, record.run_id: record}).values()]
     _write_report(root, records, record, target, report_state(root, records, record))
     if record.status == "pushed" and record.baseline_version:
         for other in records:  # the run of the version that no longer serves
@@ -51,7 +51,7 @@ def report_file(
 
     `output`: path of the report. Default: beside the record.
     """
-    (record,) = (one for one in records if one.run_id == run_id)
+    (record,) = (candidate for candidate in records if candidate.run_id == run_id)
     try:
         return _up_to_date(
             root.report(run_id),
@@ -88,7 +88,7 @@ def _up_to_date(
     `output`: path of the page. Default: beside the records. Elsewhere it has no links to other pages.
     """
     target = output or beside
-    if not (_is_same_file(target, beside) and _is_made_of(beside, state)):
+    if not (_is_same_file(target, beside) and _is_current(beside, state)):
         write(target, state)
     return target
 
@@ -99,7 +99,10 @@ def report_state(root: Root, records: Sequence[RunRecord], record: RunRecord) ->
         (file.name, file.stat().st_size, file.stat().st_mtime_ns)
         for file in root.details(record.same_as or record.run_id).files()
     ]
-    others = [(one.run_id, one.shown_status, one.version, one.baseline_version) for one in records]
+    others = [
+        (other.run_id, other.shown_status, other.version, other.baseline_version)
+        for other in records
+    ]
     return _hash(root, dataclasses.asdict(record.changed(report=None)), details, others)
 
 
@@ -109,16 +112,16 @@ def index_state(root: Root, records: Sequence[RunRecord]) -> str:
         root,
         [
             (
-                one.run_id,
-                one.shown_status,
-                one.started,
-                one.finished,
-                one.version,
-                one.reason,
-                one.metrics,
-                root.report(one.run_id).exists(),
+                run.run_id,
+                run.shown_status,
+                run.started,
+                run.finished,
+                run.version,
+                run.reason,
+                run.metrics,
+                root.report(run.run_id).exists(),
             )
-            for one in records
+            for run in records
         ],
     )
 
@@ -134,7 +137,7 @@ def _hash(root: Root, *parts: object) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _is_made_of(file: Path, state: str) -> bool:
+def _is_current(file: Path, state: str) -> bool:
     try:
         with file.open("rb") as stream:
             return f'name="made-of" content="{state}"'.encode() in stream.read(_HEAD_BYTES)
@@ -142,8 +145,8 @@ def _is_made_of(file: Path, state: str) -> bool:
         return False
 
 
-def _is_same_file(one: Path, other: Path) -> bool:
-    return os.path.realpath(one) == os.path.realpath(other)
+def _is_same_file(path: Path, other: Path) -> bool:
+    return os.path.realpath(path) == os.path.realpath(other)
 
 
 def _write_report(
@@ -156,7 +159,7 @@ def _write_report(
     details = root.details(record.same_as or record.run_id)
     context = Context(record, root, details.read_all(), records)
     plots = KeptPlots(details.folder / _PLOTS)
-    _write(target, render_report(context, state, _lies_in(root, target), plots.svg_of))
+    _write(target, render_report(context, state, _is_in_root(root, target), plots.to_svg))
     plots.write()
 
 
@@ -165,7 +168,7 @@ def _write_index(root: Root, records: Sequence[RunRecord], target: Path, state: 
     from pipelines.report.plots import KeptPlots
 
     plots = KeptPlots(root.runs / f".index.{_PLOTS}")
-    _write(target, render_index(root, records, state, _lies_in(root, target), plots.svg_of))
+    _write(target, render_index(root, records, state, _is_in_root(root, target), plots.to_svg))
     plots.write()
 
 
@@ -175,6 +178,6 @@ def _write(target: Path, text: str) -> None:
     atomic_files.write(target, text)
 
 
-def _lies_in(root: Root, target: Path) -> bool:
+def _is_in_root(root: Root, target: Path) -> bool:
     """Returns True if a page is beside the records of a root, where its relative links work."""
     return _is_same_file(target.parent, root.runs)

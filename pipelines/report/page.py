@@ -70,22 +70,22 @@ def render_report(
     context: Context,
     state: str = "",
     has_index: bool = False,
-    svg_of: Callable[[Plot], str] = lambda plot: plot.svg,
+    to_svg: Callable[[Plot], str] = lambda plot: plot.svg,
 ) -> str:
     """Returns the report of a run as HTML.
 
-    `svg_of`: function that returns a plot as SVG; see `KeptPlots`.
+    `to_svg`: function that returns a plot as SVG; see `KeptPlots`.
     """
-    described = {one.id: one.describe(context) for one in SECTIONS}
+    described = {section.id: section.describe(context) for section in SECTIONS}
     return render(
         "report.html.j2",
         name=context.record.name,
         run_id=context.record.run_id,
         state=state,
-        svg_of=svg_of,
+        to_svg=to_svg,
         has_index=has_index,
         sections=described,
-        shown=[one for one in SECTIONS if described[one.id] is not None],
+        shown=[section for section in SECTIONS if described[section.id] is not None],
     )
 
 
@@ -94,39 +94,39 @@ def render_index(
     records: Sequence[RunRecord],
     state: str = "",
     has_reports: bool = True,
-    svg_of: Callable[[Plot], str] = lambda plot: plot.svg,
+    to_svg: Callable[[Plot], str] = lambda plot: plot.svg,
 ) -> str:
     """Returns the index as HTML.
 
-    `svg_of`: function that returns a plot as SVG; see `KeptPlots`.
+    `to_svg`: function that returns a plot as SVG; see `KeptPlots`.
     """
     reports = {
-        one.run_id: f"{one.run_id}.html"
-        for one in records
-        if has_reports and one.status != "running" and root.report(one.run_id).exists()
+        run.run_id: f"{run.run_id}.html"
+        for run in records
+        if has_reports and run.status != "running" and root.report(run.run_id).exists()
     }
     metric = newest_metric(records)
     served = root.versions.served()
-    states = {one.version: root.versions.state(one.version) for one in records}
+    states = {run.version: root.versions.state(run.version) for run in records}
     return render(
         "index.html.j2",
         name=records[-1].name if records else root.path.name,
         root=str(root),
         state=state,
-        svg_of=svg_of,
+        to_svg=to_svg,
         metric=metric,
         serving=_serving(str(served[-1]), records, metric, reports) if served else None,
         facts=_facts(records, len(served)),
         plot=metric_plot(records, metric),
-        has_spans=any(one.spans for one in records),
-        rows=[_row(one, states[one.version], metric, reports) for one in reversed(records)],
+        has_spans=any(run.spans for run in records),
+        rows=[_row(run, states[run.version], metric, reports) for run in reversed(records)],
     )
 
 
 def _serving(
     version: str, records: Sequence[RunRecord], metric: str, reports: Mapping[str, str]
 ) -> dict[str, Any]:
-    pushed = [one for one in records if one.version == version]
+    pushed = [other for other in records if other.version == version]
     if not pushed:
         return {"version": version, "run_id": "", "report": "", "time": "", "metric": ""}
     run = pushed[-1]
@@ -143,8 +143,8 @@ def _serving(
 
 def _facts(records: Sequence[RunRecord], num_served: int) -> list[tuple[str, str]]:
     counts = dict.fromkeys(words.STATES, 0)
-    for one in records:
-        counts[one.shown_status] = counts.get(one.shown_status, 0) + 1
+    for run in records:
+        counts[run.shown_status] = counts.get(run.shown_status, 0) + 1
     facts = [("Runs", words.number(len(records)))]
     facts += [
         (words.state(status)["word"], words.number(count))

@@ -110,20 +110,20 @@ def _plot(
 @_plot
 def lines(axes: Any, series: Sequence[Series], x_label: str, y_label: str) -> None:
     """A plot of lines over steps or runs; a line of few points has markers."""
-    for number, one in enumerate(series):
+    for number, line in enumerate(series):
         axes.plot(
-            *zip(*one.points, strict=True),
-            label=one.name or None,
-            color=(Color.BASELINE if one.is_baseline or number % 2 else Color.MODEL).value,
+            *zip(*line.points, strict=True),
+            label=line.name or None,
+            color=(Color.BASELINE if line.is_baseline or number % 2 else Color.MODEL).value,
             linestyle=_DASHES[number % len(_DASHES)],
-            marker=_MARKERS[number % len(_MARKERS)] if len(one.points) < 30 else None,
+            marker=_MARKERS[number % len(_MARKERS)] if len(line.points) < 30 else None,
             markersize=4,
         )
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.margins(x=0.02)
-    if len(series) > 1 and any(one.name for one in series):
+    if len(series) > 1 and any(line.name for line in series):
         axes.legend()
 
 
@@ -135,12 +135,12 @@ def unit_square(
     if diagonal:
         axes.plot([0, 1], [0, 1], color=Color.MUTED.value, linewidth=1, linestyle=_DASHES[2],
                   label=diagonal)  # fmt: skip
-    for one in series:
+    for line in series:
         axes.plot(
-            *zip(*one.points, strict=True),
-            label=one.name,
-            color=(Color.BASELINE if one.is_baseline else Color.MODEL).value,
-            linestyle=_DASHES[1] if one.is_baseline else "-",
+            *zip(*line.points, strict=True),
+            label=line.name,
+            color=(Color.BASELINE if line.is_baseline else Color.MODEL).value,
+            linestyle=_DASHES[1] if line.is_baseline else "-",
         )
     axes.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.03), xlabel=x_label, ylabel=y_label)
     axes.legend(loc="best")
@@ -276,7 +276,7 @@ class KeptPlots:
         self._kept = self._read()
         self._used: dict[str, str] = {}
 
-    def svg_of(self, plot: Plot) -> str:
+    def to_svg(self, plot: Plot) -> str:
         """Returns a plot as SVG, drawn if it is not cached."""
         key = hashlib.sha256(f"{_code_hash()} {plot.content}".encode()).hexdigest()
         if key not in self._used:

@@ -88,10 +88,10 @@ def moment(text: str | None) -> str:
     if not text:
         return "now"
     try:
-        found = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError:
         return text
-    return found.strftime("%Y-%m-%d %H:%M:%S") + (" UTC" if found.tzinfo else "")
+    return time.strftime("%Y-%m-%d %H:%M:%S") + (" UTC" if time.tzinfo else "")
 
 
 _SHARES = ("accuracy", "auc", "precision", "recall")

@@ -37,7 +37,7 @@ def find_due(
     timetable = schedule.timetable()
     if timetable is None:
         return _due_spans(schedule, history, now, find)
-    runs = history.of(schedule.name, now)
+    runs = history.runs_by_tick(schedule.name, now)
     times: list[datetime] = []
     time = timetable.after(handled_until(schedule, runs, now))
     while time is not None and time <= now and len(times) < MAX_COUNTED:
@@ -82,7 +82,7 @@ def is_future(time: datetime, now: datetime) -> bool:
 
 def is_late(schedule: Schedule, tick: Tick, now: datetime) -> bool:
     """Returns whether a tick should have been started by now."""
-    return (now - tick.due).total_seconds() > schedule.grace_of(tick.due)
+    return (now - tick.due).total_seconds() > schedule.tick_grace_secs(tick.due)
 
 
 def untold(
@@ -92,9 +92,9 @@ def untold(
 
     The user is told of all late ticks whenever one of them is started.
     """
-    starts = (run.started for of_tick in runs.values() for run in of_tick)
+    starts = (run.started for tick_runs in runs.values() for run in tick_runs)
     newest = max((start for start in starts if start <= iso(now)), default="")
-    graces = (timedelta(seconds=schedule.grace_of(tick.due)) for tick in late)
+    graces = (timedelta(seconds=schedule.tick_grace_secs(tick.due)) for tick in late)
     return tuple(
         tick for tick, grace in zip(late, graces, strict=True) if iso(tick.due + grace) >= newest
     )

@@ -31,7 +31,7 @@ class History:
         runs: list[Run] = [*root.pruned.read_all(), *read_runs(root)]
         return cls(tuple(sorted(runs, key=lambda run: order_key(run.number, run.run_id))))
 
-    def of(self, schedule: str, now: datetime | None = None) -> dict[str, list[Run]]:
+    def runs_by_tick(self, schedule: str, now: datetime | None = None) -> dict[str, list[Run]]:
         """Returns the runs of a schedule by tick; with `now`, without those of a time that is yet to come."""
         by_tick: dict[str, list[Run]] = {}
         for run in self.runs:
@@ -62,8 +62,8 @@ def unfinished_keys(schedule: Schedule, runs: RunsByTick) -> list[str]:
     """
     return sorted(
         key
-        for key, of_tick in runs.items()
-        if not is_over(of_tick, schedule.retries)
+        for key, tick_runs in runs.items()
+        if not is_over(tick_runs, schedule.retries)
         and (is_span_key(key) or (time_of_key(key) or schedule.since) > schedule.since)
         and key not in (schedule.passed_spans or ())
     )

@@ -82,7 +82,7 @@ def last_line(stdout: Path) -> dict[str, Any] | None:
     return line if isinstance(line, dict) and "status" in line else None
 
 
-def end_of(file: Path, num_chars: int = 500) -> str:
+def output_tail(file: Path, num_chars: int = 500) -> str:
     """Returns the end of an output file, for a run that has written no last line."""
     try:
         with file.open("rb") as stream:

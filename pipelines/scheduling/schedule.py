@@ -86,7 +86,7 @@ class Schedule(Section):
             return Cron(self.cron, self.timezone)
         return None if self.every_secs is None else Every(self.created, self.every_secs)
 
-    def grace_of(self, tick: datetime.datetime) -> float:
+    def tick_grace_secs(self, tick: datetime.datetime) -> float:
         """Returns the longest delay, in seconds, of a run that still counts as in time."""
         if self.grace_secs is not None:
             return self.grace_secs

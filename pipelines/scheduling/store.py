@@ -39,7 +39,7 @@ class _FormerSpans:
 
 def in_new_format(fields: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Returns the fields of a schedule of format 1 in the present format: ticks that are done are not due."""
-    done, known = [], None
+    done, handled = [], None
     for file in sorted((folder / "ticks").glob("*.json")):
         with contextlib.suppress(BadInputError, FileNotFoundError):
             if (tick := read_model(file, _FormerTick)).state in ("done", "skipped"):
@@ -49,8 +49,8 @@ def in_new_format(fields: dict[str, Any], folder: Path) -> dict[str, Any]:
         times = (str(fields.get("since", "")), *(tick.due for tick in done))
         return {**changed, "since": max(times)}
     with contextlib.suppress(BadInputError, FileNotFoundError):
-        known = read_model(folder / "spans.json", _FormerSpans).known
-    passed = None if known is None else sorted({*known, *(tick.key for tick in done)})
+        handled = read_model(folder / "spans.json", _FormerSpans).known
+    passed = None if handled is None else sorted({*handled, *(tick.key for tick in done)})
     return {**changed, "passed_spans": passed}
 
 

@@ -32,7 +32,7 @@ class CellError(BadInputError):
         self.reason = reason
 
 
-def cells_of(
+def to_cells(
     rows: Any, columns: Mapping[str, Column], max_comparisons: int | None = None
 ) -> tuple[Cells, int]:
     """Returns the cells of rows, and the number of rows.
@@ -54,20 +54,20 @@ def cells_of(
 
 
 def check_names(
-    given: Any,
+    names: Any,
     columns: Mapping[str, Column],
     where: str = "the rows have",
     max_comparisons: int | None = None,
 ) -> None:
     """Checks the names of columns: at least one is the model's, and none seems to be misspelled."""
-    _check_spelling([(dict.fromkeys(given), where)], columns, max_comparisons)
-    _check_any(given, columns, where)
+    _check_spelling([(dict.fromkeys(names), where)], columns, max_comparisons)
+    _check_any(names, columns, where)
 
 
-def _check_any(given: Any, columns: Mapping[str, Column], where: str) -> None:
-    if not any(name in given for name in columns):
+def _check_any(names: Any, columns: Mapping[str, Column], where: str) -> None:
+    if not any(name in names for name in columns):
         raise BadInputError(
-            f"None of the model's columns is given: {where} {listed(given)}; the model takes "
+            f"None of the model's columns is given: {where} {listed(names)}; the model takes "
             f"{listed(columns)}."
         )
 
@@ -142,11 +142,11 @@ def _cells_of_rows(
 
 
 def _cells_of_columns(
-    given: Mapping[Any, Any], columns: Mapping[str, Column], max_comparisons: int | None
+    values_by_name: Mapping[Any, Any], columns: Mapping[str, Column], max_comparisons: int | None
 ) -> tuple[Cells, int]:
-    check_names(given, columns, max_comparisons=max_comparisons)
+    check_names(values_by_name, columns, max_comparisons=max_comparisons)
     lists: dict[str, list[Any]] = {}
-    for name, values in given.items():
+    for name, values in values_by_name.items():
         is_list = hasattr(values, "__len__") and getattr(values, "ndim", 1) > 0
         if isinstance(values, str | bytes | Mapping) or not is_list:
             raise BadInputError(

@@ -54,9 +54,9 @@ def predict_files(
     `output`: file to write: Parquet if it ends so, otherwise CSV. None writes CSV to standard output.
     """
     with readable(data, "--data"):
-        found = find_csv_files(data)
-        _check_output(output, found)
-        utf8 = as_utf8(found, reading.encoding)
+        files = find_csv_files(data)
+        _check_output(output, files)
+        utf8 = as_utf8(files, reading.encoding)
 
     def say_with_original_names(line: str) -> None:
         say(utf8.in_words_of_user(line))
@@ -67,11 +67,11 @@ def predict_files(
             header = _header(utf8.files, dialect)
         with readable(data, "--data"):
             _check_text(utf8.files, header, dialect, reading, say_with_original_names)
-        _check_names(header, model.columns, found[0])
+        _check_names(header, model.columns, files[0])
         if absent := [name for name in model.columns if name not in header]:
-            one = f"column {absent[0]!r}: it counts"
-            names = one if len(absent) == 1 else f"columns {listed(absent)}: they count"
-            say(f"! {found[0]} has no {names} as missing in every row")
+            singular = f"column {absent[0]!r}: it counts"
+            names = singular if len(absent) == 1 else f"columns {listed(absent)}: they count"
+            say(f"! {files[0]} has no {names} as missing in every row")
         with _writer(output) as writer:
             num_rows = _predict(model, utf8.files, header, dialect, writer, say_with_original_names)
             if not num_rows:
@@ -168,17 +168,15 @@ def _predict(
                 continue
             for cells in typed.unread:
                 if cells.column not in unread:
-                    place = _line_of(block, cells.row, dialect)
-                    unread[cells.column] = (0, f"{cells.cell!r} ({place})")
+                    line = _source_line(block, cells.row, dialect)
+                    unread[cells.column] = (0, f"{cells.cell!r} ({line})")
                 count, first = unread[cells.column]
                 unread[cells.column] = (count + cells.count, first)
             predictions = model.predict_inputs(typed.inputs, block.size, signature)
             without = np.any([_is_nan(rows) for rows in predictions.values()], axis=0)
             if without.any() and not num_unanswered:
-                place = _line_of(block, int(without.argmax()), dialect)
-                say(
-                    f"! the model answers with NaN, which is no prediction; the first time: {place}"
-                )
+                line = _source_line(block, int(without.argmax()), dialect)
+                say(f"! the model answers with NaN, which is no prediction; the first time: {line}")
             num_unanswered += int(without.sum())
             if not names:
                 for name in predictions:
@@ -233,8 +231,8 @@ def _typed(signature: Signature, dialect: Dialect, block: _Block) -> tuple[_Bloc
     try:
         columns, unread = typed_columns(block.texts, signature.columns, block.size)
     except CellError as error:
-        place = _line_of(block, error.row, dialect)
-        raise BadInputError(f"{place}, column {error.column!r}: {error.reason}") from error
+        line = _source_line(block, error.row, dialect)
+        raise BadInputError(f"{line}, column {error.column!r}: {error.reason}") from error
     return block, _Typed(columns, inputs_of_columns(columns, signature, block.size), unread)
 
 
@@ -243,7 +241,7 @@ def _is_nan(values: Any) -> Any:
     return np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
 
 
-def _line_of(block: _Block, row: int, dialect: Dialect) -> str:
+def _source_line(block: _Block, row: int, dialect: Dialect) -> str:
     """Returns the file and the line of a row of a block."""
     rows = list_rows(block.file, dialect)
     line, _ = next(itertools.islice(rows, block.rows_before + row, None))

@@ -12,7 +12,7 @@ import tensorflow as tf
 from components.serving_check.clean_process import call_signature
 from pipelines.errors import BadInputError, shown
 from pipelines.root import Root
-from pipelines.serving.cells import CellError, Cells, cells_of, several
+from pipelines.serving.cells import CellError, Cells, several, to_cells
 from pipelines.serving.saved_model import Column, Signature, read_signatures
 from pipelines.terminal.quiet_tensorflow import without_parameter_names
 
@@ -25,7 +25,7 @@ _LISTS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def inputs_of(cells: Cells, signature: Signature, num_rows: int) -> dict[str, Any]:
+def signature_inputs(cells: Cells, signature: Signature, num_rows: int) -> dict[str, Any]:
     """Returns the inputs of a signature as NumPy arrays, by name."""
     if signature.takes_examples:
         (name,) = signature.inputs
@@ -38,12 +38,12 @@ def inputs_of(cells: Cells, signature: Signature, num_rows: int) -> dict[str, An
 
 def serialize(cells: Cells, columns: Mapping[str, Column], num_rows: int) -> list[bytes]:
     """Returns rows as serialized tf.Examples. A missing value is a feature that is not there."""
-    given = [(name, _LISTS[columns[name].type], values) for name, values in cells.items()]
+    features = [(name, _LISTS[columns[name].type], values) for name, values in cells.items()]
     examples = []
     for row in range(num_rows):
         example = tf.train.Example()
         feature = example.features.feature
-        for name, list_of, values in given:
+        for name, list_of, values in features:
             value = values[row]
             if type(value) is list:
                 list_of(feature[name]).value.extend(value)
@@ -101,13 +101,15 @@ class Model:
         the model was trained on. None, NaN, an empty text, or a column that is left out is a missing value.
         Columns that the model does not take are not used.
         """
-        cells, num_rows = cells_of(rows, self.columns)
+        cells, num_rows = to_cells(rows, self.columns)
         return self.predict_cells(cells, num_rows)
 
     def predict_cells(self, cells: Cells, num_rows: int) -> dict[str, Any]:
         """Returns the predictions of rows whose cells were cast; see `predict`."""
         signature = self.signature_for_rows()
-        return self.predict_inputs(inputs_of(cells, signature, num_rows), num_rows, signature)
+        return self.predict_inputs(
+            signature_inputs(cells, signature, num_rows), num_rows, signature
+        )
 
     def predict_inputs(
         self, inputs: Mapping[str, Any], num_rows: int, signature: Signature
@@ -121,10 +123,8 @@ class Model:
 
     def run(self, signature: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the outputs of a signature as NumPy arrays, by name."""
-        known = self.signatures[signature]
-        tensors = {
-            name: tf.constant(value, known.inputs[name].dtype) for name, value in inputs.items()
-        }
+        dtypes = {name: tensor.dtype for name, tensor in self.signatures[signature].inputs.items()}
+        tensors = {name: tf.constant(value, dtypes[name]) for name, value in inputs.items()}
         try:
             with without_parameter_names():
                 outputs = call_signature(self._loaded.signatures[signature], tensors)
@@ -137,23 +137,23 @@ class Model:
 
     def signature(self, name: str) -> Signature:
         if name not in self.signatures:
-            known = ", ".join(self.signatures)
-            raise BadInputError(f"There is no signature {shown(repr(name))}. There are: {known}.")
+            names = ", ".join(self.signatures)
+            raise BadInputError(f"There is no signature {shown(repr(name))}. There are: {names}.")
         return self.signatures[name]
 
     def signature_for_rows(self) -> Signature:
         """Returns the signature that predicts rows: one of tf.Examples, if the model has one."""
-        found: Sequence[Signature] = sorted(
-            (one for one in self.signatures.values() if one.columns),
-            key=lambda one: not one.takes_examples,
+        signatures: Sequence[Signature] = sorted(
+            (signature for signature in self.signatures.values() if signature.columns),
+            key=lambda signature: not signature.takes_examples,
         )
-        if not found:
+        if not signatures:
             raise BadInputError(
                 f"No signature of the model in {self.folder} takes rows: neither serialized tf.Examples that "
                 "it parses itself, nor a tensor for each column. Its signatures: "
                 f"{', '.join(self.signatures)}. Export another one, or send the tensors to `serve`."
             )
-        return found[0]
+        return signatures[0]
 
 
 MAX_CLASSES = 20
@@ -165,18 +165,18 @@ def plain_columns(outputs: Mapping[str, Any], method: str) -> dict[str, Any]:
     if method == "regress" and list(outputs) == ["outputs"]:
         return _columns("value", outputs["outputs"])
     if method == "classify" and "scores" in outputs:
-        return _of_classes(outputs["scores"], outputs.get("classes"))
+        return _class_columns(outputs["scores"], outputs.get("classes"))
     if "probabilities" in outputs and "all_classes" in outputs:  # of a canned classifier
-        return _of_classes(outputs["probabilities"], outputs["all_classes"])
+        return _class_columns(outputs["probabilities"], outputs["all_classes"])
     if list(outputs) == ["predictions"]:  # of a canned regressor
         return _columns("value", outputs["predictions"])
-    found: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for name, values in outputs.items():
-        found.update(_columns(name, values))
-    return found
+        columns.update(_columns(name, values))
+    return columns
 
 
-def _of_classes(scores: Any, classes: Any) -> dict[str, Any]:
+def _class_columns(scores: Any, classes: Any) -> dict[str, Any]:
     scores = scores.reshape(len(scores), int(np.prod(scores.shape[1:])))
     best = scores.argmax(axis=1) if len(scores) else np.zeros(0, np.int64)
     rows = np.arange(len(scores))
@@ -187,11 +187,11 @@ def _of_classes(scores: Any, classes: Any) -> dict[str, Any]:
     probability = scores[rows, best]
     names = classes[rows, best]
     names[np.isnan(probability)] = None  # the model has no answer
-    found = {"class": names, "probability": probability}
+    columns = {"class": names, "probability": probability}
     if len(rows) and scores.shape[1] <= MAX_CLASSES:
         for position, name in enumerate(classes[0]):
-            found[f"probability_{name}"] = scores[:, position]
-    return found
+            columns[f"probability_{name}"] = scores[:, position]
+    return columns
 
 
 def _columns(name: str, values: Any) -> dict[str, Any]:
@@ -248,7 +248,7 @@ def version_folder(root: Root, version: int | None = None) -> Path:
         raise BadInputError(
             f"There is no model in {root}: no run has pushed one there. Give the root of `run`, or run first."
         )
-    listed = [", ".join(map(str, found)) or "none" for found in (served, withdrawn)]
+    listed = [", ".join(map(str, versions)) or "none" for versions in (served, withdrawn)]
     wanted = "that serves" if version is None else str(version)
     raise BadInputError(
         f"There is no version {wanted} in {root}. Served: {listed[0]}; withdrawn: {listed[1]}."

@@ -111,16 +111,16 @@ class RequestSample:
         with self._lock:
             window = self._open_window(version)
             window.num_seen += 1
-            place = len(window.lines)
-            if place >= window.max_rows:
-                place = self._random.randrange(window.num_seen)
-                if place >= window.max_rows:
+            position = len(window.lines)
+            if position >= window.max_rows:
+                position = self._random.randrange(window.num_seen)
+                if position >= window.max_rows:
                     return
-            window.num_bytes += len(line) - sum(map(len, window.lines[place : place + 1]))
-            window.lines[place : place + 1] = [line]
+            window.num_bytes += len(line) - sum(map(len, window.lines[position : position + 1]))
+            window.lines[position : position + 1] = [line]
             while window.num_bytes > self._limits.max_bytes:
-                gone = window.lines.pop(self._random.randrange(len(window.lines)))
-                window.num_bytes -= len(gone)
+                removed = window.lines.pop(self._random.randrange(len(window.lines)))
+                window.num_bytes -= len(removed)
                 window.max_rows = len(window.lines)
             window.is_written = False
 
@@ -157,17 +157,17 @@ def sampled_rows(folder: Path, version: int, max_rows: int) -> list[dict[str, An
 
 def _plain(value: Any) -> Any:
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
 def _files(folder: Path) -> list[Path]:
     """Returns the files of a folder, oldest first."""
-    found = [file for file in folder.glob("*.jsonl") if _FILE.fullmatch(file.name)]
-    return sorted(found, key=lambda file: _numbers(file)[1:])
+    files = [file for file in folder.glob("*.jsonl") if _FILE.fullmatch(file.name)]
+    return sorted(files, key=lambda file: _numbers(file)[1:])
 
 
 def _numbers(file: Path) -> tuple[int, ...]:
-    found = _FILE.fullmatch(file.name)
-    assert found is not None
-    return tuple(map(int, found.groups()))
+    match = _FILE.fullmatch(file.name)
+    assert match is not None
+    return tuple(map(int, match.groups()))

@@ -80,8 +80,10 @@ def read_signatures(folder: Path) -> dict[str, Signature]:
         formats = read_formats(folder)
     except ValueError as error:
         raise BadInputError(str(error)) from error
-    found = {name: _signature(name, graph.signature_def[name], graph.graph_def) for name in names}
-    rows = found[SERVING_ROWS].columns if SERVING_ROWS in found else {}
+    signatures = {
+        name: _signature(name, graph.signature_def[name], graph.graph_def) for name in names
+    }
+    rows = signatures[SERVING_ROWS].columns if SERVING_ROWS in signatures else {}
     return {
         name: replace(
             signature,
@@ -94,7 +96,7 @@ def read_signatures(folder: Path) -> dict[str, Signature]:
                 for key, column in signature.columns.items()
             },
         )
-        for name, signature in found.items()
+        for name, signature in signatures.items()
     }
 
 
@@ -173,14 +175,14 @@ def _parsed_columns(graph: Any, placeholder: str) -> dict[str, Column]:
     parsing = [
         node for node in graph.node if node.op == _PARSING and _source(node, 0, nodes) == fed
     ]
-    found = {column.name: column for node in parsing for column in _columns(node, nodes)}
-    if not found:
+    columns = {column.name: column for node in parsing for column in _columns(node, nodes)}
+    if not columns:
         for function in graph.library.function:
             inner = {node.name: node for node in function.node_def}
             for node in function.node_def:
                 if node.op == _PARSING:
-                    found.update({column.name: column for column in _columns(node, inner)})
-    return dict(sorted(found.items()))
+                    columns.update({column.name: column for column in _columns(node, inner)})
+    return dict(sorted(columns.items()))
 
 
 def _source(node: Any, position: int, nodes: Mapping[str, Any]) -> str:

@@ -41,10 +41,10 @@ def faults_of_files(files: Iterable[str], tracked: Iterable[str], others: set[st
       tracked: Files of the packages that git tracks.
       others: Further files that belong into it.
     """
-    found, expected = set(files), {*tracked, *others}
+    present, expected = set(files), {*tracked, *others}
     return [
-        *(f"{name} is missing" for name in sorted({*expected, *MUST} - found)),
-        *(f"{name} does not belong into it" for name in sorted(found - expected)),
+        *(f"{name} is missing" for name in sorted({*expected, *MUST} - present)),
+        *(f"{name} does not belong into it" for name in sorted(present - expected)),
     ]
 
 
@@ -127,6 +127,6 @@ def check(folder: pathlib.Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    found = check(pathlib.Path(sys.argv[1]))
-    if found:
-        sys.exit("dist: " + "\ndist: ".join(found))
+    faults = check(pathlib.Path(sys.argv[1]))
+    if faults:
+        sys.exit("dist: " + "\ndist: ".join(faults))

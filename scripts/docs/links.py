@@ -71,8 +71,8 @@ class Site:
             if target is None:
                 return link[0]
             if link["image"]:
-                place = posixpath.relpath(target.removeprefix("docs/"), folder or ".")
-                return f"![{link['text']}]({place})"
+                address = posixpath.relpath(target.removeprefix("docs/"), folder or ".")
+                return f"![{link['text']}]({address})"
             page = posixpath.relpath(self.page_of(target), folder or ".")
             return f"[{link['text']}]({page}{anchor})"
 

@@ -39,8 +39,8 @@ def public_names(package: str) -> list[Name]:
         for node in tree.body
         if isinstance(node, ast.Assign) and _target(node) == "__all__"
     )
-    found = (_resolve(package, name, f"{package}.{name}") for name in ast.literal_eval(listed))
-    return [name for name in found if name is not None]
+    resolved = (_resolve(package, name, f"{package}.{name}") for name in ast.literal_eval(listed))
+    return [name for name in resolved if name is not None]
 
 
 def _resolve(module: str, name: str, path: str) -> Name | None:
@@ -68,10 +68,10 @@ def _imported(module: str, name: str, path: str) -> Name | None:
 
 def _statements(tree: ast.Module) -> list[ast.stmt]:
     """Returns the statements of a module, including those for type checkers."""
-    found = []
+    statements = []
     for node in tree.body:
-        found += node.body if isinstance(node, ast.If) else [node]
-    return found
+        statements += node.body if isinstance(node, ast.If) else [node]
+    return statements
 
 
 def _target(node: ast.Assign) -> str | None:

@@ -200,16 +200,16 @@ def main() -> None:
     parser.add_argument("flink", type=Path, help="the folder that setup.sh has filled")
     parser.add_argument("--port", type=int, default=8081, help="port of the REST interface")
     parser.add_argument("--task-managers", type=int, default=2)
-    given = parser.parse_args()
+    options = parser.parse_args()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: sys.exit(0))
     with (
         tempfile.TemporaryDirectory(prefix="flink-") as folder,
-        FlinkCluster(given.flink.resolve(), Path(folder), given.port) as cluster,
+        FlinkCluster(options.flink.resolve(), Path(folder), options.port) as cluster,
     ):
-        for _ in range(given.task_managers):
+        for _ in range(options.task_managers):
             cluster.add_task_manager()
-        cluster.wait_for_slots(given.task_managers)
+        cluster.wait_for_slots(options.task_managers)
         print(f"Flink runs at {cluster.master}; logs in {folder}; stop with Ctrl-C", flush=True)
         signal.pause()
 

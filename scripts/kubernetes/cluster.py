@@ -141,15 +141,17 @@ class Cluster:
             text = (_FOLDER / source).read_text()
             for key, value in {**values, "CGROUP": _CGROUP}.items():
                 text = text.replace(f"@{key}@", str(value))
-            place = self.state / "cni" if source == "cni.conflist" else self.state
-            (place / source).write_text(text)
+            folder = self.state / "cni" if source == "cni.conflist" else self.state
+            (folder / source).write_text(text)
         policy = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": self._audit}
         (self.state / "audit.json").write_text(json.dumps(policy))
         certificates = Certificates(self.state / "pki", _SERVER)
         names = ("kubernetes", "kubernetes.default", "kubernetes.default.svc")
         addresses = [f"IP:{address}" for address in (NODE_ADDRESS, _SERVICE_ADDRESS, "127.0.0.1")]
         certificates.certificate(
-            "apiserver", "kube-apiserver", addresses=(*addresses, *(f"DNS:{one}" for one in names))
+            "apiserver",
+            "kube-apiserver",
+            addresses=(*addresses, *(f"DNS:{name}" for name in names)),
         )
         certificates.certificate("service-accounts", "service-accounts")
         certificates.certificate("dns", "dns", "system:masters")
@@ -183,9 +185,9 @@ class Cluster:
             ]
         )
         _wait_for((self.state / "ready").exists, "namespaces", self._holder)
-        found = ["pgrep", "--parent", str(self._holder.pid)]
+        command = ["pgrep", "--parent", str(self._holder.pid)]
         self._init = subprocess.run(
-            found, capture_output=True, text=True, check=True
+            command, capture_output=True, text=True, check=True
         ).stdout.strip()
 
     def _start(self, name: str, *command: str) -> None:

@@ -32,13 +32,13 @@ def hosts(services: list[Any], slices: list[Any]) -> Iterator[str]:
             headless.add((metadata["namespace"], metadata["name"]))
         elif address:
             yield f"{address} {metadata['name']}.{metadata['namespace']}.{_DOMAIN}"
-    for one in slices:
-        metadata = one["metadata"]
+    for slice_ in slices:
+        metadata = slice_["metadata"]
         name = metadata.get("labels", {}).get("kubernetes.io/service-name")
         if (metadata["namespace"], name) not in headless:
             continue
         domain = f"{name}.{metadata['namespace']}.{_DOMAIN}"
-        for endpoint in one.get("endpoints") or ():
+        for endpoint in slice_.get("endpoints") or ():
             for address in endpoint["addresses"]:
                 yield f"{address} {domain}"
                 if endpoint.get("hostname"):

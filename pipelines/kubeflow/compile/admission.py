@@ -182,18 +182,18 @@ def _check_root(settings: KubeflowConfig) -> None:
 
 def _check_mounts(settings: KubeflowConfig) -> None:
     """Checks that no path has two mounts, which Kubernetes refuses."""
-    places: dict[PurePosixPath, str] = {}
+    keys_by_path: dict[PurePosixPath, str] = {}
     mounts = [
-        *((f"volumes.{number}", one.path) for number, one in enumerate(settings.volumes)),
-        *((f"secrets.{number}", one.path) for number, one in enumerate(settings.secrets)),
+        *((f"volumes.{number}", volume.path) for number, volume in enumerate(settings.volumes)),
+        *((f"secrets.{number}", secret.path) for number, secret in enumerate(settings.secrets)),
     ]
     for key, path in mounts:
         if path is None:
             continue
-        former = places.setdefault(PurePosixPath(path), key)
-        if former != key:
+        earlier = keys_by_path.setdefault(PurePosixPath(path), key)
+        if earlier != key:
             raise BadInputError(
-                f"kubeflow.{key}.path = {path!r}: kubeflow.{former} is mounted there already. Give each a "
+                f"kubeflow.{key}.path = {path!r}: kubeflow.{earlier} is mounted there already. Give each a "
                 "folder of its own."
             )
 
@@ -260,24 +260,24 @@ def _check_training_job(config: PipelineConfig) -> None:
 def _check_paths(config: PipelineConfig) -> None:
     """Checks that the steps see the files that the configuration names."""
     settings = config.kubeflow
-    places = [str(settings.root), *(volume.path for volume in settings.volumes)]
+    folders = [str(settings.root), *(volume.path for volume in settings.volumes)]
     if settings.backend == "vertex":
-        places.append("/gcs")
+        folders.append("/gcs")
     values = flat(config.model_dump(mode="json"))
     for key in _SEEN:
         path = values.get(key)
         if path is None:
             continue
         if "://" in path:
-            raise BadInputError(f"{key} = {path!r}: {_no_object_store(settings, path, places)}")
-        if not any(_is_below(path, place) for place in places):
+            raise BadInputError(f"{key} = {path!r}: {_no_object_store(settings, path, folders)}")
+        if not any(_is_below(path, folder) for folder in folders):
             raise BadInputError(
-                f"{key} = {path!r}: no step sees it. Put it below one of {', '.join(places)}, and give "
+                f"{key} = {path!r}: no step sees it. Put it below one of {', '.join(folders)}, and give "
                 "its path there."
             )
 
 
-def _no_object_store(settings: KubeflowConfig, address: str, places: list[str]) -> str:
+def _no_object_store(settings: KubeflowConfig, address: str, folders: list[str]) -> str:
     """Returns the reason why an address of an object store can't be read, and the fix."""
     scheme, _, rest = address.partition("://")
     if settings.backend == "vertex" and scheme == "gs":
@@ -285,7 +285,7 @@ def _no_object_store(settings: KubeflowConfig, address: str, places: list[str]) 
     else:
         fix = (
             "Put the files on a volume (a bucket can be mounted as one, by its CSI driver), and give their "
-            f"path below one of {', '.join(places)}."
+            f"path below one of {', '.join(folders)}."
         )
     return "steps read files, not object stores; spans are found by listing folders, too. " + fix
 
@@ -294,12 +294,12 @@ def _is_below(path: str, folder: str) -> bool:
     return PurePosixPath(posixpath.normpath(path)).is_relative_to(folder)
 
 
-def check_for_steps(given: PipelineConfig | TfxPipelineConfig) -> None:
+def check_for_steps(config: PipelineConfig | TfxPipelineConfig) -> None:
     """Checks that the steps can follow the settings of `[beam]`."""
-    config = given.beam
-    if config.runner != "direct":
+    beam = config.beam
+    if beam.runner != "direct":
         raise BadInputError(
-            f'beam.runner = "{config.runner}" ({engine_name(config)}) has no meaning on Kubeflow: the '
+            f'beam.runner = "{beam.runner}" ({engine_name(beam)}) has no meaning on Kubeflow: the '
             "artifacts are in kubeflow.root, which the steps' pods mount and an engine's workers do not. "
             'Set beam.runner = "direct"; beam.direct.workers gives each step processes of its pod, and '
             "[kubeflow.components.NAME] cpu and memory what they need."
@@ -314,10 +314,10 @@ def step_options(config: BeamConfig) -> tuple[str, ...]:
 
 def without_effect(config: PipelineConfig | TfxPipelineConfig) -> list[str]:
     """Returns a message of one or two sentences for each setting that has no effect on Kubeflow."""
-    found = []
+    messages = []
     if config.notify.tells:
-        found.append(
+        messages.append(
             "[notify] has no effect on Kubeflow: a compiled pipeline holds no address. Let Prometheus watch "
             "the metric newest_run_status of `schedule metrics --root ROOT`, or the runs of Kubeflow."
         )
-    return found
+    return messages

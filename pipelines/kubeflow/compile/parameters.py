@@ -22,11 +22,11 @@ _TYPES: dict[str, tuple[str, type | tuple[type, ...]]] = {
 }
 
 
-def typed_parameters(specification: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, Any]:
+def typed_parameters(specification: Mapping[str, Any], texts: Mapping[str, str]) -> dict[str, Any]:
     """Returns the parameters of a run in the types that the pipeline declares."""
     declared = specification["root"].get("inputDefinitions", {}).get("parameters", {})
-    found: dict[str, Any] = {}
-    for name, text in given.items():
+    typed: dict[str, Any] = {}
+    for name, text in texts.items():
         if name not in declared:
             nearest = nearest_first(name, declared)
             raise BadInputError(
@@ -34,8 +34,8 @@ def typed_parameters(specification: Mapping[str, Any], given: Mapping[str, str])
                 f"Parameters: {', '.join(nearest)}."
             )
         kind = declared[name]["parameterType"]
-        found[name] = text if kind == "STRING" else _parse(name, text, kind)
-    return found
+        typed[name] = text if kind == "STRING" else _parse(name, text, kind)
+    return typed
 
 
 def _parse(name: str, text: str, kind: str) -> Any:
@@ -85,7 +85,7 @@ def runtime_parameters(
     """Returns the parameters of a compiled pipeline."""
     values = flat(config.model_dump(mode="json", exclude={"kubeflow"}))
     keys = dict.fromkeys(("data.path", *_UNSET, *config.kubeflow.parameters, *asked_for))
-    found = []
+    parameters = []
     for key in keys:
         if key not in values:
             nearest = nearest_first(key, values)
@@ -104,9 +104,9 @@ def runtime_parameters(
                 f"kubeflow.parameters: {key} = {default!r} is a {type(default).__name__}. Parameters are "
                 "texts, numbers and booleans."
             )
-        found.append(RuntimeParameter(key, default))
-    _check_names(found)
-    return tuple(found)
+        parameters.append(RuntimeParameter(key, default))
+    _check_names(parameters)
+    return tuple(parameters)
 
 
 def definition_parameters(config: TfxPipelineConfig) -> tuple[RuntimeParameter, ...]:
@@ -117,20 +117,20 @@ def definition_parameters(config: TfxPipelineConfig) -> tuple[RuntimeParameter, 
     return tuple(parameters)
 
 
-def names_on_kubeflow(given: Mapping[str, str]) -> dict[str, str]:
+def names_on_kubeflow(texts: Mapping[str, str]) -> dict[str, str]:
     """Returns the values of a TFX pipeline's RuntimeParameters by their names on Kubeflow."""
     return {
-        RuntimeParameter(_OF_DEFINITION + name, text).name: text for name, text in given.items()
+        RuntimeParameter(_OF_DEFINITION + name, text).name: text for name, text in texts.items()
     }
 
 
-def check_given(config: PipelineConfig, given: Mapping[str, str]) -> None:
+def check_given(config: PipelineConfig, texts: Mapping[str, str]) -> None:
     """Checks the parameters of a run, before the pipeline is compiled."""
     declared = {
         parameter.name: {"parameterType": _PARAMETER_TYPES[type(parameter.default)]}
         for parameter in runtime_parameters(config)
     }
-    typed_parameters({"root": {"inputDefinitions": {"parameters": declared}}}, given)
+    typed_parameters({"root": {"inputDefinitions": {"parameters": declared}}}, texts)
 
 
 def _check_names(parameters: Iterable[RuntimeParameter]) -> None:
@@ -154,19 +154,19 @@ def _check_names(parameters: Iterable[RuntimeParameter]) -> None:
 
 
 def configuration_of_run(
-    text: str, given: Sequence[Sequence[str]]
+    text: str, settings: Sequence[Sequence[str]]
 ) -> PipelineConfig | TfxPipelineConfig:
     """Returns a configuration with the parameters of a run applied."""
     tree: dict[str, Any] = json.loads(text)
     defaults = flat(tree)
-    for key, value in given:
+    for key, value in settings:
         if key not in defaults:
             raise BadInputError(
                 f"The parameter {key} is not a key of the configuration that was compiled. Received: "
                 f"{key}={value!r}"
             )
-        place, name = _place(tree, key)
-        place[name] = _value(key, value, defaults[key])
+        section, name = _place(tree, key)
+        section[name] = _value(key, value, defaults[key])
     kind = TfxPipelineConfig if is_of_tfx_pipeline(tree) else PipelineConfig
     try:
         return kind.model_validate(tree)
@@ -176,13 +176,13 @@ def configuration_of_run(
 
 def flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """Returns the values of a configuration by `section.key`."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, value in tree.items():
         if isinstance(value, dict):
-            found |= flat(value, f"{prefix}{key}.")
+            values |= flat(value, f"{prefix}{key}.")
         else:
-            found[prefix + key] = value
-    return found
+            values[prefix + key] = value
+    return values
 
 
 def _place(tree: dict[str, Any], key: str) -> tuple[dict[str, Any], str]:

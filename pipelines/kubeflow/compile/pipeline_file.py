@@ -41,22 +41,22 @@ def compile_pipeline(
     check_for_steps(config)
     settings = config.kubeflow
     if isinstance(config, TfxPipelineConfig):
-        config, dag = _of_definition(config)
-        given = definition_parameters(config)
+        config, dag = _definition_tasks(config)
+        run_parameters = definition_parameters(config)
         name = check_names(settings, dag.name, dag.upstream)
     else:
-        given = runtime_parameters(config, parameters)
-        config, dag = _of_csv(config)
+        run_parameters = runtime_parameters(config, parameters)
+        config, dag = _csv_tasks(config)
         name = check_names(settings, dag.name, {*COMPONENTS, *dag.upstream})
     planned = config.model_copy(update={"kubeflow": settings.without_env()}).model_dump_json()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # kfp warns of its own versions
-        text = _compile(name, settings, planned, dag, given)
+        text = _compile(name, settings, planned, dag, run_parameters)
     check_specification(text)
     return text
 
 
-def _of_csv(config: PipelineConfig) -> tuple[PipelineConfig, Dag]:
+def _csv_tasks(config: PipelineConfig) -> tuple[PipelineConfig, Dag]:
     """Returns the configuration as the steps see it, and the tasks."""
     from pipelines.runs.definitions.evaluation import check_problem_is_known  # imports TensorFlow
 
@@ -70,7 +70,7 @@ def _of_csv(config: PipelineConfig) -> tuple[PipelineConfig, Dag]:
     return config.model_copy(update={"pipeline": extension}), dag
 
 
-def _of_definition(config: TfxPipelineConfig) -> tuple[TfxPipelineConfig, Dag]:
+def _definition_tasks(config: TfxPipelineConfig) -> tuple[TfxPipelineConfig, Dag]:
     """Returns the configuration as the steps see it, with a value for each parameter; and the tasks."""
     source = config.pipeline
     file = Path(source.file).resolve()
@@ -85,12 +85,16 @@ def _of_definition(config: TfxPipelineConfig) -> tuple[TfxPipelineConfig, Dag]:
 
 
 def _compile(
-    name: str, settings: KubeflowConfig, config: str, dag: Dag, given: Sequence[RuntimeParameter]
+    name: str,
+    settings: KubeflowConfig,
+    config: str,
+    dag: Dag,
+    run_parameters: Sequence[RuntimeParameter],
 ) -> str:
     from kfp import compiler, dsl
 
     pipeline = dsl.pipeline(
-        _pipeline_function(settings, config, dag, given),
+        _pipeline_function(settings, config, dag, run_parameters),
         name=name,
         pipeline_root=settings.pipeline_root,
     )
@@ -101,13 +105,13 @@ def _compile(
 
 
 def _pipeline_function(
-    settings: KubeflowConfig, config: str, dag: Dag, given: Sequence[RuntimeParameter]
+    settings: KubeflowConfig, config: str, dag: Dag, run_parameters: Sequence[RuntimeParameter]
 ) -> Any:
     """Returns the function that kfp calls to make the tasks; its signature has the run's parameters."""
 
     def build(*channels: Any) -> None:
-        parameters = dict(zip((item.name for item in given), channels, strict=True))
-        _add_tasks(settings, config, dag, given, parameters)
+        parameters = dict(zip((item.name for item in run_parameters), channels, strict=True))
+        _add_tasks(settings, config, dag, run_parameters, parameters)
 
     build.__name__ = "pipeline"
     build.__doc__ = None
@@ -119,7 +123,7 @@ def _pipeline_function(
                 default=item.default,
                 annotation=type(item.default),
             )
-            for item in given
+            for item in run_parameters
         ]
     )
     return build
@@ -129,7 +133,7 @@ def _add_tasks(
     settings: KubeflowConfig,
     config: str,
     dag: Dag,
-    given: Sequence[RuntimeParameter],
+    run_parameters: Sequence[RuntimeParameter],
     parameters: dict[str, Any],
 ) -> None:
     from kfp import dsl
@@ -142,7 +146,9 @@ def _add_tasks(
     end = containers.end_step(image, root)(run=run)
     apply_settings(end, settings, END)
     with dsl.ExitHandler(end, name="run"):
-        plan = containers.plan_step(config, dag.upstream, given, image, root)(run=run, **parameters)
+        plan = containers.plan_step(config, dag.upstream, run_parameters, image, root)(
+            run=run, **parameters
+        )
         apply_settings(plan, settings, PLAN)
         keys = containers.output_names(dag.upstream, parameters)
         tasks: dict[str, Any] = {}

@@ -27,13 +27,13 @@ def loaded(source: PipelineSource) -> Iterator["Pipeline"]:
     import components  # noqa: F401  - before any TFX import: it makes TFDV importable
     from pipelines.steps.definition import load_pipeline
 
-    file, former = Path(source.file).resolve(), os.getcwd()
+    file, working_dir = Path(source.file).resolve(), os.getcwd()
     if file.parent.is_dir():
         os.chdir(file.parent)
     try:
         yield load_pipeline(file, source.function, source.arguments)
     finally:
-        os.chdir(former)
+        os.chdir(working_dir)
 
 
 def seen_path(settings: KubeflowConfig, key: str, file: str) -> str:
@@ -51,11 +51,11 @@ def seen_path(settings: KubeflowConfig, key: str, file: str) -> str:
 
 def is_seen(settings: KubeflowConfig, path: str) -> bool:
     """Returns True if a path is in the root, on a volume, or with the code."""
-    places = [settings.root, settings.code, *(volume.path for volume in settings.volumes)]
+    folders = [settings.root, settings.code, *(volume.path for volume in settings.volumes)]
     if settings.backend == "vertex":
-        places.append("/gcs")
+        folders.append("/gcs")
     plain = PurePosixPath(posixpath.normpath(path))
-    return any(place and plain.is_relative_to(place) for place in places)
+    return any(folder and plain.is_relative_to(folder) for folder in folders)
 
 
 def check_paths(settings: KubeflowConfig, pipeline: "Pipeline", folder: Path) -> None:

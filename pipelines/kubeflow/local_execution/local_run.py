@@ -58,7 +58,7 @@ def run_locally(
     progress.display.activity("compiling ...")
     text = compile_pipeline(config)
     pipeline = CompiledPipeline.parse(text)
-    given = pipeline.parameters(typed_parameters(pipeline.specification, parameters))
+    values = pipeline.parameters(typed_parameters(pipeline.specification, parameters))
     with root.lock.local_kubeflow.held():
         # After locking: a plain run takes its own lock before it checks this one.
         root.lock.writing.check_free()
@@ -84,7 +84,7 @@ def run_locally(
         )
         progress.display.line(f"run {run_id} of {pipeline.name!r}, compiled, in {root}")
         try:
-            return _execute(workflow, given, root, run_id)
+            return _execute(workflow, values, root, run_id)
         finally:
             shutil.rmtree(launcher.folder, ignore_errors=True)
 
@@ -138,12 +138,12 @@ def with_local_paths(
 
 def _check_data_are_here(path: str) -> None:
     """Checks that the data, or the folder of a pattern, are on this machine."""
-    place = Path(path).absolute()
+    file = Path(path).absolute()
     if any(mark in path for mark in (*PATTERN_MARKS, "{")):
-        place = _containing_folder(place)
-    if not place.exists():
+        file = _containing_folder(file)
+    if not file.exists():
         raise BadInputError(
-            f"There is no file or folder {place} on this machine. data.path is where the cluster's volume "
+            f"There is no file or folder {file} on this machine. data.path is where the cluster's volume "
             "is mounted; here, pass --set data.path=FILE."
         )
 

@@ -30,15 +30,15 @@ class CronField:
     def fault(self, text: str) -> str | None:
         """Returns the fault of a field's text; None if it is correct."""
         for item in text.upper().split(","):
-            found = _ITEM.fullmatch(item)
-            if found is None:
+            match = _ITEM.fullmatch(item)
+            if match is None:
                 return f"{text!r} is not a field of a schedule"
-            values = [self._value(word) for word in (found["low"], found["high"]) if word]
+            values = [self._value(word) for word in (match["low"], match["high"]) if word]
             if None in values:
                 return f"{text!r} is not a valid {self.name}: {self._range()}"
             if len(values) == 2 and values[0] > values[1]:  # type: ignore[operator]  # none is None
                 return f"{text!r} is not a valid {self.name}: the range ends before it begins"
-            if found["step"] and int(found["step"]) == 0:
+            if match["step"] and int(match["step"]) == 0:
                 return f"{text!r} is not a valid {self.name}: a step of 0 is not allowed"
         return None
 

@@ -40,10 +40,10 @@ class RecurringRun:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
-def described(found: Any) -> RecurringRun:
+def described(description: Any) -> RecurringRun:
     """Returns a recurring run from the server's description."""
-    trigger, reference = found.trigger, found.pipeline_version_reference
-    configured = found.runtime_config
+    trigger, reference = description.trigger, description.pipeline_version_reference
+    configured = description.runtime_config
     cron = trigger.cron_schedule if trigger else None
     periodic = trigger.periodic_schedule if trigger else None
     when = "not known"
@@ -52,12 +52,12 @@ def described(found: Any) -> RecurringRun:
     elif periodic is not None and periodic.interval_second:
         when = f"every {int(periodic.interval_second)}s"
     return RecurringRun(
-        id=found.recurring_run_id,
-        name=found.display_name,
+        id=description.recurring_run_id,
+        name=description.display_name,
         when=when,
-        status=str(found.status),
-        missed="latest" if found.no_catchup else "catch-up",
-        max_concurrency=int(found.max_concurrency or 1),
+        status=str(description.status),
+        missed="latest" if description.no_catchup else "catch-up",
+        max_concurrency=int(description.max_concurrency or 1),
         pipeline_id=reference.pipeline_id if reference else None,
         parameters=dict((configured.parameters if configured else None) or {}),
     )

@@ -97,8 +97,8 @@ class Server:
         experiment = experiment or pipeline
         pipeline_id, version_id = self._upload(pipeline, text)
         with self._server_errors(f"making the experiment {experiment!r}"):
-            found = self._client.create_experiment(experiment, namespace=self._namespace)
-            experiment_id = found.experiment_id
+            created = self._client.create_experiment(experiment, namespace=self._namespace)
+            experiment_id = created.experiment_id
         common: dict[str, Any] = {
             "experiment_id": experiment_id,
             "params": typed,
@@ -115,24 +115,28 @@ class Server:
                 pipeline_id, version_id, experiment_id, run_id=run.run_id, status=run.state
             )
         name = name or pipeline
-        former = [one for one in self.list_recurring_runs(name) if one.pipeline_id == pipeline_id]
+        replaced = [
+            recurring_run
+            for recurring_run in self.list_recurring_runs(name)
+            if recurring_run.pipeline_id == pipeline_id
+        ]
         with self._server_errors("creating a recurring run"):
             recurring = self._client.create_recurring_run(
                 job_name=name, **recurrence.as_arguments(), **common
             )
-        for one in former:
-            self.delete_recurring_run(one.id)
+        for recurring_run in replaced:
+            self.delete_recurring_run(recurring_run.id)
         return Submission(
             pipeline_id,
             version_id,
             experiment_id,
             recurring_run_id=recurring.recurring_run_id,
             status=recurring.status,
-            replaced=tuple(one.id for one in former),
+            replaced=tuple(recurring_run.id for recurring_run in replaced),
             dropped_parameters={
                 key: value
-                for one in former
-                for key, value in one.parameters.items()
+                for recurring_run in replaced
+                for key, value in recurring_run.parameters.items()
                 if key not in typed
             },
         )
@@ -181,7 +185,7 @@ class Server:
 
     def list_recurring_runs(self, name: str | None = None) -> list[RecurringRun]:
         """Returns the recurring runs of the user's namespace, in all experiments."""
-        found: list[RecurringRun] = []
+        recurring_runs: list[RecurringRun] = []
         token = ""
         with self._server_errors("listing the recurring runs"):
             namespace = self._namespace or self._client.get_user_namespace() or None
@@ -192,21 +196,21 @@ class Server:
                     namespace=namespace,
                     filter=None if name is None else _named(name),
                 )
-                found += map(described, listed.recurring_runs or [])
+                recurring_runs += map(described, listed.recurring_runs or [])
                 token = listed.next_page_token or ""
                 if not token:
-                    return found
+                    return recurring_runs
 
     def recurring_runs(self, name: str) -> list[RecurringRun]:
         """Returns the recurring runs with a name, at least one."""
-        found = self.list_recurring_runs(name)
-        if not found:
-            names = sorted({one.name for one in self.list_recurring_runs()})
+        recurring_runs = self.list_recurring_runs(name)
+        if not recurring_runs:
+            names = sorted({recurring_run.name for recurring_run in self.list_recurring_runs()})
             raise BadInputError(
                 f"There is no schedule {name!r} on {self._host}. Schedules: "
                 f"{', '.join(nearest_first(name, names)) or 'none'}."
             )
-        return found
+        return recurring_runs
 
     def schedule(
         self,
@@ -228,11 +232,11 @@ class Server:
 
         pipeline = next(yaml.safe_load_all(text))["pipelineInfo"]["name"]
         name = name or pipeline
-        former = self.list_recurring_runs(name)
-        if former and not replace:
+        existing = self.list_recurring_runs(name)
+        if existing and not replace:
             raise BadInputError(
-                f"There is a schedule {name!r} on {self._host}: {former[0].when}, {former[0].status}. Give "
-                "another --name, or --replace."
+                f"There is a schedule {name!r} on {self._host}: {existing[0].when}, {existing[0].status}. "
+                "Give another --name, or --replace."
             )
         return self.submit(
             text, experiment or pipeline, parameters or {}, recurrence, service_account, name
@@ -274,14 +278,16 @@ class Server:
         listed = self._client.list_pipelines(
             page_size=_PAGE_SIZE, filter=_named(name), namespace=self._namespace
         )
-        found = [one for one in listed.pipelines or [] if one.display_name == name]
-        if len(found) > 1:
-            ids = ", ".join(one.pipeline_id for one in found)
+        pipelines = [
+            pipeline for pipeline in listed.pipelines or [] if pipeline.display_name == name
+        ]
+        if len(pipelines) > 1:
+            ids = ", ".join(pipeline.pipeline_id for pipeline in pipelines)
             raise ServerError(
-                f"{self._host} has {len(found)} pipelines of the name {name!r}: {ids}. Delete all but "
+                f"{self._host} has {len(pipelines)} pipelines of the name {name!r}: {ids}. Delete all but "
                 "one, or set kubeflow.name to another name."
             )
-        return found[0] if found else None
+        return pipelines[0] if pipelines else None
 
     @contextmanager
     def _server_errors(self, doing: str) -> Iterator[None]:
@@ -317,12 +323,12 @@ class Server:
 def _without_retry_lines() -> Iterator[None]:
     """Keeps urllib3 from logging each attempt to connect: ServerError reports it."""
     logger = logging.getLogger("urllib3.connectionpool")
-    former = logger.level
+    level = logger.level
     logger.setLevel(logging.ERROR)
     try:
         yield
     finally:
-        logger.setLevel(former)
+        logger.setLevel(level)
 
 
 def check_host(host: str) -> None:

@@ -42,7 +42,7 @@ def record_run(root: Root, kubeflow_run: str) -> RunRecord:
             )
         planned = folder.read_plan()
         outcome = _outcome(recorder, planned, _record_steps(recorder, folder, planned.steps))
-        recorder.end(outcome, tidy=_retention_of(root, recorder.record))
+        recorder.end(outcome, tidy=_retention(root, recorder.record))
     return recorder.record
 
 
@@ -56,7 +56,7 @@ def _outcome(
             recorder.root,
         )
     record = recorder.record
-    ran = {one.name for one in record.components if one.status == "finished"}
+    ran = {component.name for component in record.components if component.status == "finished"}
     return outcome_of_pushes(list(finished.values()), ran, recorder.root, recorder)
 
 
@@ -145,19 +145,19 @@ def _close(
             steps.pop()  # not reached
         _record_steps(recorder, folder, steps)
     if outcome is None:
-        outcome = _outcome_of(failures, folder.kubeflow_run)
+        outcome = _failed_outcome(failures, folder.kubeflow_run)
     recorder.end(
-        after_push(root, recorder.record.run_id, outcome), tidy=_retention_of(root, recorder.record)
+        after_push(root, recorder.record.run_id, outcome), tidy=_retention(root, recorder.record)
     )
 
 
-def _retention_of(root: Root, record: RunRecord) -> Callable[[], None]:
+def _retention(root: Root, record: RunRecord) -> Callable[[], None]:
     """Returns a function that applies a run's `[retention]` to the root, called while its lock is held."""
     rules = RetentionConfig.model_validate(record.section("retention"))
     return lambda: prune_after_run(root, rules, PlainDisplay(sys.stderr).line)
 
 
-def _outcome_of(failures: Sequence[StepEnd], kubeflow_run: str) -> RunOutcome:
+def _failed_outcome(failures: Sequence[StepEnd], kubeflow_run: str) -> RunOutcome:
     if not failures:
         return RunOutcome(
             "failed",

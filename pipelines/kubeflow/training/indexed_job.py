@@ -43,7 +43,9 @@ def manifest(
     settings = job.settings
     tasks = 1 + workers + ps
     template = pod_template(
-        job, [*COMMAND, task_file], {CLUSTER_VARIABLE: json.dumps(cluster_of(name, workers, ps))}
+        job,
+        [*COMMAND, task_file],
+        {CLUSTER_VARIABLE: json.dumps(task_addresses(name, workers, ps))},
     )
     template["spec"].update(restartPolicy="Never", subdomain=name)
     return {
@@ -127,10 +129,12 @@ def ended_by_its_deadline(job: Mapping[str, Any]) -> bool:
 def true_conditions(job: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """Returns the conditions of a job that hold, by type."""
     conditions = (job.get("status") or {}).get("conditions") or []
-    return {one["type"]: one for one in conditions if one["status"] == "True"}
+    return {
+        condition["type"]: condition for condition in conditions if condition["status"] == "True"
+    }
 
 
-def cluster_of(name: str, workers: int, ps: int) -> dict[str, list[str]]:
+def task_addresses(name: str, workers: int, ps: int) -> dict[str, list[str]]:
     """Returns the addresses of all tasks, in the order of the indices."""
     addresses = [f"{name}-{index}.{name}:{PORT}" for index in range(1 + workers + ps)]
     return {

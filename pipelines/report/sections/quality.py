@@ -34,7 +34,7 @@ def describe(context: Context) -> dict[str, Any] | None:
     model, baseline = plots.get("model") or {}, plots.get("baseline") or {}
     classes = plots.get("classes") or []
     kind = plots.get("problem_type")
-    found: dict[str, Any] = {
+    values: dict[str, Any] = {
         "metrics": metric_rows(context),
         "baseline_version": record.baseline_version if record.baseline_metrics else None,
         "kind": kind,
@@ -46,16 +46,16 @@ def describe(context: Context) -> dict[str, Any] | None:
         "missing": None if model else context.missing("Evaluator"),
     }
     if kind == "binary" and model:
-        found["plots"] = binary_plots(model, baseline, classes, record.metrics)
-        found["confusion"] = binary_confusion(model["confusion"], classes)
+        values["plots"] = binary_plots(model, baseline, classes, record.metrics)
+        values["confusion"] = binary_confusion(model["confusion"], classes)
     elif kind == "multi-class" and model:
-        found["plots"] = multi_class_plots(model)
-        found["confusion"] = confusion_table(**model["confusion"])
+        values["plots"] = multi_class_plots(model)
+        values["confusion"] = confusion_table(**model["confusion"])
     elif kind == "regression" and model:
-        found["plots"] = regression_plots(model)
-    elif not found["missing"]:
-        found["missing"] = "There are no plots for predictions of this kind."
-    return found
+        values["plots"] = regression_plots(model)
+    elif not values["missing"]:
+        values["missing"] = "There are no plots for predictions of this kind."
+    return values
 
 
 def metric_rows(context: Context) -> list[dict[str, Any]]:
@@ -66,14 +66,14 @@ def metric_rows(context: Context) -> list[dict[str, Any]]:
     rows = []
     for name, value in record.metrics.items():
         low, high = record.intervals.get(name) or overall.get(name) or (None, None)
-        before = record.baseline_metrics.get(name)
-        change = None if before is None or value is None else value - before
+        baseline = record.baseline_metrics.get(name)
+        change = None if baseline is None or value is None else value - baseline
         rows.append(
             {
                 "name": name,
                 "value": words.number(value),
                 "interval": words.interval(*words.within_range(name, low, high)),
-                "baseline": words.number(before) if record.baseline_metrics else "",
+                "baseline": words.number(baseline) if record.baseline_metrics else "",
                 "change": "" if change is None else words.signed(change),
             }
         )
@@ -166,14 +166,14 @@ def regression_plots(model: Mapping[str, Any]) -> list[Plot]:
     ]
 
 
-def binary_confusion(found: Mapping[str, float], classes: Sequence[str]) -> dict[str, Any]:
+def binary_confusion(counts: Mapping[str, float], classes: Sequence[str]) -> dict[str, Any]:
     """Returns the confusion matrix at a threshold."""
     names = list(classes[:2]) if len(classes) > 1 else ["0", "1"]
     table = [
-        [found["true_negatives"], found["false_positives"]],
-        [found["false_negatives"], found["true_positives"]],
+        [counts["true_negatives"], counts["false_positives"]],
+        [counts["false_negatives"], counts["true_positives"]],
     ]
-    return {**confusion_table(names, table), "threshold": found["threshold"]}
+    return {**confusion_table(names, table), "threshold": counts["threshold"]}
 
 
 def confusion_table(
@@ -188,7 +188,7 @@ def confusion_table(
     rows = []
     for number, (name, row) in enumerate(zip(classes, table, strict=True)):
         total = totals[number]
-        known = not (has_others and number == len(classes) - 1)  # several classes are no class
+        is_class = not (has_others and number == len(classes) - 1)  # several classes are no class
         rows.append(
             {
                 "name": name,
@@ -197,14 +197,16 @@ def confusion_table(
                         "text": words.number(value),
                         "shade": max(1, round(_SHADES * value / total)) if value else 0,
                         "share": words.percent(value / total, 0) if total else words.NOTHING,
-                        "is_right": column == number and known,
+                        "is_right": column == number and is_class,
                         "is_zero": not value,
                     }
                     for column, value in enumerate(row)
                 ],
-                "recall": words.percent(row[number] / total) if total and known else words.NOTHING,
+                "recall": words.percent(row[number] / total)
+                if total and is_class
+                else words.NOTHING,
                 "precision": words.percent(row[number] / taken[number])
-                if taken[number] and known
+                if taken[number] and is_class
                 else words.NOTHING,
                 "total": words.number(total),
             }
@@ -232,7 +234,8 @@ def largest_confusions(
         for answer in range(num_known)
         if label != answer and table[label][answer]
     ]
-    wrong.sort(key=lambda one: (-one[0], one[1]))  # of two that are as frequent, the larger share
+    # If two are equally frequent, the larger share comes first.
+    wrong.sort(key=lambda confusion: (-confusion[0], confusion[1]))
     return [
         {
             "actual": classes[label],

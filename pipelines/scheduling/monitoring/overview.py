@@ -138,7 +138,7 @@ def look(root: Root, now: datetime) -> Overview:
 
 
 def _standing(schedule: Schedule, history: History, now: datetime, is_busy: bool) -> Standing:
-    runs = history.of(schedule.name, now)
+    runs = history.runs_by_tick(schedule.name, now)
     due, problem = Due(), None
     try:
         due = find_due(schedule, history, now)
@@ -178,12 +178,12 @@ def _future(schedules: Sequence[Schedule], history: History, now: datetime) -> I
             yield f"the schedule {schedule.name!r} begins at {iso(schedule.since)}"
 
 
-def table(found: Sequence[Standing]) -> Any:
+def table(standings: Sequence[Standing]) -> Any:
     """Returns schedules as a `rich.table.Table`."""
     from rich.table import Table
 
     made = Table("schedule", "when", "next (UTC)", "last run", "status", "version", "", box=None)
-    for standing in found:
+    for standing in standings:
         last = standing.last
         marks = {
             "disabled": not standing.schedule.enabled,

@@ -187,10 +187,10 @@ class _Server:
     async def v1(self, request: Request) -> Any:
         """Answers TensorFlow Serving's REST API."""
         path = request.scope["path"]
-        found = _V1.fullmatch(path)
-        if found is None:
+        match = _V1.fullmatch(path)
+        if match is None:
             raise RequestError(400, f"Malformed request: {request.method} {path}")
-        name, version, label, verb = found["name"], found["version"], found["label"], found["verb"]
+        name, version, label, verb = match["name"], match["version"], match["label"], match["verb"]
         request.state.kind = verb[1:] if verb else "status"
         self._check_method(request, "POST" if verb in _VERBS else "GET")
         if verb is None:
@@ -216,10 +216,10 @@ class _Server:
             request.state.kind = "metadata"
             self._check_method(request, "GET")
             return open_inference.server_metadata()
-        found = _V2.fullmatch(path)
-        if found is None:
+        match = _V2.fullmatch(path)
+        if match is None:
             raise RequestError(404, f"There is no such page: {path}")
-        name, version, verb = found["name"], found["version"], found["verb"]
+        name, version, verb = match["name"], match["version"], match["verb"]
         request.state.kind = {"/infer": "infer", "/ready": "health"}.get(verb, "metadata")
         self._check_method(request, "POST" if verb == "/infer" else "GET")
         if verb == "/infer":
@@ -297,8 +297,8 @@ class _Server:
         token = self._settings.token
         if token is None or request.scope["path"] in _WITHOUT_TOKEN:
             return
-        given = request.headers.get("authorization", "")
-        if not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
+        authorization = request.headers.get("authorization", "")
+        if not hmac.compare_digest(authorization.encode(), f"Bearer {token}".encode()):
             raise RequestError(
                 401,
                 "The request needs the server's token, in the header Authorization: Bearer TOKEN.",

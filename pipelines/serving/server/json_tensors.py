@@ -39,7 +39,7 @@ def as_json(value: Any) -> str:
     return shown(json.dumps(value, ensure_ascii=False, default=repr))
 
 
-def tensor_of(value: Any, tensor: Tensor) -> Any:
+def to_tensor(value: Any, tensor: Tensor) -> Any:
     """Returns a JSON value as a NumPy array for an input."""
     dtype = tensor.dtype
     try:
@@ -58,13 +58,13 @@ def tensor_of(value: Any, tensor: Tensor) -> Any:
     shape = tensor.shape
     if shape is not None and (
         len(shape) != array.ndim
-        or any(size not in (None, given) for size, given in zip(shape, array.shape, strict=True))
+        or any(size not in (None, actual) for size, actual in zip(shape, array.shape, strict=True))
     ):
         raise _unfit(value, tensor, f"its shape is {list(array.shape)}")
     return array
 
 
-def json_of(values: Any, name: str) -> Any:
+def to_json(values: Any, name: str) -> Any:
     """Returns a tensor as nested lists.
 
     Bytes of an output whose name ends with `_bytes`, or that are no text, are `{"b64": "..."}`.
@@ -139,7 +139,7 @@ def _unfit(value: Any, tensor: Tensor, reason: str = "") -> RequestError:
     )
 
 
-def object_of(body: Any) -> Mapping[str, Any]:
+def json_object(body: Any) -> Mapping[str, Any]:
     """Returns the body of a request, which is a JSON object."""
     if not isinstance(body, dict):
         raise RequestError(400, f"The body is not a JSON object. Received: {as_json(body)}")

@@ -75,17 +75,17 @@ class ServerMetrics:
         """Counts a version that could not be loaded."""
         self._failures.inc()
 
-    def set_drift(self, num_rows: int, found: Sequence[ColumnDrift]) -> None:
+    def set_drift(self, num_rows: int, drift: Sequence[ColumnDrift]) -> None:
         """Sets the drift of the requests."""
         self._sampled_rows.set(num_rows)
-        shifted = {(one.column, one.measure) for one in found}
+        shifted = {(column.column, column.measure) for column in drift}
         for labels in self._shifted - shifted:  # the others stay while a scrape may look
             self._drift.remove(*labels)
             self._drift_by_chance.remove(*labels)
         self._shifted = shifted
-        for one in found:
-            self._drift.labels(one.column, one.measure).set(one.shift.value)
-            self._drift_by_chance.labels(one.column, one.measure).set(one.shift.noise)
+        for column in drift:
+            self._drift.labels(column.column, column.measure).set(column.shift.value)
+            self._drift_by_chance.labels(column.column, column.measure).set(column.shift.noise)
 
     def text(self) -> bytes:
         """Returns all figures."""

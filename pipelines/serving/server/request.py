@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipelines.errors import BadInputError
-from pipelines.serving.cells import Cells, cells_of
-from pipelines.serving.model import inputs_of
+from pipelines.serving.cells import Cells, to_cells
+from pipelines.serving.model import signature_inputs
 from pipelines.serving.saved_model import Signature
 
 
@@ -114,9 +114,9 @@ class PreparedRequest:
 def inputs_of_rows(rows: Any, signature: Signature) -> Inputs:
     """Returns the inputs for rows with the columns of the CSV."""
     try:
-        cells, num_rows = cells_of(rows, signature.columns, _MAX_COMPARISONS)
+        cells, num_rows = to_cells(rows, signature.columns, _MAX_COMPARISONS)
         if not num_rows:
             raise RequestError(400, "There is no row. Give one or more.")
-        return Inputs(inputs_of(cells, signature, num_rows), num_rows, cells)
+        return Inputs(signature_inputs(cells, signature, num_rows), num_rows, cells)
     except BadInputError as error:
         raise RequestError(400, str(error)) from error

@@ -53,14 +53,14 @@ class RequestMonitor:
             self._training = None
             self._metrics.set_drift(len(rows), [])
             try:
-                self._training = TrainingData.of_version(self._root, model.version)
+                self._training = TrainingData.read_version(self._root, model.version)
             except BadInputError as error:
                 _LOGGER.warning(error)
             self._version = model.version  # any other error: once more next time
-        found = []
+        drift = []
         if self._training is not None and len(rows) >= MIN_ROWS:
-            found = self._training.drift(rows, model.columns)
-        self._metrics.set_drift(len(rows), found)
+            drift = self._training.drift(rows, model.columns)
+        self._metrics.set_drift(len(rows), drift)
 
     def _say(self, failure: str) -> None:
         """Logs a failure once, until all is well again."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from pipelines.errors import BadInputError
 from pipelines.root import Root
-from pipelines.serving.model import Model, inputs_of
+from pipelines.serving.model import Model, signature_inputs
 from pipelines.serving.server.metrics import ServerMetrics
 from pipelines.serving.server.request import RequestError
 
@@ -50,7 +50,7 @@ def load_version(folder: Path) -> LoadedVersion:
     try:
         for signature in model.signatures.values():
             if signature.columns:
-                model.run(signature.name, inputs_of({}, signature, 1))
+                model.run(signature.name, signature_inputs({}, signature, 1))
         predictions = model.predict_cells({}, 1)
     except BadInputError as error:
         _LOGGER.info("version %d predicts no row without values: %s", model.version, error)
@@ -111,8 +111,8 @@ class ServedVersions:
             if len(loaded) == self._num_versions:
                 break
             examined.add(version)
-            if found := self._up_to_date(version):
-                loaded[version] = found
+            if current := self._up_to_date(version):
+                loaded[version] = current
         # The other versions are not watched, so nothing is known about how long they have been quiet.
         self._changing = {key: self._changing[key] for key in self._changing if key in examined}
         if not loaded or loaded == self._loaded:
@@ -191,7 +191,7 @@ class ServedVersions:
         self._changing.pop(version, None)
         start = time.monotonic()
         try:
-            found = self._load(folder)
+            reloaded = self._load(folder)
             if _files(folder) != files:  # what was loaded may be half old and half new
                 self._changing[version] = (files, now)
                 return previous
@@ -206,7 +206,7 @@ class ServedVersions:
             return previous
         self._attempts[version] = _Attempt(files)
         self._metrics.set_load_secs(time.monotonic() - start)
-        return found
+        return reloaded
 
 
 def _files(folder: Path) -> _Files:

@@ -28,7 +28,7 @@ SERVE_FOR_EVER = "if kind == 'ps': time.sleep(600)\n"
 INDEXED = """
 from pathlib import Path
 from pipelines.kubeflow import indexed_task
-os.environ['TF_CONFIG'] = indexed_task.tf_config_of(os.environ)
+os.environ['TF_CONFIG'] = indexed_task.pod_tf_config(os.environ)
 def play():
     try:
         exec({program!r}, globals())
