@@ -1,4 +1,4 @@
-"""The command line. Heavy imports happen inside the commands: `--help` answers at once."""
+"""The command line. Heavy imports happen inside the commands, so that `--help` is fast."""
 
 from typing import Any
 
@@ -72,7 +72,7 @@ def run_app(program: str) -> None:
 
 
 def _hide_type_of_flags(command: Any) -> None:
-    """Leaves out the `<bool>` that the help would show beside options that take no value."""
+    """Leaves out the `<bool>` that the help would show for options without a value."""
     for option in (*command.params, command.get_help_option(typer.Context(command))):
         if getattr(option, "is_flag", False) and option.metavar is None:
             option.metavar = ""

@@ -44,7 +44,7 @@ def init_command(
         typer.Option(
             "--example",
             metavar="NAME",
-            help=f"Another project than the taxi trips: {', '.join(_EXAMPLES)}.",
+            help=f"Example to start from, instead of the taxi trips: {', '.join(_EXAMPLES)}.",
         ),
     ] = None,
 ) -> None:
@@ -58,7 +58,7 @@ def init_command(
     if label is not None and data is None:
         raise BadInputError(f"--label {label} is a column of --data, which is missing. Give both.")
     if example is not None and data is not None:
-        raise BadInputError("--example brings data of its own. Leave out --data or --example.")
+        raise BadInputError("--example has its own data. Leave out --data or --example.")
     if folder.is_file():
         raise BadInputError(f"{folder} is a file. Give a folder.")
     name = _checked_name(name, folder)

@@ -103,7 +103,7 @@ def submit_command(
         typer.Option(
             "--cron",
             metavar='"M H D M W"',
-            help="Start runs at these times, in place of the pipeline's former schedule: five "
+            help="Start runs at these times, instead of the pipeline's previous schedule: five "
             "or six fields; seconds may come first.",
         ),
     ] = None,
@@ -145,7 +145,7 @@ def submit_command(
         text, experiment, run_parameters, recurrence, configuration.kubeflow.service_account
     )
     for former in made.replaced:
-        print(f"deleted: the former schedule of the pipeline, {former}", file=sys.stderr)
+        print(f"deleted: the previous schedule of the pipeline, {former}", file=sys.stderr)
     if made.dropped_parameters:
         print(f"! {dropped_warning(made.dropped_parameters)}", file=sys.stderr)
     if wait and made.run_id is not None:

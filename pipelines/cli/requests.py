@@ -1,4 +1,4 @@
-"""`requests`: sampled requests of the server beside the data that the model was trained on."""
+"""`requests`: sampled requests of the server compared with the data that the model was trained on."""
 
 import json
 import sys
@@ -14,7 +14,7 @@ def requests_command(
     version: Annotated[
         int | None,
         typer.Option(
-            "--version", metavar="V", help="Requests to this version. Default: the one that serves."
+            "--version", metavar="V", help="Requests to this version. Default: the live version."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,

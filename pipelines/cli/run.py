@@ -99,7 +99,10 @@ def run_command(
     ] = "local",
     settings: Settings = None,
     no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Run components whose inputs have not changed, too.")
+        bool,
+        typer.Option(
+            "--no-cache", help="Re-run every component, even if its inputs have not changed."
+        ),
     ] = False,
     resume: Annotated[
         _Resume | None,
@@ -111,15 +114,14 @@ def run_command(
         ),
     ] = None,
     local: Annotated[
-        bool,
-        typer.Option("--local", help="With --runner kubeflow: execute the compiled YAML here."),
+        bool, typer.Option("--local", help="Execute the compiled YAML here; for --runner kubeflow.")
     ] = False,
     image: Annotated[
         str | None,
         typer.Option(
             "--image",
             metavar="NAME",
-            help="With --local: run each step in this image, by docker, podman or buildah.",
+            help="Run each step in this image, with docker, podman or buildah; for --local.",
         ),
     ] = None,
     parameters: Annotated[
@@ -190,7 +192,7 @@ class KubeflowOptions:
     parameters: tuple[str, ...]
 
     def given(self) -> str | None:
-        """Returns the first option that was given; None without one."""
+        """Returns the first option that was given, or None."""
         return self.given_but_parameters() or ("--param" if self.parameters else None)
 
     def given_but_parameters(self) -> str | None:

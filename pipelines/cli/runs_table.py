@@ -12,7 +12,7 @@ _MAX_REASONS, _MAX_LENGTH = 5, 100
 
 
 def evaluation_lines(record: RunRecord) -> Iterator[str]:
-    """Yields the metrics, beside those of the baseline, and the checks, for a terminal."""
+    """Yields the metrics, with those of the baseline, and the checks, for a terminal."""
     if record.metrics:
         width = max(map(len, record.metrics))
         header = f"    {'':{width}}  {'new model':>12}"

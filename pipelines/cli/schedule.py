@@ -1,4 +1,4 @@
-"""`schedule`: runs that start by themselves. Heavy imports happen inside the commands."""
+"""`schedule`: runs that start automatically. Heavy imports happen inside the commands."""
 
 import json
 import shlex
@@ -109,12 +109,14 @@ def create(
     token_file: TokenFile = None,
     experiment: Annotated[
         str | None,
-        typer.Option("--experiment", help="On Kubeflow. Default: the name of the pipeline."),
+        typer.Option(
+            "--experiment", help="Experiment on Kubeflow. Default: the name of the pipeline."
+        ),
     ] = None,
     max_concurrency: Annotated[
         int | None,
         typer.Option(
-            "--max-concurrency", min=1, max=10, help="On Kubeflow, runs at a time. Default: 1."
+            "--max-concurrency", min=1, max=10, help="Runs at a time, on Kubeflow. Default: 1."
         ),
     ] = None,
     parameters: Parameters = None,
@@ -239,7 +241,7 @@ def delete(
     namespace: Namespace = None,
     token_file: TokenFile = None,
 ) -> None:
-    """Remove a schedule. Its runs, reports and versions stay, and a run that is going on continues."""
+    """Remove a schedule. Its runs, reports and versions stay, and a run that is in progress continues."""
     if host is not None:
         server = HostOptions(host, namespace, token_file).server()
         for recurring in server.recurring_runs(name):

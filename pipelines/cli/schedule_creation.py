@@ -69,7 +69,7 @@ class CreateRequest:
         """Returns the settings of the runs; of two values for one key, the last counts."""
         data = None if self.data is None else os.path.abspath(self.data)
         options = {"data.path": data, "data.label": self.label}
-        # As text of TOML: a label 1 is no number.
+        # Quoted as TOML, so that a label `1` stays text.
         data_settings = [
             f"{key}={toml_text(text)}" for key, text in options.items() if text is not None
         ]

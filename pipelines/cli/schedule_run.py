@@ -46,23 +46,24 @@ def run_command(
     root: RootOption = DEFAULT_ROOT,
     once: Annotated[
         bool,
-        typer.Option(
-            "--once", help="Run all that is due now, and end: for cron, timers and CronJobs."
-        ),
+        typer.Option("--once", help="Run the due ticks, and exit: for cron, timers and CronJobs."),
     ] = False,
     now: Annotated[
         str | None,
         typer.Option(
             "--now",
             metavar="NAME",
-            help="Run this schedule's pipeline now, whatever is due, and end. A scheduler may be working.",
+            help="Run this schedule's pipeline now, due or not, and exit. A scheduler may be running.",
         ),
     ] = None,
     metrics_file: MetricsFile = None,
     metrics_port: Annotated[
         int | None,
         typer.Option(
-            "--metrics-port", min=0, max=65_535, help="Answer Prometheus there; 0: any port."
+            "--metrics-port",
+            min=0,
+            max=65_535,
+            help="Port for the Prometheus endpoint; 0 picks a free port.",
         ),
     ] = None,
     metrics_address: Annotated[

@@ -49,9 +49,7 @@ def serve_command(
     ] = None,
     versions: Annotated[
         int,
-        typer.Option(
-            "--versions", metavar="N", min=1, help="Serve so many of the newest versions."
-        ),
+        typer.Option("--versions", metavar="N", min=1, help="Number of recent versions to serve."),
     ] = 1,
     token_file: Annotated[
         Path | None,
@@ -127,7 +125,7 @@ def serve_command(
     manifest: Annotated[
         Literal["kserve"] | None,
         typer.Option(
-            "--manifest", help="Print the manifest of such a service, and start no server."
+            "--manifest", help="Print a manifest for this platform instead of starting a server."
         ),
     ] = None,
     image: Annotated[
@@ -203,7 +201,7 @@ def _print_manifest(root: Root, name: str | None, image: str | None, storage: st
 
 
 def _token(file: Path | None) -> str | None:
-    """Returns the token of the file or of the environment; None without one."""
+    """Returns the token of the file or of the environment, or None."""
     from pipelines.atomic_files import read_small
 
     if file is not None:

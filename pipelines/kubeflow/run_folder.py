@@ -1,7 +1,7 @@
 """Folder in the root for files that the steps of one run on Kubeflow leave for each other.
 
-A step that may be cached must not get arguments that differ between runs. So the files of a run are in a
-folder that is named after the run's id on Kubeflow, which every step can look up.
+A step that may be cached must not get arguments that differ between runs. Therefore the files of a run are
+in a folder that is named after the run's id on Kubeflow, which every step can look up.
 """
 
 import hashlib
@@ -39,8 +39,8 @@ class PlannedStep:
     def key(self) -> str:
         """Value that KFP's cache compares.
 
-        A step whose folder is gone is to be made by another run, and is not found there; nor is one whose
-        outputs passed another check.
+        A step whose folder was deleted will be made by another run, so it is not found in the cache; nor is a
+        step whose outputs passed another check.
         """
         check = ""
         if self.check is not None and self.check["kind"] in ENDING_CHECKS:
@@ -130,16 +130,16 @@ class RunFolder:
     def write_run(self, run_id: str, num_notes: int | None = None) -> None:
         """Writes the id of the run's record.
 
-        `num_notes`: number of notes that `Plan` left in the record; None while it is at work.
+        `num_notes`: number of notes that `Plan` left in the record; None while it is running.
         """
         self._write(_RUN, asdict(_BegunRun(run_id, num_notes)))
 
     def write_plan(self, plan: PlannedRun) -> None:
-        """Writes what `Plan` has planned."""
+        """Writes the plan of the run."""
         self._write(_PLAN, asdict(plan))
 
     def read_plan(self) -> PlannedRun:
-        """Returns what `Plan` has planned."""
+        """Returns the plan of the run."""
         plan = self._read(_PLAN, PlannedRun)
         if plan is None:
             raise self._not_here()

@@ -55,7 +55,7 @@ def main(
 
     def say(error: BaseException, delay_secs: float, number: int) -> None:
         traceback.print_exception(error)
-        text = f"this may pass. Retry {number} of {retries} in {delay_secs:g} s"
+        text = f"this may be temporary. Retry {number} of {retries} in {delay_secs:g} s"
         print(f"{args.component}: {_reason(error)[0]}: {text}", file=sys.stderr, flush=True)
 
     with ExitStack() as alive:

@@ -18,11 +18,11 @@ class Context:
     root: Root
     # Details by section, see `RunDetails`; without those that were not recorded.
     details: Mapping[str, dict[str, Any]] = field(default_factory=dict)
-    records: Sequence[RunRecord] = ()  # All runs of the root, oldest first, this one among them
+    records: Sequence[RunRecord] = ()  # All runs of the root, oldest first, including this run
 
     @property
     def former(self) -> RunRecord | None:
-        """Run to compare with: the newest former run with metrics, or else the previous run."""
+        """Run to compare with: the newest earlier run with metrics, or else the previous run."""
         earlier = [run for run in self.records[: self.number - 1] if run.attempt]
         evaluated = [run for run in earlier if run.metrics]
         return next(reversed(evaluated or earlier), None)

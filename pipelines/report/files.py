@@ -49,7 +49,7 @@ def report_file(
 ) -> Path:
     """Returns the path of a run's report, which is made if it is not up to date.
 
-    `output`: path of the report. Default: beside the record.
+    `output`: path of the report. Default: next to the record.
     """
     (record,) = (candidate for candidate in records if candidate.run_id == run_id)
     try:
@@ -70,7 +70,7 @@ def report_file(
 def index_file(root: Root, records: Sequence[RunRecord], output: Path | None = None) -> Path:
     """Returns the path of a root's index, which is made if it is not up to date.
 
-    `output`: path of the index. Default: beside the records.
+    `output`: path of the index. Default: next to the records.
     """
     return _up_to_date(
         root.index,
@@ -85,7 +85,7 @@ def _up_to_date(
 ) -> Path:
     """Returns the path of a page, which is made if it is not up to date.
 
-    `output`: path of the page. Default: beside the records. Elsewhere it has no links to other pages.
+    `output`: path of the page. Default: next to the records. Elsewhere it has no links to other pages.
     """
     target = output or beside
     if not (_is_same_file(target, beside) and _is_current(beside, state)):
@@ -179,5 +179,5 @@ def _write(target: Path, text: str) -> None:
 
 
 def _is_in_root(root: Root, target: Path) -> bool:
-    """Returns True if a page is beside the records of a root, where its relative links work."""
+    """Returns True if a page is next to the records of a root, where its relative links work."""
     return _is_same_file(target.parent, root.runs)

@@ -199,7 +199,7 @@ def render(template: str, **values: Any) -> str:
 
 
 def breakable(text: object) -> Any:
-    """Returns a text for HTML that may be broken into lines behind `_`, `.`, `/`, `:` or `-` in a name."""
+    """Returns a text for HTML that may be broken into lines after `_`, `.`, `/`, `:` or `-` in a name."""
     from markupsafe import Markup, escape
 
     return Markup("<wbr>").join(escape(part) for part in _BREAKS.split(str(text)))

@@ -52,7 +52,7 @@ _Data = ParamSpec("_Data")
 
 @dataclass(frozen=True)
 class PlotText:
-    """What a plot is called, and what it says to a screen reader."""
+    """Name, title and description of a plot; screen readers read them."""
 
     name: str  # Unique in the page: letters, digits and hyphens
     title: str

@@ -51,7 +51,7 @@ class Backfill:
                 return
 
     def summary(self, root: Root) -> dict[str, Any]:
-        """Returns the number of spans by outcome, and the spans that are left."""
+        """Returns the number of spans by outcome, and the remaining spans."""
         newest = [(tick, self._runs(root, tick)[-1:]) for tick in self.ticks]
         counts = Counter(run.status for _, runs in newest for run in runs)
         left = [tick.spans for tick, runs in newest if not runs or runs[0].status not in ENDED]
@@ -65,7 +65,7 @@ class Backfill:
 def plan_backfill(
     schedule: Schedule, root: Root, first: str, last: str, now: datetime, again: bool
 ) -> Backfill:
-    """Returns a new backfill, or the newest one of these spans."""
+    """Returns a new backfill of these spans, or the newest existing one."""
     data = schedule_data(schedule)
     keys = _keys(data, first, last)
     stem = f"backfill-{keys[0]}..{keys[-1]}"

@@ -1,4 +1,4 @@
-"""Finds the ticks of a schedule that are due, and decides which of them is run next and which are not run."""
+"""Finds the due ticks of a schedule, and decides which of them is run next and which are skipped."""
 
 import itertools
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ MAX_COUNTED = 1_000
 
 @dataclass(frozen=True)
 class Due:
-    """Ticks of a schedule that are due and that no run has done; at most `MAX_COUNTED` are counted."""
+    """Due ticks of a schedule that no run has done; at most `MAX_COUNTED` are counted."""
 
     tick: Tick | None = None  # to run next
     count: int = 0
@@ -108,7 +108,7 @@ def _due_spans(schedule: Schedule, history: History, now: datetime, find: FindAr
     late = [tick for tick in ticks if is_late(schedule, tick, now)]
     late.sort(key=lambda tick: tick.due)
     if schedule.missed == "catch-up":
-        # In order: no new span is run before an older new one that is still being written.
+        # In order: no new span is run before an older new span that is still being written.
         to_run = [*behind, *itertools.takewhile(lambda tick: tick.is_complete, ahead)]
         return Due(to_run[0] if to_run else None, len(to_run), tuple(late), passed_spans=new.old)
     following = [tick for tick in ahead if tick.is_complete]

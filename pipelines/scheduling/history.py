@@ -43,7 +43,7 @@ class History:
 
 
 def is_over(runs: Sequence[Run], retries: int) -> bool:
-    """Returns whether a tick is done: no run of it is going on, to be resumed, or to be retried."""
+    """Returns whether a tick is done: none of its runs is active, to be resumed, or to be retried."""
     newest = runs[-1]
     if isinstance(newest, RunRecord) and newest.status == "failed":
         return newest.is_bad_input or num_starts(runs) > retries

@@ -70,7 +70,7 @@ def tell(config: NotifyConfig, content: Content) -> str:
         errors.append(_run("notify.command", words, content, config.timeout_secs, {}))
     if config.webhook or config.webhook_env:
         address = config.webhook or os.environ.get(str(config.webhook_env), "").strip()
-        # Isolated: the modules beside it must not hide those of the standard library.
+        # Isolated: the modules next to it must not hide those of the standard library.
         words = [sys.executable, "-I", webhook.__file__]
         variables = {webhook.VARIABLE: address}
         errors.append(_run("notify.webhook", words, content, config.timeout_secs, variables))

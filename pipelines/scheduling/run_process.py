@@ -37,7 +37,7 @@ def run_command(schedule: Schedule, tick: Tick, root: Root, resume: bool) -> tup
 
 
 class RunProcess:
-    """A run in a session of its own: Ctrl-C reaches the scheduler alone, which stops its run."""
+    """A run in a separate session: Ctrl-C only reaches the scheduler, which stops its run."""
 
     def __init__(self, launch: Launch):
         for file in (launch.stdout, launch.stderr):

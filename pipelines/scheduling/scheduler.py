@@ -30,7 +30,7 @@ from pipelines.scheduling.ticks import Tick, iso, time_of_key
 _LOGGER = logging.getLogger(__name__)
 
 MAX_STARTS_LEFT = 10
-"""Starts, beyond the retries, of a run that never ends: it may be the one that kills the machine."""
+"""Starts, beyond the retries, of a run that never ends: it may be what kills the machine."""
 
 _RETRY_WAIT_SECS = 60.0
 _LONGEST_WAIT_SECS = 30.0
@@ -77,9 +77,9 @@ class Scheduler:
             self.clock.sleep(wait_secs)
 
     def run_due(self) -> list[Run]:
-        """Runs all ticks that are due now, and returns their runs.
+        """Runs all due ticks, and returns their runs.
 
-        Runs that an earlier scheduler started come first. Times that become due meanwhile are left to the
+        Runs that an earlier scheduler started come first. Times that become due during a run are left to the
         next call, because runs may take longer than the interval between them.
         """
         done: list[Run] = []
@@ -142,9 +142,9 @@ class Scheduler:
                 due = self._due(schedule, history)
                 if due.tick is None or (due.tick.spans is None and due.tick.due > until):
                     continue
-                self._polled.pop(schedule.name, None)  # searched again at once
+                self._polled.pop(schedule.name, None)  # searched again immediately
                 # By the oldest late tick: a schedule whose runs take longer than its interval must not
-                # always come before another one that is due at the same times.
+                # always come before another schedule with the same due times.
                 since = min(tick.due for tick in (due.tick, *due.late[:1]))
                 waiting.append((since, schedule, due.tick, due))
         if not waiting:
@@ -213,7 +213,7 @@ class Scheduler:
         launch = Launch(command, schedule.working_dir, folder / "stdout", folder / "stderr")
         try:
             process = self.start(launch)
-        # The folder or the interpreter is gone, there is no memory, or a setting has a NUL.
+        # The folder or the interpreter is missing, there is no memory, or a setting has a NUL.
         except (OSError, ValueError) as error:
             self._record_failure(tick, f"its process could not be started: {error}")
             return False
@@ -242,7 +242,7 @@ class Scheduler:
         return False
 
     def _record_failure(self, tick: Tick, reason: str, is_bad_input: bool = False) -> None:
-        """Records that a tick has failed: in the record of its run, or in one of its own without it."""
+        """Records that a tick has failed: in the record of its run, or in a new record."""
         with self.root.lock.writing.held(_LOCK_WAIT_SECS):
             now = iso(self.clock.now())
             record = next(reversed(self._runs(tick)), None)

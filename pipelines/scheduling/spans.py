@@ -75,7 +75,7 @@ def new_arrivals(
 
     They include a span that arrives after a later one, and a new version of an old span, but not spans that
     existed before the schedule. If these are not stored yet, they are all spans up to the newest that was
-    handled; or, if none was, all but the newest one.
+    handled; or, if none was, all but the newest.
     """
     passed = schedule.passed_spans
     handled = set(filter(is_span_key, history.runs_by_tick(schedule.name))).union(passed or ())

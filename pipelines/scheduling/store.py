@@ -55,12 +55,12 @@ def in_new_format(fields: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def has_former_state(folder: Path) -> bool:
-    """Returns whether there is anything that format 1 kept of the ticks."""
+    """Returns whether format 1 has left files about ticks."""
     return any((folder / name).exists() for name in (*_FOLDERS, *_FILES))
 
 
 def remove_former_state(folder: Path) -> None:
-    """Removes what format 1 kept of the ticks."""
+    """Removes the files that format 1 kept about ticks."""
     for path in (folder / name for name in (*_FOLDERS, *_FILES)):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)  # of a pipe, it would wait for a writer
@@ -107,7 +107,7 @@ class ScheduleStore:
         if written_as not in (FORMER_FORMAT, _FORMAT):
             raise BadInputError(
                 f"{file} is of a format that this version cannot read. Received: format = {written_as!r}. "
-                "If a newer version of this program wrote it, update this one; else remove the file."
+                "If a newer version of this program wrote it, update the program; otherwise remove the file."
             )
         if written_as == FORMER_FORMAT:
             fields = in_new_format(fields, self.state(name))
@@ -157,9 +157,9 @@ class ScheduleStore:
                 self.write(changed)
 
     def migrate(self) -> None:
-        """Rewrites the schedules of a former version, and removes the state that it kept of their runs."""
+        """Rewrites schedules of format 1, and removes the files that it kept about their runs."""
         for name in self.names():
-            # An error is reported by whoever reads the schedule, whose former state is kept until then.
+            # Reading the schedule reports an error; the old files are kept until it is fixed.
             with contextlib.suppress(BadInputError, OSError):
                 if has_former_state(self.state(name)):
                     with self.changing():
@@ -167,7 +167,7 @@ class ScheduleStore:
                     remove_former_state(self.state(name))
 
     def changing(self) -> contextlib.AbstractContextManager[None]:
-        """Keeps other commands from changing schedules meanwhile; does not affect runs."""
+        """Keeps other commands from changing schedules until the end of the block; does not affect runs."""
         busy = f"Another command is changing the schedules in {self.root}. Try again."
         return _held(self.folder / _CHANGE_LOCK, _LOCK_WAIT_SECS, busy)
 

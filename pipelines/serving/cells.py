@@ -97,8 +97,8 @@ def _check_spelling(
             near = next((column for column in near_columns(name) if column not in names), None)
             if near is not None:
                 raise BadInputError(
-                    f"The model takes no column {name!r}, and {where} no {near!r}. Rename it; or leave "
-                    f"it out, if it is another one."
+                    f"The model takes no column {name!r}, and {where} no {near!r}. Rename it, or leave "
+                    "it out if it is a different column."
                 )
 
 
@@ -192,8 +192,8 @@ def _cells_of_frame(frame: Any, columns: Mapping[str, Column]) -> tuple[Cells, i
 def cast(values: Sequence[Any], column: Column) -> list[Any]:
     """Returns the cells of a column.
 
-    A whole number is a number, and so is 12.0 a whole one. None, NaN and an empty text are missing values. In
-    a column of text that holds numbers or dates, a number or a date is written as its cells are.
+    A whole number is also a number, and 12.0 is also a whole number. None, NaN and empty text are missing
+    values. In a column of text that holds numbers or dates, values are written in the format of its cells.
     """
     convert = _CONVERT[column.type]
     cells: list[Any] = []
@@ -219,21 +219,21 @@ def cast(values: Sequence[Any], column: Column) -> list[Any]:
 
 
 def several(value: Any) -> str:
-    """Returns what is wrong with several values in a cell, and the fix."""
+    """Returns the error message for a cell with several values."""
     return f"{shown(repr(value))} are several values, and the model takes one. Give one."
 
 
 def unreadable(value: Any, cell_format: CellFormat) -> str:
-    """Returns what is wrong with text that is not in the format of its column, and the fix."""
+    """Returns the error message for text that is not in the format of its column."""
     what = "date" if cell_format.date else "number"
     return (
         f"{shown(repr(value))} cannot be read as a {what}; the column had {cell_format.describe()} in "
-        "training. Write it so, or leave the cell empty."
+        "training. Use that format, or leave the cell empty."
     )
 
 
 class _UnfitError(Exception):
-    """The value does not fit; the caller knows where it stands."""
+    """The value does not fit; the caller knows its row and column."""
 
 
 def _number(value: Any) -> Any:
@@ -308,7 +308,7 @@ def is_beyond_int64(number: float) -> bool:
 
 
 def beyond_int64(text: str) -> str:
-    """Returns what is wrong with a number that 64 bits cannot hold, and the fix."""
+    """Returns the error message for a number that 64 bits cannot hold."""
     return (
         f"{shown(text)} is beyond the whole numbers of 64 bits, which the column had in training "
         f"({_INT64[0]} to {_INT64[-1]}). Correct it, or give no value."

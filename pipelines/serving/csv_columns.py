@@ -34,8 +34,8 @@ def typed_columns(
 ) -> tuple[dict[str, Any], list[UnreadCells]]:
     """Returns the model's columns as arrays of int64, float64 and binary, null where a value is missing.
 
-    The second result are the cells that the model cannot read, in columns that had such cells in training.
-    A cell is missing if it is empty, or if it says so, as `NA` does, in a column of numbers.
+    The second result has the cells that the model cannot read, in columns that had such cells in training.
+    A cell is missing if it is empty or, in a column of numbers, has a word such as `NA`.
     """
     arrays = {
         name: _text(texts[name]) if column.type == "BYTES" else _numbers(texts[name], column)

@@ -97,9 +97,9 @@ def _check_output(output: Path | None, files: Sequence[Path]) -> None:
 
 
 def _dialect(files: Sequence[Path], reading: Reading, columns: Mapping[str, Column]) -> Dialect:
-    """Returns how the files are written: with a delimiter that finds columns of the model, if one does.
+    """Returns the dialect of the files, with a delimiter that finds columns of the model if there is one.
 
-    What was detected is not enough: a row that is too short makes its delimiter less likely.
+    Detection is not enough: a row that is too short makes its delimiter less likely.
     """
     dialect = detect_dialect(files, reading.delimiter, reading.quote)
     if reading.delimiter is None and not columns.keys() & _header(files, dialect):
@@ -118,7 +118,7 @@ def _check_text(
     reading: Reading,
     say: Callable[[str], None],
 ) -> None:
-    """Refuses what a training refuses, before anything is written: an open or a stray quote, a NUL."""
+    """Refuses files that a training refuses, before anything is written: open or stray quotes, NULs."""
     for file in files:
         check_bytes(file, dialect)
         for doubt in check_quotes(file, header, dialect, reading.quote is not None).doubts[
@@ -176,7 +176,9 @@ def _predict(
             without = np.any([_is_nan(rows) for rows in predictions.values()], axis=0)
             if without.any() and not num_unanswered:
                 line = _source_line(block, int(without.argmax()), dialect)
-                say(f"! the model answers with NaN, which is no prediction; the first time: {line}")
+                say(
+                    f"! the model answers with NaN, which is not a prediction; the first time: {line}"
+                )
             num_unanswered += int(without.sum())
             if not names:
                 for name in predictions:
@@ -249,9 +251,9 @@ def _source_line(block: _Block, row: int, dialect: Dialect) -> str:
 
 
 def _fast_signature(model: Model) -> Signature:
-    """Returns the signature of rows, if its predictions are those of the one for tf.Examples.
+    """Returns `serving_rows` if its predictions equal those of the signature for tf.Examples.
 
-    Tensors by column are made several times faster than tf.Examples. Canned models have the same predictions.
+    Making tensors by column is several times faster. For canned models, both predict the same.
     """
     usual, fast = model.signature_for_rows(), model.signatures.get(SERVING_ROWS)
     if fast is not None and usual.columns == fast.columns:

@@ -37,7 +37,7 @@ def signature_inputs(cells: Cells, signature: Signature, num_rows: int) -> dict[
 
 
 def serialize(cells: Cells, columns: Mapping[str, Column], num_rows: int) -> list[bytes]:
-    """Returns rows as serialized tf.Examples. A missing value is a feature that is not there."""
+    """Returns rows as serialized tf.Examples. A missing value is an absent feature."""
     features = [(name, _LISTS[columns[name].type], values) for name, values in cells.items()]
     examples = []
     for row in range(num_rows):
@@ -98,8 +98,8 @@ class Model:
         `probability_CLASS` for each; a regression has `value`. A model with other outputs has these.
 
         `rows`: list of dicts, a dict of columns, or a pandas DataFrame, with the columns of the CSV that
-        the model was trained on. None, NaN, an empty text, or a column that is left out is a missing value.
-        Columns that the model does not take are not used.
+        the model was trained on. None, NaN, an empty text, or an absent column is a missing value.
+        Other columns are ignored.
         """
         cells, num_rows = to_cells(rows, self.columns)
         return self.predict_cells(cells, num_rows)
@@ -151,7 +151,7 @@ class Model:
             raise BadInputError(
                 f"No signature of the model in {self.folder} takes rows: neither serialized tf.Examples that "
                 "it parses itself, nor a tensor for each column. Its signatures: "
-                f"{', '.join(self.signatures)}. Export another one, or send the tensors to `serve`."
+                f"{', '.join(self.signatures)}. Export one of these, or send the tensors to `serve`."
             )
         return signatures[0]
 
@@ -220,7 +220,7 @@ def load(root: str | os.PathLike[str], version: int | None = None) -> Model:
 
     Args:
         root: Folder of a pipeline's runs.
-        version: Version, also one that a rollback has withdrawn. Default: the one that serves.
+        version: Version, which may be withdrawn. Default: the live version.
 
     Raises:
         BadInputError: There is no such version.
@@ -235,7 +235,7 @@ def load(root: str | os.PathLike[str], version: int | None = None) -> Model:
 def version_folder(root: Root, version: int | None = None) -> Path:
     """Returns the folder of a version.
 
-    `version`: version, served or withdrawn. Default: the one that serves.
+    `version`: version, served or withdrawn. Default: the live version.
     """
     served, withdrawn = root.versions.served(), root.versions.withdrawn()
     if version is None and served:

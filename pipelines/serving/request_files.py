@@ -29,7 +29,7 @@ class SampleLimits:
     # Size of a window's file, which lowers the number of rows if they are long. A row of more than
     # a hundredth of it is not kept.
     max_bytes: int = 4 << 20
-    # Time after which a new file begins. Each version has windows of its own.
+    # Time after which a new file begins. Each version has its own windows.
     window_secs: float = 3_600.0
     max_files: int = 24  # Number of files that stay, of all versions
 
@@ -49,7 +49,7 @@ class _Window:
 class RequestSample:
     """Draws rows of requests, and writes them to files.
 
-    `seed`: seed of the draws. Default: another one each time.
+    `seed`: seed of the draws. Default: a random seed.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class RequestSample:
                 self._add(version, f"{json.dumps(present)}\n")  # in ASCII
 
     def write(self) -> None:
-        """Writes what is new, and removes files beyond the limit."""
+        """Writes new rows, and removes files beyond the limit."""
         with self._lock:
             windows = list(self._windows)
         for window in windows:
@@ -138,7 +138,7 @@ class RequestSample:
 
 
 def sampled_rows(folder: Path, version: int, max_rows: int) -> list[dict[str, Any]]:
-    """Returns the newest sampled rows of a version: those of whole files, until there are so many."""
+    """Returns the newest sampled rows of a version: whole files, until there are enough rows."""
     rows: list[dict[str, Any]] = []
     for file in reversed(_files(folder)):
         if len(rows) >= max_rows:

@@ -1,8 +1,8 @@
 """Signatures of a SavedModel, and the columns that they take, read without loading the model.
 
-The columns are those that the model itself parses: the key and the type of each feature stand in its graph.
-So they are the ones of the schema that this version was trained with, even after a rollback, or after the
-root's schema was edited.
+The columns are those that the model itself parses: the key and the type of each feature are in its graph.
+They are those of the schema that this version was trained with, even after a rollback, or after the root's
+schema was edited.
 """
 
 import math
@@ -108,7 +108,7 @@ def _serving_graph(folder: Path) -> Any:
             proto.ParseFromString(binary.read_bytes())
         else:
             text_format.Parse((folder / "saved_model.pbtxt").read_text(), proto)
-    except Exception as error:  # also protobuf's DecodeError, which is no public name of its own
+    except Exception as error:  # protobuf's DecodeError, too, which has no public name
         raise BadInputError(f"{folder} holds no SavedModel that can be read: {error}") from error
     for graph in proto.meta_graphs:
         if _TAG in graph.meta_info_def.tags:
@@ -186,7 +186,7 @@ def _parsed_columns(graph: Any, placeholder: str) -> dict[str, Column]:
 
 
 def _source(node: Any, position: int, nodes: Mapping[str, Any]) -> str:
-    """Returns the name of the node behind an input, past those that only hand it on."""
+    """Returns the name of the node that feeds an input, skipping identities."""
     name = str(node.input[position]).partition(":")[0]
     while name in nodes and nodes[name].op == "Identity":
         name = str(nodes[name].input[0]).partition(":")[0]

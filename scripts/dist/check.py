@@ -1,4 +1,4 @@
-"""Checks what is inside the wheel and the sdist: `check.py FOLDER`.
+"""Checks the contents of the wheel and the sdist: `check.py FOLDER`.
 
 The code in them is what git tracks: a file that somebody forgot to add is missing for everybody else, and one
 that lies around does not belong to a release. A tag vX.Y.Z makes a release: of one commit alone, with the

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from api_pages import API_PAGES, names_of
 
-# Attributes that make a browser fetch a file at once; links are only followed by the reader.
+# Attributes that make a browser fetch a file immediately; links are only followed by the reader.
 _FETCHES = {"script": "src", "img": "src", "iframe": "src", "link": "href", "source": "src"}
 
 

@@ -23,7 +23,7 @@ START_SECS = 180
 _JOB_MANAGER = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
 _TASK_MANAGER = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
 
-# Settings that Flink needs on Java 17 (`env.java.opts.all` of its own configuration).
+# Settings that Flink needs on Java 17 (`env.java.opts.all` of its configuration).
 _EXPORTS = (
     "java.base/sun.net.util",
     "java.rmi/sun.rmi.registry",
@@ -102,7 +102,7 @@ class FlinkCluster:
             "heartbeat.interval": "2000",
             "heartbeat.timeout": "20000",
             # Beam gives its batch jobs no restart strategy, so Flink restarts none without these lines.
-            # If a machine is lost, each region of a job counts as an attempt unless all restart at once.
+            # If a machine is lost, each region of a job counts as an attempt unless all restart together.
             "jobmanager.execution.failover-strategy": "full",
             "restart-strategy.type": "fixed-delay",
             "restart-strategy.fixed-delay.attempts": "3",

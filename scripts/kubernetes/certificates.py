@@ -1,4 +1,4 @@
-"""Certificates of a Kubernetes for tests, each signed by a certificate authority of its own, by openssl."""
+"""Certificates of a Kubernetes for tests, each signed by a separate certificate authority, with openssl."""
 
 import json
 import subprocess

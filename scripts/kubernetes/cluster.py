@@ -1,4 +1,4 @@
-"""A Kubernetes of one node on this machine, for tests: all of it runs in namespaces of its own. Needs root.
+"""A Kubernetes of one node on this machine, for tests: all of it runs in separate namespaces. Needs root.
 
     scripts/kubernetes/setup.sh .kubernetes
     python scripts/kubernetes/cluster.py .kubernetes
@@ -125,7 +125,7 @@ class Cluster:
         self.kubectl("apply", "-f", "-", text="\n---\n".join(map(json.dumps, objects)))
 
     def read(self, *arguments: str) -> Any:
-        """Returns what `kubectl get` finds."""
+        """Returns the objects that `kubectl get` finds."""
         return json.loads(self.kubectl("get", *arguments, "--output=json"))
 
     def _lay_out(self) -> None:

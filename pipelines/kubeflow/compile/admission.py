@@ -152,8 +152,8 @@ def _check_pipeline_root(settings: KubeflowConfig) -> None:
     bucket = root.removeprefix(scheme).partition("/")[0]
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{2,}", bucket):
         raise BadInputError(
-            f"kubeflow.pipeline_root = {root!r}: {bucket!r} is no name of a bucket: at least three "
-            "lower-case letters, digits, '.', '_' or '-', the first of them a letter or a digit."
+            f"kubeflow.pipeline_root = {root!r}: {bucket!r} is not the name of a bucket: it needs at least "
+            "three lower-case letters, digits, '.', '_' or '-', and begins with a letter or a digit."
         )
 
 
@@ -175,7 +175,7 @@ def _check_root(settings: KubeflowConfig) -> None:
         paths = ", ".join(volume.path for volume in settings.volumes) or "none"
         raise BadInputError(
             f"kubeflow.root = {settings.root!r} is not on a volume (volumes: {paths}): the next step would "
-            'not see the files of the former. Add [[kubeflow.volumes]] with claim = "CLAIM" and path = '
+            'not see the files of the previous one. Add [[kubeflow.volumes]] with claim = "CLAIM" and path = '
             f'"{PurePosixPath(settings.root).parent}".'
         )
 
@@ -193,8 +193,8 @@ def _check_mounts(settings: KubeflowConfig) -> None:
         earlier = keys_by_path.setdefault(PurePosixPath(path), key)
         if earlier != key:
             raise BadInputError(
-                f"kubeflow.{key}.path = {path!r}: kubeflow.{earlier} is mounted there already. Give each a "
-                "folder of its own."
+                f"kubeflow.{key}.path = {path!r}: kubeflow.{earlier} is mounted there already. Give each "
+                "its own folder."
             )
 
 

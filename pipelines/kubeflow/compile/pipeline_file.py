@@ -50,7 +50,7 @@ def compile_pipeline(
         name = check_names(settings, dag.name, {*COMPONENTS, *dag.upstream})
     planned = config.model_copy(update={"kubeflow": settings.without_env()}).model_dump_json()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # kfp warns of its own versions
+        warnings.simplefilter("ignore")  # kfp warns about its versions
         text = _compile(name, settings, planned, dag, run_parameters)
     check_specification(text)
     return text

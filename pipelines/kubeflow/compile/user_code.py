@@ -22,7 +22,7 @@ _PATHS = ("module_file", "input_base", "artifact_uri", "schema_file")
 def loaded(source: PipelineSource) -> Iterator["Pipeline"]:
     """Yields the pipeline of a definition, with relative paths resolved against the definition's folder.
 
-    That folder is the working directory meanwhile, since a container starts in any folder.
+    Until it is left, that folder is the working directory: a container may start in any folder.
     """
     import components  # noqa: F401  - before any TFX import: it makes TFDV importable
     from pipelines.steps.definition import load_pipeline
@@ -66,7 +66,7 @@ def check_paths(settings: KubeflowConfig, pipeline: "Pipeline", folder: Path) ->
             volumes = ", ".join(volume.path for volume in settings.volumes) or "none"
             raise BadInputError(
                 f"{component}: {name} = {path!r}: no step sees it. Put it onto a volume (volumes: {volumes}) "
-                "or beside the definition, and give the path that it has there, such as with --arg."
+                "or next to the definition, and give the path that it has there, such as with --arg."
             )
 
 

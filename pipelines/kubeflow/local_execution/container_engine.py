@@ -1,4 +1,4 @@
-"""Runs commands in a container image with docker, podman or buildah, whichever works here.
+"""Runs commands in a container image with docker, podman or buildah: the first that works here.
 
     with image_container("localhost/estimator-pipelines") as container:
         subprocess.run(container.command(["python", "--version"]), check=True)

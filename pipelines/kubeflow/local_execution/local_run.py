@@ -60,7 +60,7 @@ def run_locally(
     pipeline = CompiledPipeline.parse(text)
     values = pipeline.parameters(typed_parameters(pipeline.specification, parameters))
     with root.lock.local_kubeflow.held():
-        # After locking: a plain run takes its own lock before it checks this one.
+        # After locking: a plain run takes its own lock before it checks this lock.
         root.lock.writing.check_free()
         folder = root.local_kubeflow
         folder.mkdir(parents=True, exist_ok=True)

@@ -56,8 +56,8 @@ def kubeflow_record(root: Root, run_id: str) -> RunRecord | None:
 class Workflow:
     """Runs the tasks of a pipeline.
 
-    A container that fails is not started again, whatever the task's retry policy says: Kubeflow Pipelines as
-    it is installed retries lost pods only. Retries after an error that may pass are the step's.
+    A container that fails is not started again, even if the task has a retry policy: Kubeflow Pipelines as it
+    is installed only retries lost pods. The step itself retries after temporary errors.
     """
 
     pipeline: CompiledPipeline

@@ -75,5 +75,6 @@ def dropped_warning(parameters: Mapping[str, Any]) -> str:
     """Returns the warning for a schedule that replaced one with further parameters."""
     options = " ".join(f"--param {written({name: value})}" for name, value in parameters.items())
     return (
-        f"the former schedule set {options}; this one does not, and uses the configuration's value"
+        f"the previous schedule set {options}; the new schedule does not, and uses the configuration's "
+        "value"
     )

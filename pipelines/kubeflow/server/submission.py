@@ -60,7 +60,7 @@ class Server:
         self._host = host
         self._namespace = namespace
         with self._server_errors("connecting"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # kfp warns of its own versions
+            warnings.simplefilter("ignore")  # kfp warns about its versions
             import kfp
 
             self._client = kfp.Client(
@@ -79,7 +79,7 @@ class Server:
         """Uploads a pipeline and starts a run of it, or a recurring one.
 
         The same content is uploaded only once, as a version that is named after it. A pipeline has one
-        schedule: its former recurring run is deleted after the new one is made.
+        schedule: its previous recurring run is deleted after the new run is created.
 
         `experiment`: name of the experiment of the run, which is created if missing. Default: the
         pipeline's.
@@ -166,9 +166,9 @@ class Server:
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> str:
-        """Waits for a run to end, and returns its state, one of `FINISHED`.
+        """Waits for a run to end, and returns its state, which is in `FINISHED`.
 
-        `timeout_secs`: seconds until waiting is given up; the run goes on.
+        `timeout_secs`: seconds until waiting is given up; the run continues.
         """
         deadline = clock() + timeout_secs
         while True:
@@ -178,8 +178,8 @@ class Server:
                 return state
             if clock() >= deadline:
                 raise ServerError(
-                    f"The run {run_id} on {self._host} is still {state} after {timeout_secs:g} s. It goes "
-                    "on there; look at it in Kubeflow's pages."
+                    f"The run {run_id} on {self._host} is still {state} after {timeout_secs:g} s. It "
+                    "continues there; look at it in Kubeflow's pages."
                 )
             sleep(_POLL_SECS)
 
@@ -202,7 +202,7 @@ class Server:
                     return recurring_runs
 
     def recurring_runs(self, name: str) -> list[RecurringRun]:
-        """Returns the recurring runs with a name, at least one."""
+        """Returns the recurring runs with a name; raises BadInputError if there are none."""
         recurring_runs = self.list_recurring_runs(name)
         if not recurring_runs:
             names = sorted({recurring_run.name for recurring_run in self.list_recurring_runs()})
@@ -291,7 +291,7 @@ class Server:
 
     @contextmanager
     def _server_errors(self, doing: str) -> Iterator[None]:
-        """Turns an error of the client into a ServerError with the place and the fix."""
+        """Turns an error of the client into a ServerError that names the server, the action and the fix."""
         import kfp_server_api
         import urllib3
 

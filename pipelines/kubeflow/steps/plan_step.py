@@ -53,7 +53,7 @@ def plan_on_kubeflow(
 ) -> dict[str, str]:
     """Begins a run, and returns the values that KFP's cache compares, by component id.
 
-    A retry of the step goes on with the same run.
+    A retry of the step continues the same run.
     """
     check_for_steps(config)
     run = _NewRun(root, RunFolder(root, kubeflow_run), config.kubeflow, tasks)
@@ -99,7 +99,7 @@ class _NewRun:
                 f"The steps' own logs are with Kubeflow: run {self.folder.kubeflow_run}.\n"
             )
         for silent in tidy_runs(root):
-            self.display.line(f"! run {silent} has not ended: its record says so now")
+            self.display.line(f"! run {silent} has not ended: its record was closed")
         if line := take_over(root):
             recorder.note(line)
         recorder.begin()
@@ -120,7 +120,7 @@ class _NewRun:
         checks: "Mapping[str, ComponentCheck]",
         **fields: Any,
     ) -> PlannedRun:
-        """Writes the plan for the other steps; those without a task are made at once."""
+        """Writes the plan for the other steps; makes those without a task itself."""
         from pipelines.kubeflow.steps.step_code import code_of_step
         from pipelines.root.leftovers import remove_leftovers
         from pipelines.runs.checks.component_checks import check_as_json

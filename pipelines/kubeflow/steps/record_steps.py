@@ -38,7 +38,7 @@ def record_run(root: Root, kubeflow_run: str) -> RunRecord:
         if recorder is None:
             raise LookupError(
                 f"There is no record of run {folder.require_run_id()} in {root.runs}: it was removed "
-                "while the run went on."
+                "during the run."
             )
         planned = folder.read_plan()
         outcome = _outcome(recorder, planned, _record_steps(recorder, folder, planned.steps))
@@ -63,8 +63,8 @@ def _outcome(
 def reopen_run(root: Root, folder: RunFolder, component: str) -> None:
     """Marks a run as running if it had failed and is tried again on Kubeflow.
 
-    While another step's failure counts, the run stays failed: that step runs beside this one, or is yet
-    to be tried again.
+    While another step's failure counts, the run stays failed: that step runs in parallel, or will be tried
+    again later.
     """
     run_id = folder.require_run_id()
     record = root.records.read(run_id)
@@ -102,9 +102,9 @@ def close_failed_run(root: Root, kubeflow_run: str, component: str, wait_secs: f
 
 
 def end_run(root: Root, kubeflow_run: str, outcome: RunOutcome | None = None) -> RunRecord | None:
-    """Records why a run ended before `Record`; returns the record, None without one.
+    """Records why a run ended before `Record`; returns the record, or None.
 
-    The files that its steps left for each other stay after a failure: Kubeflow can try the steps again.
+    After a failure, the files that steps left for each other stay: Kubeflow can try the steps again.
 
     `outcome`: outcome of the run. Default: derived from the ends of its steps.
     """
@@ -123,7 +123,7 @@ def end_run(root: Root, kubeflow_run: str, outcome: RunOutcome | None = None) ->
 
 
 def close_known_run(root: Root, kubeflow_run: str, state: str) -> None:
-    """Closes the record of a run that Kubeflow says has ended, if the record says that it runs."""
+    """Closes the record of a run that has ended on Kubeflow, if it is still `running`."""
     run_id = RunFolder(root, kubeflow_run).read_run_id()
     record = root.records.read(run_id) if run_id else None
     if record is None or record.status != "running":
@@ -194,13 +194,13 @@ def _record_steps(
         made = folders.finished(component, step.plan.name)
         end = folder.read_step(component)
         if end is None:
-            if made is None:  # it was to run beside a step that failed
+            if made is None:  # it was to run in parallel with a step that failed
                 continue
             end = StepEnd(component, 0.0, reused=step.made_by != recorder.record.run_id)
         status: Literal["cached", "failed", "finished"] = "cached" if end.reused else "finished"
         reason, own = step.reason, recorder.record.run_id
         if made is not None and step.made_by == own != made.run_id:
-            reason = f"run {made.run_id} made it meanwhile"
+            reason = f"run {made.run_id} has made it since"
         recorder.add_component(
             ComponentRecord(
                 component,

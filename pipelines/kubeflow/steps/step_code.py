@@ -1,6 +1,6 @@
 """The code of a step: it must be what `Plan` saw, and importable.
 
-Each step is a pod of its own. Between two of them the tag of an image may be moved, or a module on the
+Each step is a separate pod. Between two of them the tag of an image may be moved, or a module on the
 volume edited; the step's outputs would then be kept under the name of other code.
 """
 
@@ -50,7 +50,7 @@ def check_code(step: PlannedStep, root: Root) -> None:
             step.plan.component,
             f"{' and '.join(_WORDS.get(part, part) for part in changed)} changed after the step Plan read "
             "them: the tag of the image was moved, or a module on a volume was edited. Start a new run; "
-            "give each image a tag of its own",
+            "give each image its own tag",
         )
 
 

@@ -162,7 +162,7 @@ class ClusterJobs:
                 ) from None
 
     def _delete_quietly(self, name: str) -> None:
-        """Deletes a Job; only logs an error, which must not hide another one."""
+        """Deletes a Job; only logs an error, which must not hide another error."""
         try:
             self._delete(name, patience_secs=0.0)
         except TrainingJobError as error:
@@ -199,8 +199,8 @@ class ClusterJobs:
                         raise
                     raise TrainingJobError(
                         f"The certificate of Kubernetes' API is refused ({doing} the {kind} {name}): "
-                        f"{api_message(error)}. Correct the cluster's certificate authority, or the "
-                        "one that the pod is given."
+                        f"{api_message(error)}. Correct the certificate authority of the "
+                        "cluster, or of the pod."
                     ) from error
                 if self.clock() - since >= patience:
                     raise TrainingJobError(

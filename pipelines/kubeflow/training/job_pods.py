@@ -103,7 +103,7 @@ def is_transient(error: Any) -> bool:
 
     A certificate that is refused once is refused again.
     """
-    status = getattr(error, "status", 0) or 0  # 0 is no answer at all
+    status = getattr(error, "status", 0) or 0  # 0: there was no answer
     if status == 0 and "CERTIFICATE_VERIFY_FAILED" in str(error):
         return False
     return status == 0 or status >= 500 or status == _TOO_MANY_REQUESTS

@@ -48,7 +48,7 @@ class TrainingJob(Section):
 
 
 def training_executor(plan: "RunPlan") -> dict[str, Any] | None:
-    """Returns the executor of a run whose cluster is a Job; None without one.
+    """Returns the executor of a run whose cluster is a Job, or None.
 
     The place where the tasks run does not change the model, so the name of the step stays the same.
     """
@@ -113,7 +113,7 @@ def step_namespace() -> str | None:
 def owner(settings: TrainingJobConfig, namespace: str) -> dict[str, Any]:
     """Returns the owner reference of the job: the Trainer's pod, if known; a job is deleted with its owner.
 
-    For Kubernetes, an owner in another namespace or cluster does not exist: it would delete the job at once.
+    An owner in another namespace or cluster does not exist for Kubernetes, which would delete the job.
     """
     name, uid = os.environ.get("KFP_POD_NAME"), os.environ.get("KFP_POD_UID")
     is_elsewhere = bool(settings.api_server) or namespace != step_namespace()

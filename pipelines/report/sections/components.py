@@ -111,7 +111,7 @@ def _columns(graph: Mapping[str, Sequence[str]]) -> dict[str, int]:
 
 
 def _edge(start: Mapping[str, Any], end: Mapping[str, Any]) -> str:
-    """Returns the path from the right of a box to the left of another one."""
+    """Returns the path from the right of a box to the left of another."""
     x1, y1 = start["x"] + start["width"], start["y"] + start["height"] / 2
     x2, y2 = end["x"], end["y"] + end["height"] / 2
     if x2 - x1 <= _GAP_X or y1 != y2:

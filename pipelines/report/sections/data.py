@@ -70,7 +70,7 @@ def column_rows(
 def _measured(
     column: Mapping[str, Any], sizes: Mapping[str, int], share: float | None, kind: str
 ) -> dict[str, Any]:
-    """Returns what the statistics add to a row.
+    """Returns the fields of a row that come from the statistics.
 
     `share`: the plan's share of missing cells, which counts `N/A` and the like; None if there is no plan.
     The statistics see an empty cell only.

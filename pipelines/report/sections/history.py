@@ -45,7 +45,7 @@ def newest_metric(records: Sequence[RunRecord]) -> str:
 
 
 def metric_plot(records: Sequence[RunRecord], metric: str) -> Plot | None:
-    """Returns a plot of a metric over the runs, beside that of the serving model on the same examples.
+    """Returns a plot of a metric over the runs, with that of the live model on the same examples.
 
     None with fewer than two values.
     """

@@ -188,7 +188,9 @@ def confusion_table(
     rows = []
     for number, (name, row) in enumerate(zip(classes, table, strict=True)):
         total = totals[number]
-        is_class = not (has_others and number == len(classes) - 1)  # several classes are no class
+        is_class = not (
+            has_others and number == len(classes) - 1
+        )  # the last row may combine several classes
         rows.append(
             {
                 "name": name,

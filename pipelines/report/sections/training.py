@@ -60,7 +60,7 @@ def describe(context: Context) -> dict[str, Any] | None:
 
 
 def curve_plots(curves: Sequence[Mapping[str, Any]]) -> tuple[list[Plot], list[str]]:
-    """Returns a plot for each quantity, and the names of those that are left out.
+    """Returns a plot for each quantity, and the names of the other quantities.
 
     A quantity of the training and of the evaluation, such as the loss, is one plot.
     """
@@ -69,7 +69,7 @@ def curve_plots(curves: Sequence[Mapping[str, Any]]) -> tuple[list[Plot], list[s
         # Keras calls the loss of an epoch `epoch_loss`.
         by_tag.setdefault(curve["tag"].removeprefix("epoch_"), []).append(curve)
     _join_losses(by_tag)
-    by_tag = {  # one point alone is no curve; beside one, it is worth seeing
+    by_tag = {  # a single point is not a curve, but worth showing next to one
         tag: curves_of_tag
         for tag, curves_of_tag in by_tag.items()
         if any(len(curve["points"]) > 1 for curve in curves_of_tag)
@@ -145,7 +145,7 @@ def _without_twins(curves: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any
 
 
 def _join_losses(by_tag: dict[str, list[Mapping[str, Any]]]) -> None:
-    """Puts the loss of an evaluation beside that of the training: by example, if that is about the same.
+    """Draws the losses of evaluation and training together: by example, if that is about the same.
 
     An evaluation has a mean over batches, `loss`, and one over examples, `average_loss`, by which models are
     judged. Both are drawn only if the loss of a batch is a sum.

@@ -36,16 +36,13 @@ _OF_SCHEDULES: dict[str, tuple[str, Callable[[Standing], float | None]]] = {
         "Whether a run was stopped or killed, and no scheduler is there to resume it",
         lambda standing: bool(standing.interrupted),
     ),
-    "schedule_due_ticks": (
-        "Ticks that are due and have not started",
-        lambda standing: standing.due.count,
-    ),
+    "schedule_due_ticks": ("Due ticks that have not started", lambda standing: standing.due.count),
     "schedule_late_ticks": (
         "Ticks that should have started by now",
         lambda standing: len(standing.due.late),
     ),
     "schedule_late_seconds": (
-        "For how long the oldest of them has been due",
+        "Time since the oldest of them was due",
         lambda standing: standing.late_secs,
     ),
     "schedule_has_problem": (
@@ -69,7 +66,7 @@ _OF_SCHEDULES: dict[str, tuple[str, Callable[[Standing], float | None]]] = {
         lambda standing: _duration_secs(standing.last),
     ),
 }
-"""Gauges of each schedule: the name, the help, and the value of a schedule, None without one."""
+"""Gauges of each schedule: the name, the help, and the value of a schedule, or None."""
 
 
 class PipelineCollector:
@@ -145,7 +142,7 @@ def _run_metrics(records: Sequence[RunRecord]) -> Iterator[Metric]:
         return
     newest = records[-1]
     statuses = {(status,): newest.status == status for status in get_args(Status)}
-    text = "Status of the newest run, whoever started it"
+    text = "Status of the newest run, started by a schedule or not"
     yield _gauge("newest_run_status", text, statuses, "status")
     began = datetime.fromisoformat(newest.started).timestamp()
     yield _gauge("newest_run_start_time_seconds", "When it began", began)

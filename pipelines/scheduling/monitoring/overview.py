@@ -72,7 +72,7 @@ class Overview:
 
     standings: Sequence[Standing]  # of the schedules that can be read, by name
     damaged: Sequence[str]  # files of schedules and runs that cannot be read
-    strange: Sequence[str]  # files that are ignored, as they are no schedules
+    strange: Sequence[str]  # ignored files, which are not schedules
     future: Sequence[str]  # runs, ticks and schedules with a time in the future
 
     def problems(self) -> list[str]:
@@ -95,7 +95,7 @@ class Overview:
         return lines
 
     def remarks(self) -> list[str]:
-        """Returns what keeps nothing from running."""
+        """Returns the remarks that do not keep anything from running."""
         not_told = (
             f"{standing.schedule.name}: the notification of the last run failed: {standing.not_told}"
             for standing in self.standings

@@ -51,7 +51,9 @@ _VERBS = {
 }
 _GZIP_BITS = 31  # of zlib: a stream with the header of gzip
 _WITHOUT_TOKEN = ("/v2/health/live", "/v2/health/ready")
-_MAX_HELD_BODIES = 4  # the largest bodies that are held at a time, or any number of smaller ones
+_MAX_HELD_BODIES = (
+    4  # number of the largest bodies in memory at a time; there may be more of smaller bodies
+)
 _LARGE_REQUESTS = 2  # that are read at a time: each needs many times the memory of its body
 
 
@@ -139,7 +141,7 @@ class _Server:
             await asyncio.sleep(self._settings.poll_secs)
             try:
                 await loop.run_in_executor(self._loader, self._versions.refresh)
-            except Exception:  # of whatever kind: the versions that are loaded go on serving
+            except Exception:  # of any kind: the loaded versions keep serving
                 _LOGGER.exception("the versions cannot be listed")
 
     async def watch_requests(self) -> None:
@@ -155,7 +157,7 @@ class _Server:
                 model = self._versions.find(self._versions.name).model
                 loop = asyncio.get_running_loop()
                 await loop.run_in_executor(self._loader, self._monitor.update, model)
-            except Exception:  # of whatever kind: the server goes on
+            except Exception:  # of any kind: the server keeps running
                 _LOGGER.exception("the requests cannot be compared with the training data")
 
     def answered(
@@ -176,7 +178,7 @@ class _Server:
                 response = _json({"error": "The body is nested too deeply."}, 400)
             except Exception:
                 _LOGGER.exception("%s %s failed", request.method, request.url.path)
-                response = _json({"error": "The server has failed; its log says why."}, 500)
+                response = _json({"error": "The server has failed; see its log."}, 500)
             self._metrics.add_request(
                 request.state.kind, response.status_code, time.perf_counter() - start
             )

@@ -1,6 +1,6 @@
 """Runs requests in batches: those that arrive while one batch runs make up the next one.
 
-So a single request never waits for others, and the more requests there are, the larger are the batches.
+A single request never waits for others, and batches grow with the number of requests.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from pipelines.serving.server.request import RequestError, Tensors, check_rows
 class BatchLimits:
     """Limits of batches."""
 
-    max_batch_rows: int = 512  # Rows of a batch. A request with more is a batch by itself.
+    max_batch_rows: int = 512  # Rows of a batch. A request with more is a separate batch.
     max_request_rows: int = 20_000  # Rows of a request; one with more is refused with status 413
     # Rows that may wait; further requests are refused with status 503.
     max_waiting_rows: int = 20_000
@@ -125,7 +125,7 @@ class Batcher:
         self._metrics.set_waiting(rows)
 
     def _outcomes(self, batch: Sequence[_Request]) -> list[Any]:
-        """Returns the outputs of each request, or its error: one that fails spoils no other."""
+        """Returns each request's outputs or error. A failing request does not affect the others."""
         first = batch[0]
         start = time.perf_counter()
         try:
@@ -146,7 +146,7 @@ class Batcher:
             if len(batch) > 1:
                 return [self._outcomes([request])[0] for request in batch]
             return [RequestError(400, str(error))]
-        except Exception as error:  # of whatever kind: the server goes on
+        except Exception as error:  # of any kind: the server keeps running
             return [error] * len(batch)
         finally:
             rows = sum(request.num_rows for request in batch)

@@ -39,7 +39,7 @@ class Connections:
     def __init__(self, limits: ConnectionLimits, request_secs: float, metrics: ServerMetrics):
         self.limits = limits
         self.metrics = metrics
-        # The application has its own time limit; this one covers answers that the client does not read.
+        # The application has its own time limit; this limit covers answers that the client does not read.
         self.request_secs = request_secs + limits.header_secs
         # Connections that wait for bytes of their clients, in the order in which they began to wait.
         self.waiting: dict[LimitedProtocol, None] = {}
@@ -49,7 +49,7 @@ class Connections:
         return LimitedProtocol(self, **settings)
 
     def has_room(self, connection: "LimitedProtocol") -> bool:
-        """Returns whether a new connection can stay, after closing another one if necessary."""
+        """Returns whether a new connection can stay, after closing another connection if necessary."""
         if len(connection.connections) <= self.limits.max_connections:
             return True
         oldest = next(iter(self.waiting), None)
@@ -92,7 +92,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parses bytes, up to the size of headers at a time."""
-        # httptools keeps a header until it is complete. So it gets no more bytes than the limit until there
+        # httptools keeps a header until it is complete, so it gets no more bytes than the limit until there
         # is progress: complete headers, or a part of a body. This also covers the trailers after chunks.
         while data and not self.transport.is_closing():
             part, data = data[: self._bytes_left], data[self._bytes_left :]

@@ -67,7 +67,7 @@ def to_tensor(value: Any, tensor: Tensor) -> Any:
 def to_json(values: Any, name: str) -> Any:
     """Returns a tensor as nested lists.
 
-    Bytes of an output whose name ends with `_bytes`, or that are no text, are `{"b64": "..."}`.
+    Bytes of an output whose name ends with `_bytes`, or that are not UTF-8, are `{"b64": "..."}`.
     """
     if values.dtype == object:
         is_bytes = name.endswith("_bytes")
@@ -93,7 +93,7 @@ def _strings(value: Any) -> Any:
     array: Any = np.empty(len(flat), object)
     for index, item in enumerate(flat):
         if not isinstance(item, str | bytes):
-            raise ValueError(f"{as_json(item)} is no text")
+            raise ValueError(f"{as_json(item)} is not text")
         array[index] = item.encode() if isinstance(item, str) else item
     return array.reshape(shape)
 

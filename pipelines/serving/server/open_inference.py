@@ -1,7 +1,7 @@
 """The Open Inference Protocol, version 2, over REST.
 
 Source: the protocol's specification. The inputs are the columns of the CSV, the outputs are plain columns:
-class and probability, or value. A column that is left out, and a `null`, are missing values.
+class and probability, or value. An absent column and a `null` are missing values.
 """
 
 from importlib import metadata as packages

@@ -52,7 +52,7 @@ _CODES = {
     504: grpc.StatusCode.DEADLINE_EXCEEDED,
 }
 _MAX_CALLS = 256  # each may be receiving a message of --max-body bytes, which gRPC keeps until it is complete
-_MAX_CONNECTION_SECS = 600.0  # then a client makes a new one; ends calls whose answers are not read
+_MAX_CONNECTION_SECS = 600.0  # then a client reconnects; ends calls whose answers are not read
 
 
 class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
@@ -115,7 +115,7 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
             status, error = 504, f"There is no prediction after {self._timeout_secs:g} s."
         except Exception:
             _LOGGER.exception("%s failed", kind)
-            status, error = 500, "The server has failed; its log says why."
+            status, error = 500, "The server has failed; see its log."
         self._metrics.add_request(kind, status, time.perf_counter() - start)
         if status != 200:
             await context.abort(_CODES.get(status, grpc.StatusCode.INTERNAL), error)

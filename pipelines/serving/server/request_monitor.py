@@ -17,7 +17,7 @@ _LOGGER = logging.getLogger(__name__)
 class RequestMonitor:
     """Samples rows into the root's folder of requests, and shows their drift in the metrics.
 
-    `seed`: seed of the draws. Default: another one each time.
+    `seed`: seed of the draws. Default: a random seed.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class RequestMonitor:
         self._metrics.set_drift(len(rows), drift)
 
     def _say(self, failure: str) -> None:
-        """Logs a failure once, until all is well again."""
+        """Logs a failure once, until the next success."""
         if failure != self._failure:
             _LOGGER.warning(failure)
         self._failure = failure

@@ -17,7 +17,7 @@ from pipelines.serving.server.metrics import ServerMetrics
 from pipelines.serving.server.request import RequestError
 
 LABELS = ("latest", "previous")
-"""Labels of the newest version that is loaded, and of the one before it."""
+"""Labels of the newest loaded version, and of the version before it."""
 
 _LOGGER = logging.getLogger(__name__)
 _MAX_DELAY_SECS = 60.0
@@ -61,8 +61,8 @@ class ServedVersions:
     """The newest versions of a root, loaded.
 
     A version is loaded once its files have stopped changing, and again if they change later. After a failure
-    it is tried again when its files have changed, with increasing delays. A version stays until another one
-    can serve: one that cannot be loaded, or an emptied root, leaves the previous ones in service.
+    it is tried again when its files have changed, with increasing delays. A version stays until another
+    can serve: if a version cannot be loaded, or the root is emptied, the previous versions stay in service.
 
     `quiet_secs`: time for which the files of a version must not have changed before it is loaded.
     `clock`: clock with seconds that never goes back.
@@ -195,7 +195,7 @@ class ServedVersions:
             if _files(folder) != files:  # what was loaded may be half old and half new
                 self._changing[version] = (files, now)
                 return previous
-        except Exception as error:  # of whatever kind: the previous version continues to serve
+        except Exception as error:  # of any kind: the previous version continues to serve
             if not folder.exists():
                 return previous
             num_failures = 1 + (last.num_failures if last else 0)
@@ -213,7 +213,7 @@ def _files(folder: Path) -> _Files:
     """Returns the files below a folder.
 
     The time is that of the inode (ctime), which changes even if a copy keeps the modification times. Renaming
-    the folder, as a push or a rollback does, changes only the folder's own time, which is left out.
+    the folder, as a push or a rollback does, changes only the folder's own time, which is not compared.
     """
     files: _Files = {}
     for directory, _, names in os.walk(folder):

@@ -122,7 +122,10 @@ def test_parameters_of_a_schedule_on_kubeflow(here):
         assert sent["runtime_config"]["parameters"] == {"train_steps": 70}
         assert "train_steps=70" in invoke("list", *host).stdout
         ended = invoke(*create, "--replace")
-        assert "! the former schedule set --param train_steps=70; this one does not" in ended.stderr
+        assert (
+            "! the previous schedule set --param train_steps=70; the new schedule does not"
+            in ended.stderr
+        )
         assert json.loads(ended.stdout.splitlines()[-1])["dropped_parameters"] == {
             "train_steps": 70
         }

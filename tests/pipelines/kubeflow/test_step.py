@@ -289,7 +289,7 @@ def test_a_step_is_tried_again_after_an_error_that_may_pass(
     assert trainer.main(sleep=slept.append) == code
     assert slept == naps
     said = capsys.readouterr().err
-    assert said.count("this may pass. Retry") == len(naps)
+    assert said.count("this may be temporary. Retry") == len(naps)
     record = trainer.record()
     if code:
         last = tries[-1]

@@ -76,7 +76,7 @@ def test_text_that_the_model_cannot_read_is_refused_unless_it_was_missing_in_tra
     with pytest.raises(
         CellError,
         match=r"row 6, column 'price': '262.12' cannot be read as a number; the column had numbers with "
-        r"decimal commas in training. Write it so",
+        r"decimal commas in training. Use that format",
     ):
         cast([*values, "262.12"], Column("price", "BYTES", format=prices))
     with pytest.raises(CellError, match=r"row 1, .*'gestern' cannot be read as a date"):

@@ -80,5 +80,5 @@ def test_parameters_are_written_as_options_take_them():
         "steps=7 data_path=/mnt/a.csv on=true"
     )
     assert dropped_warning({"steps": 7, "rate": 0.5}).startswith(
-        "the former schedule set --param steps=7 --param rate=0.5; this one does not"
+        "the previous schedule set --param steps=7 --param rate=0.5; the new schedule does not"
     )
