@@ -27,7 +27,6 @@ class _Commands(TyperGroup):
     """All commands; any error ends in a message and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Runs a command."""
         with errors_as_exit_codes():
             return super().invoke(ctx)
 

@@ -116,7 +116,6 @@ def _texts(example: str, name: str) -> dict[str, str]:
 
 
 def _example_texts(example: str, name: str) -> dict[str, str]:
-    """Returns the text of each file of an example, by its name in a project."""
     from components.nearest import nearest_first
     from pipelines.errors import BadInputError
 

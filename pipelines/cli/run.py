@@ -77,7 +77,6 @@ class RunCommand(TyperCommand):
     """Accepts `--resume` and `--resume=force`; a Typer option has a value always or never."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Gives `--resume` its value."""
         return super().parse_args(
             ctx, [f"--resume={_Resume.SAME.value}" if arg == "--resume" else arg for arg in args]
         )

@@ -52,7 +52,6 @@ def runs_json(root: Root, records: Sequence[RunRecord]) -> list[dict[str, Any]]:
 
 
 def runs_table(root: Root, records: Sequence[RunRecord]) -> Any:
-    """Returns the runs as a `rich.table.Table`."""
     from rich.table import Table
 
     has_spans = any(record.spans for record in records)

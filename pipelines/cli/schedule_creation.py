@@ -62,7 +62,6 @@ class CreateRequest:
     arg: tuple[str, ...] | None = None
 
     def load(self) -> AnyConfig:
-        """Returns the validated configuration of the runs."""
         return load_any_config(self.config, self.stored_settings())
 
     def stored_settings(self) -> tuple[str, ...]:
@@ -142,7 +141,6 @@ def _create(request: CreateRequest, config: AnyConfig, store: ScheduleStore) -> 
 
 
 def switch_local(name: str, root: Root, on: bool) -> None:
-    """Enables or disables a schedule."""
     store = ScheduleStore(root)
     if store.read(name).enabled != on:
         store.change(name, enabled=on, **({"since": _now()} if on else {}))

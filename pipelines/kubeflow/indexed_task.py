@@ -33,7 +33,6 @@ _LOOK_EVERY_SECS = 2.0
 
 
 def pod_tf_config(environ: Mapping[str, str]) -> str:
-    """Returns the TF_CONFIG of this pod."""
     for name in (CLUSTER_VARIABLE, INDEX_VARIABLE):
         if name not in environ:
             raise LookupError(

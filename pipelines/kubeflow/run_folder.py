@@ -83,8 +83,6 @@ _OF_VERTEX = re.compile(r"^(?:gs://|/gcs/).+/(?P<run>[^/]+)/[^/]+_-?\d+/[^/]+$")
 
 @dataclass(frozen=True)
 class StepEnd:
-    """End of a step of this run."""
-
     component: str
     elapsed_secs: float  # Wall time
     reason: str | None = None  # Reason of its failure; None after success
@@ -121,8 +119,6 @@ def locked_for_step(
 
 
 class RunFolder:
-    """The folder of one run."""
-
     def __init__(self, root: Root, kubeflow_run: str):
         self.path = folder_of_run(root, kubeflow_run)
         self.kubeflow_run = kubeflow_run
@@ -135,11 +131,9 @@ class RunFolder:
         self._write(_RUN, asdict(_BegunRun(run_id, num_notes)))
 
     def write_plan(self, plan: PlannedRun) -> None:
-        """Writes the plan of the run."""
         self._write(_PLAN, asdict(plan))
 
     def read_plan(self) -> PlannedRun:
-        """Returns the plan of the run."""
         plan = self._read(_PLAN, PlannedRun)
         if plan is None:
             raise self._not_here()
@@ -179,7 +173,6 @@ class RunFolder:
         return self._read(f"{component}{_END}", StepEnd)
 
     def forget_step(self, component: str) -> None:
-        """Removes the end of a step."""
         (self.path / f"{component}{_END}").unlink(missing_ok=True)
 
     def steps(self) -> list[StepEnd]:

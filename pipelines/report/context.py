@@ -12,8 +12,6 @@ NOT_RECORDED = "Not recorded by the version that made this run."
 
 @dataclass(frozen=True)
 class Context:
-    """Data for the sections of a report."""
-
     record: RunRecord
     root: Root
     # Details by section, see `RunDetails`; without those that were not recorded.
@@ -35,7 +33,6 @@ class Context:
 
     @property
     def ran(self) -> set[str]:
-        """Components that succeeded."""
         return {
             component.name for component in self.record.components if component.status != "failed"
         }

@@ -36,8 +36,6 @@ from pipelines.root.records import RunRecord
 
 @dataclass(frozen=True)
 class Section:
-    """A section of a report."""
-
     id: str  # Id of its element; its template is `sections/<id>.html.j2`
     title: str
     # Function that returns the values for the template; None leaves the section out.
@@ -45,7 +43,6 @@ class Section:
 
     @property
     def template(self) -> str:
-        """Path of its template."""
         return f"sections/{self.id}.html.j2"
 
 

@@ -70,7 +70,6 @@ class Plot:
 
     @property
     def svg(self) -> str:
-        """The plot as SVG, drawn each time."""
         return self.draw()
 
 
@@ -284,7 +283,6 @@ class KeptPlots:
         return self._used[key]
 
     def write(self) -> None:
-        """Writes the plots that were requested, and no others."""
         if self._used == self._kept:
             return
         content = gzip.compress(json.dumps(self._used).encode(), mtime=0)

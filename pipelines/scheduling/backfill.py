@@ -34,8 +34,6 @@ from pipelines.scheduling.ticks import Tick
 
 @dataclass(frozen=True)
 class Backfill:
-    """A backfill of a schedule: one tick for each span, in order."""
-
     schedule: Schedule
     ticks: tuple[Tick, ...]
 

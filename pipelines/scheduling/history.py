@@ -27,7 +27,7 @@ class History:
 
     @classmethod
     def read(cls, root: Root) -> "History":
-        """Reads the records of a root; killed runs are interrupted."""
+        """Reads the records of a root; killed runs are `interrupted`."""
         runs: list[Run] = [*root.pruned.read_all(), *read_runs(root)]
         return cls(tuple(sorted(runs, key=lambda run: order_key(run.number, run.run_id))))
 

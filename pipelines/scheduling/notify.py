@@ -29,7 +29,6 @@ _OF_RUN = ("run_id", "status", "reason", "version", "serving_version")
 
 
 def run_events(root: Root, tick: Tick, run: RunRecord, time: str) -> list[Content]:
-    """Returns the events of a tick that is done."""
     content = {name: getattr(run, name) for name in (*_OF_RUN, "report", "log")}
     content["metrics"] = {
         name: value if value is not None and math.isfinite(value) else None  # JSON has no NaN

@@ -33,7 +33,6 @@ class Receivers(BaseModel):
             return cls()
 
     def write(self, folder: Path) -> None:
-        """Stores the receivers of a schedule, if they have changed."""
         with contextlib.suppress(DamagedFileError):  # it is replaced
             if self == Receivers.read(folder):
                 return

@@ -19,8 +19,6 @@ from pipelines.scheduling.ticks import Tick
 
 @dataclass(frozen=True)
 class Launch:
-    """Start parameters of a run; its output goes to two files."""
-
     command: tuple[str, ...]
     working_dir: str
     stdout: Path
@@ -55,7 +53,7 @@ class RunProcess:
         self.pid = self._process.pid
 
     def wait(self, secs: float) -> int | None:
-        """Waits for its end, and returns its exit code; None if it has not ended."""
+        """Returns the exit code; None if the run has not ended in time."""
         try:
             return self._process.wait(secs)
         except subprocess.TimeoutExpired:

@@ -77,7 +77,6 @@ class Schedule(Section):
 
     @property
     def config_file(self) -> Path | None:
-        """Configuration file, or None."""
         return None if self.config is None else Path(self.config)
 
     def timetable(self) -> Timetable | None:

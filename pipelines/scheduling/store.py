@@ -83,11 +83,9 @@ class ScheduleStore:
         self.folder = root.schedules
 
     def locks(self) -> list[FileLock]:
-        """Returns the locks of the folder."""
         return [FileLock(self.folder / name) for name in (_CHANGE_LOCK, _SCHEDULER_LOCK)]
 
     def names(self) -> list[str]:
-        """Returns the names of the schedules, sorted."""
         return [file.stem for file in self._files("*.json") if _is_schedule(file)]
 
     def strangers(self) -> list[Path]:
@@ -144,7 +142,6 @@ class ScheduleStore:
         return self.read(names[0] if name is None else name)
 
     def write(self, schedule: Schedule) -> None:
-        """Stores a schedule."""
         fields = schedule.model_dump(mode="json", exclude_defaults=True)
         write_json(self.file(schedule.name), {"format": _FORMAT, **fields})
 
@@ -181,7 +178,6 @@ class ScheduleStore:
                 shutil.rmtree(self.state(name), ignore_errors=True)
 
     def file(self, name: str) -> Path:
-        """Returns the path of a schedule's file."""
         return self.folder / f"{name}.json"
 
     def state(self, name: str) -> Path:

@@ -203,8 +203,6 @@ def _predict(
 
 @dataclass(frozen=True)
 class _Block:
-    """Rows of a file."""
-
     file: Path
     rows_before: int  # Number of rows before them in the file
     texts: dict[str, Any]  # Columns, as pyarrow string arrays
@@ -265,8 +263,6 @@ def _fast_signature(model: Model) -> Signature:
 
 
 class _Writer(Protocol):
-    """Writes blocks of rows with their predictions."""
-
     def write(
         self, texts: dict[str, Any], columns: dict[str, Any], predictions: dict[str, Any]
     ) -> None:
@@ -355,7 +351,6 @@ class _ParquetWriter:
         self._writer.write_table(table)
 
     def close(self) -> None:
-        """Completes the file."""
         if self._writer is not None:
             self._writer.close()
 

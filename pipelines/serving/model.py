@@ -114,7 +114,6 @@ class Model:
     def predict_inputs(
         self, inputs: Mapping[str, Any], num_rows: int, signature: Signature
     ) -> dict[str, Any]:
-        """Returns the predictions of rows; see `predict`."""
         parts = []
         for start in range(0, max(num_rows, 1), _ROWS_AT_A_TIME):
             part = {name: rows[start : start + _ROWS_AT_A_TIME] for name, rows in inputs.items()}
@@ -122,7 +121,6 @@ class Model:
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def run(self, signature: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the outputs of a signature as NumPy arrays, by name."""
         dtypes = {name: tensor.dtype for name, tensor in self.signatures[signature].inputs.items()}
         tensors = {name: tf.constant(value, dtypes[name]) for name, value in inputs.items()}
         try:

@@ -32,8 +32,6 @@ _FILE = "Split-train/FeatureStats.pb"
 
 @dataclass(frozen=True)
 class ColumnDrift:
-    """Drift of a column of the requests."""
-
     column: str
     # `missing` for the share of rows without a value; `unread` for that of the cells of numbers or
     # dates that cannot be parsed; for the values `l_infinity` or `jensen_shannon`.
@@ -42,8 +40,6 @@ class ColumnDrift:
 
 
 class TrainingData:
-    """Statistics of the data that a version was trained on."""
-
     def __init__(self, num_rows: int, columns: Mapping[str, Any]):
         self.num_rows = num_rows
         from components.example_validator.distributions import num_present

@@ -22,8 +22,6 @@ _FILE = re.compile(r"(\d+)-(\d+)-(\d+)\.jsonl")  # version, start in Unix second
 
 @dataclass(frozen=True)
 class SampleLimits:
-    """Limits of a sample."""
-
     share: float  # Share of the rows to draw, from 0 to 1
     max_rows: int = MAX_ROWS  # Rows of a window; of more, each has the same chance to stay
     # Size of a window's file, which lowers the number of rows if they are long. A row of more than
@@ -68,7 +66,6 @@ class RequestSample:
         self._lock = threading.Lock()
 
     def add(self, version: int, cells: Cells, num_rows: int) -> None:
-        """Draws from the rows of a request."""
         for row in range(num_rows):
             if self._random.random() < self._limits.share:
                 present = {

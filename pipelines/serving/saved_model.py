@@ -44,8 +44,6 @@ class Column:
 
 @dataclass(frozen=True)
 class Tensor:
-    """An input or an output of a signature."""
-
     name: str
     dtype: Any  # Type of the elements
     # Sizes, None where a size is unknown; None for an unknown rank.
@@ -54,8 +52,6 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Signature:
-    """A signature of a SavedModel."""
-
     name: str
     # `classify`, `regress` or `predict`; may be something else in a model of another program.
     method: str

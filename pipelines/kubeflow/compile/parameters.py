@@ -82,7 +82,6 @@ class RuntimeParameter:
 def runtime_parameters(
     config: PipelineConfig, asked_for: Iterable[str] = ()
 ) -> tuple[RuntimeParameter, ...]:
-    """Returns the parameters of a compiled pipeline."""
     values = flat(config.model_dump(mode="json", exclude={"kubeflow"}))
     keys = dict.fromkeys(("data.path", *_UNSET, *config.kubeflow.parameters, *asked_for))
     parameters = []

@@ -19,8 +19,6 @@ _GRACE_SECS = 20.0  # for a training to save
 
 @dataclass(frozen=True)
 class Container:
-    """A container to run."""
-
     image: str
     arguments: tuple[str, ...]
     environment: Mapping[str, str]  # Environment variables of the specification

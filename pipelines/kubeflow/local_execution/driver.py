@@ -25,7 +25,6 @@ class CompiledPipeline:
 
     @classmethod
     def parse(cls, text: str) -> "CompiledPipeline":
-        """Returns the pipeline in a YAML text."""
         documents = list(yaml.safe_load_all(text))
         platform: dict[str, Any] = {}
         for document in documents[1:]:
@@ -35,7 +34,6 @@ class CompiledPipeline:
 
     @property
     def name(self) -> str:
-        """Name of the pipeline."""
         return str(self.specification["pipelineInfo"]["name"])
 
     def component(self, task: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,13 +41,11 @@ class CompiledPipeline:
         return component
 
     def container(self, component: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the container of a component that has one."""
         executors = self.specification["deploymentSpec"]["executors"]
         container: dict[str, Any] = executors[component["executorLabel"]]["container"]
         return container
 
     def pod(self, component: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the Kubernetes settings of a component."""
         pod: dict[str, Any] = self.platform.get(component["executorLabel"], {})
         return pod
 

@@ -68,7 +68,6 @@ class Workflow:
     failures: list[ContainerFailedError] = field(default_factory=list)
 
     def run(self, parameters: Mapping[str, Any]) -> None:
-        """Runs all tasks."""
         with ThreadPoolExecutor(self.parallelism) as pool:
             try:
                 self._run_dag(self.pipeline.specification["root"]["dag"], dict(parameters), pool)

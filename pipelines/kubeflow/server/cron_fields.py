@@ -19,8 +19,6 @@ _ITEM = re.compile(
 
 @dataclass(frozen=True)
 class CronField:
-    """A field of a schedule."""
-
     name: str
     lowest: int
     highest: int

@@ -16,7 +16,6 @@ class Recurrence:
     max_concurrency: int = 1  # Number of runs at a time. In one root they wait for each other.
 
     def as_arguments(self) -> dict[str, Any]:
-        """Returns the arguments of `kfp.Client.create_recurring_run`."""
         return {
             "cron_expression": self.cron,
             "interval_second": self.interval_secs,
@@ -27,8 +26,6 @@ class Recurrence:
 
 @dataclass(frozen=True)
 class RecurringRun:
-    """A recurring run on the server."""
-
     id: str  # Id of the recurring run
     name: str  # Name of the recurring run; it need not be unique
     when: str  # Description of its schedule
@@ -41,7 +38,6 @@ class RecurringRun:
 
 
 def described(description: Any) -> RecurringRun:
-    """Returns a recurring run from the server's description."""
     trigger, reference = description.trigger, description.pipeline_version_reference
     configured = description.runtime_config
     cron = trigger.cron_schedule if trigger else None

@@ -147,7 +147,6 @@ class Server:
             self._client.disable_recurring_run(recurring_run_id)
 
     def enable_recurring_run(self, recurring_run_id: str) -> None:
-        """Makes a recurring run start runs again."""
         with self._server_errors(f"enabling the recurring run {recurring_run_id}"):
             self._client.enable_recurring_run(recurring_run_id)
 
@@ -332,7 +331,6 @@ def _without_retry_lines() -> Iterator[None]:
 
 
 def check_host(host: str) -> None:
-    """Checks that an address has a scheme and a host."""
     if not re.match(r"https?://[^/]", host):
         raise BadInputError(
             f"--host takes an address such as http://localhost:8080. Received: {host!r}"

@@ -42,7 +42,6 @@ def code_of_step(plan: StepPlan, root: Root) -> dict[str, str]:
 
 
 def check_code(step: PlannedStep, root: Root) -> None:
-    """Checks that the code of this process is the code that `Plan` saw."""
     now = code_of_step(step.plan, root) if step.code else {}
     changed = [part for part, digest in step.code.items() if now.get(part) != digest]
     if changed:

@@ -232,7 +232,6 @@ class ClusterJobs:
 def jobs_of_settings(
     settings: TrainingJobConfig, sleep: Callable[[float], None] = time.sleep
 ) -> ClusterJobs:
-    """Returns the Jobs of `[kubeflow.training_job]`."""
     if settings.api_server:
         api = client.ApiClient(client.Configuration(host=settings.api_server))
     else:

@@ -29,8 +29,6 @@ _FIRST_SIGNAL = 128  # exit codes of programs that a signal ended begin here
 
 @dataclass(frozen=True)
 class JobPods:
-    """Pods of the jobs of a namespace."""
-
     client: Any  # `ApiClient` of the `kubernetes` package
     namespace: str
 

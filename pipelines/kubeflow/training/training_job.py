@@ -37,7 +37,6 @@ class TrainingJob(Section):
 
     @classmethod
     def from_environment(cls) -> "TrainingJob":
-        """Returns the job of the environment's variable."""
         try:
             return cls.model_validate_json(os.environ[VARIABLE])
         except (KeyError, ValidationError) as error:
@@ -85,7 +84,6 @@ def job_name(folder: str) -> str:
 
 
 def pod_template(job: TrainingJob, command: list[str], env: dict[str, str]) -> dict[str, Any]:
-    """Returns the pod template of a task."""
     resources = {"cpu": job.settings.cpu, "memory": job.settings.memory}
     if job.settings.accelerator:
         resources[job.settings.accelerator] = str(job.settings.accelerators)

@@ -70,14 +70,11 @@ _OF_SCHEDULES: dict[str, tuple[str, Callable[[Standing], float | None]]] = {
 
 
 class PipelineCollector:
-    """Collects the metrics of a root."""
-
     def __init__(self, root: Root, clock: Clock):
         self._root = root
         self._clock = clock
 
     def collect(self) -> Iterator[Metric]:
-        """Yields the metrics to `prometheus_client`."""
         now = self._clock.now()
         overview = look(self._root, now)
         yield from _schedule_metrics(overview.standings)

@@ -284,12 +284,10 @@ class _Server:
         return await call(answer)
 
     async def metrics_page(self, request: Request) -> Response:
-        """Returns the figures for Prometheus."""
         request.state.kind = "metrics"
         return Response(self._metrics.text(), media_type=CONTENT_TYPE)
 
     async def openapi(self, request: Request) -> Any:
-        """Returns the description of the interface."""
         request.state.kind = "openapi"
         model = self._versions.find(self._versions.name).model
         has_token = self._settings.token is not None

@@ -21,8 +21,6 @@ from pipelines.serving.server.request import RequestError, Tensors, check_rows
 
 @dataclass(frozen=True)
 class BatchLimits:
-    """Limits of batches."""
-
     max_batch_rows: int = 512  # Rows of a batch. A request with more is a separate batch.
     max_request_rows: int = 20_000  # Rows of a request; one with more is refused with status 413
     # Rows that may wait; further requests are refused with status 503.

@@ -24,7 +24,6 @@ _PACKAGE = "estimator-pipelines"
 
 
 def server_metadata() -> Any:
-    """Returns name and version of the server."""
     try:
         version = packages.version(_PACKAGE)
     except packages.PackageNotFoundError:  # a checkout that was not installed

@@ -78,23 +78,18 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         self._timeout_secs = settings.batches.timeout_secs
 
     async def Predict(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """Returns the outputs of a signature."""
         return await self._answered("grpc_predict", self._predict, request, context)
 
     async def Classify(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """Returns the classes of examples with their scores."""
         return await self._answered("grpc_classify", self._classify, request, context)
 
     async def Regress(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """Returns the values of examples."""
         return await self._answered("grpc_regress", self._regress, request, context)
 
     async def GetModelMetadata(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """Returns the signatures of a version."""
         return await self._answered("grpc_metadata", self._metadata, request, context)
 
     async def MultiInference(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """Refuses the call."""
         return await self._answered("grpc_other", self._no_multi_inference, request, context)
 
     async def _answered(
@@ -287,7 +282,6 @@ class CallCheck(grpc.aio.ServerInterceptor):
 
 
 async def start_grpc(service: PredictionService, check: CallCheck, settings: ServerSettings) -> Any:
-    """Starts a gRPC server in the running event loop, and returns it."""
     limits = settings.connections
     header_ms, idle_ms = round(limits.header_secs * 1_000), round(limits.idle_secs * 1_000)
     options = [

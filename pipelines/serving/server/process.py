@@ -31,8 +31,6 @@ _MAX_GRPC_BYTES = 2**31 - 1
 
 @dataclass(frozen=True)
 class ServerAddress:
-    """Address of a server."""
-
     host: str = "127.0.0.1"  # Address to listen on
     port: int = 8501  # Port to listen on; 0 takes a free one
 

@@ -94,8 +94,6 @@ _MAX_COMPARISONS = 10_000  # of unknown names with absent columns: up to 0.4 s
 
 @dataclass(frozen=True)
 class Inputs:
-    """Inputs of a signature."""
-
     tensors: Tensors
     num_rows: int
     # Cells by column, of which the tensors were made; None if the request gave tensors.
@@ -104,8 +102,6 @@ class Inputs:
 
 @dataclass(frozen=True)
 class PreparedRequest:
-    """A request that was read."""
-
     signature: Signature
     inputs: Inputs
     answer: Callable[[Tensors], Any]

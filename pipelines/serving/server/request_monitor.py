@@ -37,7 +37,6 @@ class RequestMonitor:
         self._failure = ""
 
     def add(self, model: Model, cells: Cells, num_rows: int) -> None:
-        """Draws from the rows of a request."""
         self._sample.add(model.version, cells, num_rows)
 
     def update(self, model: Model) -> None:

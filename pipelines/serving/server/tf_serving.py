@@ -48,7 +48,6 @@ def status(versions: ServedVersions, name: str, version: str | None, label: str 
 
 
 def metadata(versions: ServedVersions, name: str, version: str | None, label: str | None) -> Any:
-    """Returns the signatures of a version."""
     model = versions.find(name, version, label).model
     signatures = {
         key: json_format.MessageToDict(

@@ -36,8 +36,6 @@ class _Attempt:
 
 @dataclass(frozen=True)
 class LoadedVersion:
-    """A version that is loaded."""
-
     model: Model
     # Types of its plain predictions by column; empty if it takes no rows without values.
     predictions: dict[str, Any]
@@ -130,7 +128,7 @@ class ServedVersions:
         return True
 
     def versions(self) -> list[int]:
-        """Returns the versions that are loaded, newest first."""
+        """Returns the loaded versions, newest first."""
         return sorted(self._loaded, reverse=True)
 
     def failures(self) -> dict[int, str]:
