@@ -123,8 +123,7 @@ def submit_command(
     from pipelines.config.tfx_pipeline import TfxPipelineConfig
     from pipelines.errors import BadInputError
     from pipelines.kubeflow.compile.parameters import check_given, names_on_kubeflow
-    from pipelines.kubeflow.server.cron_fields import six_fields
-    from pipelines.kubeflow.server.recurring import Recurrence, dropped_warning
+    from pipelines.kubeflow.server.recurring import Recurrence, dropped_warning, six_fields
     from pipelines.kubeflow.server.submission import check_host
 
     check_host(host)

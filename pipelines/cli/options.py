@@ -145,6 +145,13 @@ def errors_as_exit_codes() -> Iterator[None]:
         refuse(str(error), EXIT_FAILED)
 
 
+def print_table(table: Any) -> None:
+    """Prints a table, up to 140 characters wide if the output is not a terminal."""
+    from rich.console import Console
+
+    Console(width=None if sys.stdout.isatty() else 140).print(table)
+
+
 def refuse(message: str, exit_code: int = EXIT_BAD_INPUT) -> NoReturn:
     """Ends the command with a message."""
     print(message, file=sys.stderr)

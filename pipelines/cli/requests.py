@@ -1,12 +1,11 @@
 """`requests`: sampled requests of the server compared with the data that the model was trained on."""
 
 import json
-import sys
 from typing import Annotated
 
 import typer
 
-from pipelines.cli.options import DEFAULT_ROOT, RootOption, existing
+from pipelines.cli.options import DEFAULT_ROOT, RootOption, existing, print_table
 
 
 def requests_command(
@@ -70,7 +69,6 @@ def requests_command(
         ]
         print(json.dumps(fields, indent=1, allow_nan=False))
         return
-    from rich.console import Console
     from rich.table import Table
 
     table = Table("column", "measure", "shift", "by chance", "limit", "")
@@ -79,7 +77,7 @@ def requests_command(
         cells = (f"{shift.value:.3g}", f"{shift.noise:.3g}", f"{limit:g}")
         text = shift.text if column in drifted else ""
         table.add_row(column.column, column.measure, *cells, text)
-    Console(width=None if sys.stdout.isatty() else 140).print(table)
+    print_table(table)
     names = ", ".join(dict.fromkeys(column.column for column in drifted)) or "none"
     print(
         f"{counted(len(rows), 'row')} of requests to version {number}. Columns that have drifted: {names}."

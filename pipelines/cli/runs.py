@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipelines.cli.options import DEFAULT_ROOT, RootOption, existing, given_path
+from pipelines.cli.options import DEFAULT_ROOT, RootOption, existing, given_path, print_table
 from pipelines.root import Root
 
 if TYPE_CHECKING:
@@ -48,13 +48,10 @@ def runs_command(
     if as_json:
         print(json.dumps(runs_json(root, records), indent=1, allow_nan=False))
         return
-    from rich.console import Console
-
     if not records:
         print(f"There are no runs in {root}.", file=sys.stderr)
         return
-    table = runs_table(root, records)
-    Console(width=None if sys.stdout.isatty() else 140).print(table)
+    print_table(runs_table(root, records))
     for line in reason_lines(records):
         print(f"! {line}")
 
@@ -67,13 +64,11 @@ def _compare(records: "list[RunRecord]", names: tuple[str, str], root: Root, as_
     if as_json:
         print(json.dumps(comparison_json(first, second), indent=1, allow_nan=False))
         return
-    from rich.console import Console
-
     table = comparison_table(first, second)
     if not table.row_count:
         print(f"Nothing differs between {first.run_id} and {second.run_id}.")
         return
-    Console(width=None if sys.stdout.isatty() else 140).print(table)
+    print_table(table)
 
 
 def report_command(

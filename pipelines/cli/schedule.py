@@ -22,6 +22,7 @@ from pipelines.cli.options import (
     Settings,
     TokenFile,
     existing,
+    print_table,
 )
 from pipelines.cli.schedule_run import (
     backfill_command,
@@ -183,12 +184,9 @@ def list_command(
             print(f"! {line}", file=sys.stderr)
         return
     if overview.standings:
-        from rich.console import Console
-
         from pipelines.scheduling.monitoring.overview import table
 
-        width = None if sys.stdout.isatty() else 140
-        Console(width=width).print(table(overview.standings))
+        print_table(table(overview.standings))
     else:
         print(f"There are no schedules in {root}.", file=sys.stderr)
     for line in (*overview.problems(), *overview.remarks()):
@@ -275,11 +273,10 @@ def _list_on_kubeflow(options: HostOptions, as_json: bool) -> None:
     if as_json:
         print(json.dumps([asdict(run) for run in recurring_runs], indent=1))
         return
-    from rich.console import Console
     from rich.table import Table
 
     table = Table("schedule", "when", "status", "missed", "at a time", "parameters", "id", box=None)
     for run in recurring_runs:
         cells = (run.name, run.when, run.status, run.missed, str(run.max_concurrency))
         table.add_row(*cells, written(run.parameters), run.id)
-    Console(width=None if sys.stdout.isatty() else 140).print(table)
+    print_table(table)

@@ -34,6 +34,11 @@ if TYPE_CHECKING:
     from pipelines.kubeflow.server.submission import Server
 
 
+_AS_WRITTEN = ("runner", "cron", "on_new_span", "timezone", "missed", "retries")
+_DURATIONS = ("every", "poll", "grace", "timeout")
+"""Options that are fields of a `Schedule` as they are written, and those that are fields in seconds."""
+
+
 @dataclass(frozen=True)
 class CreateRequest:
     """Options of `schedule create`, as written."""
@@ -158,8 +163,7 @@ def create_on_kubeflow(
     from pipelines.kubeflow.compile.admission import without_effect
     from pipelines.kubeflow.compile.parameters import check_given, names_on_kubeflow
     from pipelines.kubeflow.compile.pipeline_file import compile_pipeline
-    from pipelines.kubeflow.server.cron_fields import six_fields
-    from pipelines.kubeflow.server.recurring import Recurrence, dropped_warning
+    from pipelines.kubeflow.server.recurring import Recurrence, dropped_warning, six_fields
     from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
 
     if request.on_new_span:
@@ -226,16 +230,8 @@ def _schedule(
         "config": None if request.config is None else str(request.config.resolve()),
         "settings": without_receivers(request.stored_settings()),
         "working_dir": str(Path.cwd()),
-        "runner": request.runner,
-        "cron": request.cron,
-        "every_secs": _secs(request.every, "--every"),
-        "on_new_span": request.on_new_span,
-        "poll_secs": _secs(request.poll, "--poll"),
-        "timezone": request.timezone,
-        "missed": request.missed,
-        "grace_secs": _secs(request.grace, "--grace"),
-        "timeout_secs": _secs(request.timeout, "--timeout"),
-        "retries": request.retries,
+        **{name: getattr(request, name) for name in _AS_WRITTEN},
+        **{f"{name}_secs": _secs(getattr(request, name), f"--{name}") for name in _DURATIONS},
         "since": now,
         "created": now,
         "enabled": former is None or former.enabled,

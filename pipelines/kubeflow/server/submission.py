@@ -17,8 +17,7 @@ from components.nearest import nearest_first
 from pipelines.atomic_files import read_small
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.compile.parameters import typed_parameters
-from pipelines.kubeflow.server.cron_fields import six_fields
-from pipelines.kubeflow.server.recurring import Recurrence, RecurringRun, described
+from pipelines.kubeflow.server.recurring import Recurrence, RecurringRun, described, six_fields
 
 FINISHED = ("SUCCEEDED", "FAILED", "SKIPPED", "CANCELED")
 
