@@ -23,7 +23,7 @@ def init_command(
     folder: Annotated[
         Path,
         typer.Argument(
-            metavar="FOLDER", parser=given_path, help="Folder of the project; it may exist."
+            metavar="FOLDER", parser=given_path, help="Folder for the project, which may exist."
         ),
     ] = Path("."),
     name: Annotated[
@@ -35,7 +35,7 @@ def init_command(
         typer.Option(
             "--data",
             metavar="CSV_OR_DIR",
-            help="Your own data: a configuration for them, without a module.",
+            help="Your own data: writes a configuration for them, without a module.",
         ),
     ] = None,
     label: Label = None,
@@ -48,7 +48,7 @@ def init_command(
         ),
     ] = None,
 ) -> None:
-    """Make a project: a configuration, a module with a test, and generated data to try them with.
+    """Create a project: a configuration, a module with a test, and generated data to try them with.
 
     With --data and --label, the configuration is for your data and has no module. With --example, it is one
     of the examples. No file is overwritten.

@@ -36,7 +36,7 @@ _CompiledParameters = Annotated[
     typer.Option(
         "--param",
         metavar="section.key",
-        help="A further key that a run can be given. With --pipeline, name=value: default of a "
+        help="Configuration key to turn into a parameter. With --pipeline, name=value: default of a "
         "RuntimeParameter.",
     ),
 ]
@@ -63,9 +63,9 @@ def compile_command(
     settings: Settings = None,
     parameters: _CompiledParameters = None,
 ) -> None:
-    """Write the pipeline for Kubeflow Pipelines. The data are not read.
+    """Write the pipeline for Kubeflow Pipelines, without reading the data.
 
-    With --pipeline, the pipeline is a TFX one of your own; --config has the settings of [kubeflow].
+    With --pipeline, it is your own TFX pipeline; --config has the settings of [kubeflow].
     """
     from pipelines.config.tfx_pipeline import TfxPipelineConfig
     from pipelines.errors import BadInputError
@@ -92,10 +92,11 @@ def submit_command(
     settings: Settings = None,
     parameters: Parameters = None,
     experiment: Annotated[
-        str | None, typer.Option("--experiment", help="Default: the name of the pipeline.")
+        str | None,
+        typer.Option("--experiment", help="Name of the experiment. Default: the pipeline's."),
     ] = None,
     namespace: Annotated[
-        str | None, typer.Option("--namespace", help="User's namespace, where there are several.")
+        str | None, typer.Option("--namespace", help="Your namespace, on a server with several.")
     ] = None,
     token_file: TokenFile = None,
     cron: Annotated[
@@ -109,13 +110,13 @@ def submit_command(
     ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the run to end.")] = False,
     wait_secs: Annotated[
-        float, typer.Option("--wait-secs", help="How long to wait for it.")
+        float, typer.Option("--wait-secs", help="Longest time to wait, in seconds.")
     ] = 86_400,
 ) -> None:
     """Compile the pipeline, upload it, and start a run, or a recurring one with --cron.
 
-    The last line on stdout is one JSON object. Exit codes: 0, 2 bad input, 1 any other failure; with
-    --wait that of a run that did not succeed is 1.
+    The last line on stdout is one JSON object. Exit codes: 0, 2 bad input, 1 any other failure, such as
+    a failed run with --wait.
     """
     from dataclasses import asdict, replace
 

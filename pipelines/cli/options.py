@@ -57,14 +57,14 @@ Label = Annotated[
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="section.key=value", help="Overrides the configuration file."),
+    typer.Option("--set", metavar="section.key=value", help="Override a key of the configuration."),
 ]
 Pipeline = Annotated[
     str | None,
     typer.Option(
         "--pipeline",
         metavar="FILE.py[:FUNCTION]",
-        help="A TFX pipeline of your own, in place of --data and --label.",
+        help="Your own TFX pipeline, instead of --data and --label.",
     ),
 ]
 Arguments = Annotated[
@@ -82,8 +82,7 @@ Host = Annotated[
     typer.Option("--host", metavar="URL", help="Address of Kubeflow Pipelines, for its schedules."),
 ]
 Namespace = Annotated[
-    str | None,
-    typer.Option("--namespace", help="User's namespace on Kubeflow, where there are several."),
+    str | None, typer.Option("--namespace", help="Your namespace, on a Kubeflow with several.")
 ]
 TokenFile = Annotated[
     Path | None,

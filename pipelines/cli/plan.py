@@ -24,7 +24,7 @@ def plan_command(
         ),
     ] = None,
 ) -> None:
-    """Show the kind and the use of each column, without running."""
+    """Show the kind and use of each column without running the pipeline."""
     from pipelines.config.load import load_config
     from pipelines.runs.plan.description import describe_plan, write_plan_file
     from pipelines.terminal.quiet_tensorflow import quiet_tensorflow

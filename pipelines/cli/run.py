@@ -108,7 +108,7 @@ def run_command(
         typer.Option(
             "--resume",
             metavar="[=force]",
-            help="Continue the newest run if it did not end; with =force even if the code of the "
+            help="Continue the newest run if it is unfinished; with =force even if the code of the "
             "model has changed.",
         ),
     ] = None,
@@ -141,9 +141,9 @@ def run_command(
 ) -> None:
     """Run a pipeline: check, train, evaluate, and push the model if it is good enough.
 
-    With --pipeline, the pipeline is a TFX one of your own.
+    With --pipeline, it is your own TFX pipeline.
 
-    The last line on stdout is one JSON object, or on a terminal what to do next; everything else goes to
+    The last line on stdout is one JSON object (on a terminal, next steps instead); everything else goes to
     stderr. Exit codes: 0 pushed or unchanged, 3 not blessed or held, 2 bad input or configuration, 1 any
     other failure, 130 interrupted.
     """

@@ -26,7 +26,7 @@ def runs_command(
         ),
     ] = None,
 ) -> None:
-    """List past runs, their verdicts, the versions they pushed, and which one serves."""
+    """List past runs, their verdicts, the versions that they pushed, and which is live."""
     from pipelines.cli.runs_table import reason_lines, runs_json, runs_table
     from pipelines.errors import counted
     from pipelines.root.history import future_runs, read_runs
@@ -79,10 +79,10 @@ def report_command(
         typer.Option("-o", metavar="FILE.html", parser=given_path, help="File for the report."),
     ] = None,
     index: Annotated[
-        bool, typer.Option("--index", help="Instead, the page about all runs of the root.")
+        bool, typer.Option("--index", help="Make the page about all runs instead.")
     ] = False,
 ) -> None:
-    """Print the path of a run's HTML report, which is updated if necessary."""
+    """Print the path of a run's HTML report, updating it if necessary."""
     from pipelines.errors import BadInputError
     from pipelines.report.files import index_file, report_file
     from pipelines.root.history import read_runs
@@ -108,13 +108,13 @@ def rollback_command(
     to: Annotated[
         int | None,
         typer.Option(
-            "--to", metavar="VERSION", help="Default: the version before the present one."
+            "--to", metavar="VERSION", help="Default: the version before the live version."
         ),
     ] = None,
 ) -> None:
     """Serve an earlier version again and print it.
 
-    A rollback that was interrupted is completed when it is repeated, and goes no further.
+    Repeating an interrupted rollback only completes it.
     """
     from pipelines.report.files import write_index
     from pipelines.root.rollback import Rollback

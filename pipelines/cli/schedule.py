@@ -60,13 +60,16 @@ def create(
         ),
     ] = None,
     every: Annotated[
-        str | None, typer.Option("--every", metavar="6h", help="s, m, h, d or w; counted from now.")
+        str | None,
+        typer.Option(
+            "--every", metavar="6h", help="Interval in s, m, h, d or w, counted from now."
+        ),
     ] = None,
     on_new_span: Annotated[
-        bool, typer.Option("--on-new-span", help="Run when a span arrives that no run has read.")
+        bool, typer.Option("--on-new-span", help="Run when a new span arrives.")
     ] = False,
     name: Annotated[
-        str | None, typer.Option("--name", help="Default: the name of the pipeline.")
+        str | None, typer.Option("--name", help="Name of the schedule. Default: the pipeline's.")
     ] = None,
     missed: Annotated[
         Literal["latest", "skip", "catch-up"],
@@ -77,14 +80,16 @@ def create(
     settings: Settings = None,
     timezone: Annotated[
         str,
-        typer.Option("--timezone", metavar="ZONE", help="Zone of --cron, such as Europe/Berlin."),
+        typer.Option(
+            "--timezone", metavar="ZONE", help="Time zone of --cron, such as Europe/Berlin."
+        ),
     ] = "UTC",
     grace: Annotated[
         str | None,
         typer.Option(
             "--grace",
             metavar="10m",
-            help="How late a run may start and be on time. Default: half the time to the next, at most 15m.",
+            help="Delay after which a run is late. Default: half the time to the next run, at most 15m.",
         ),
     ] = None,
     timeout: Annotated[
@@ -92,8 +97,7 @@ def create(
         typer.Option("--timeout", metavar="2h", help="Time limit of a run. Default: none."),
     ] = None,
     retries: Annotated[
-        int,
-        typer.Option("--retries", min=0, max=100, help="How often a run that failed is resumed."),
+        int, typer.Option("--retries", min=0, max=100, help="How often a failed run is resumed.")
     ] = 1,
     poll: Annotated[
         str, typer.Option("--poll", metavar="1m", help="How often to look for new spans.")
@@ -103,7 +107,7 @@ def create(
     ] = "local",
     replace: Annotated[
         bool,
-        typer.Option("--replace", help="Change the schedule of this name; its history is kept."),
+        typer.Option("--replace", help="Replace the schedule of this name, keeping its history."),
     ] = False,
     host: Host = None,
     namespace: Namespace = None,
@@ -122,9 +126,9 @@ def create(
     ] = None,
     parameters: Parameters = None,
 ) -> None:
-    """Make a schedule of the runs of --config, of --data and --label, or of --pipeline, as for `run`.
+    """Schedule runs of --config, of --data and --label, or of --pipeline, as for `run`.
 
-    Exactly one of --cron, --every and --on-new-span is given.
+    Give exactly one of --cron, --every and --on-new-span.
     `schedule run` starts the runs. With --host, Kubeflow does: the schedule is a recurring run there.
     """
     from pipelines.cli.schedule_creation import CreateRequest, create_local, create_on_kubeflow
@@ -215,7 +219,7 @@ def enable(
     namespace: Namespace = None,
     token_file: TokenFile = None,
 ) -> None:
-    """Let a schedule start runs again. Times that passed while it was disabled are not made up for."""
+    """Let a schedule start runs again. Times that passed while it was disabled are skipped."""
     _switch(name, root, HostOptions(host, namespace, token_file), on=True)
 
 

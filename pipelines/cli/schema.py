@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pipelines.root.schema.root_schema import RootSchema
 
 app = typer.Typer(
-    help="The root's schema: what new data are validated against.", no_args_is_help=True
+    help="The root's schema, against which new data are validated.", no_args_is_help=True
 )
 
 
@@ -21,7 +21,7 @@ def show(
     root: RootOption = DEFAULT_ROOT,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
 ) -> None:
-    """Print the root's schema: its columns, its origin, and whether it was edited."""
+    """Print the root's schema: columns, origin, and whether it was edited."""
     from pipelines.errors import BadInputError
     from pipelines.root.schema.table import schema_columns, schema_json, schema_lines
 
@@ -49,7 +49,8 @@ def accept(
 ) -> None:
     """Make the schema and the statistics of a run the reference for new data.
 
-    Prints the changes. Use it when a run has stopped at data, or warned of them, and they are right.
+    Prints the changes. Use it when a run stopped because of its data, or warned about them, and they are
+    right.
     """
     from pipelines.root.schema.acceptance import accept_schema
 
