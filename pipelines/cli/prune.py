@@ -32,7 +32,7 @@ def prune_command(
     try:
         removals = prune.prune_command(root, limits, dry_run)
     except OSError as error:
-        refuse(f"{error}; the rest stays; run prune again", EXIT_FAILED)
+        refuse(f"{error}; the rest was not removed; run prune again", EXIT_FAILED)
     if as_json:
         fields = {
             "root": str(root),

@@ -40,8 +40,9 @@ def requests_command(
         )
     if len(rows) < MIN_ROWS:
         raise BadInputError(
-            f"Requests to version {number} in {root.requests}: {counted(len(rows), 'row')}, and fewer than "
-            f"{MIN_ROWS} say nothing about a distribution. Wait for more, or raise `serve --sample-requests`."
+            f"Requests to version {number} in {root.requests}: {counted(len(rows), 'row')}, too few to "
+            f"compare distributions (at least {MIN_ROWS} are needed). Wait for more, or raise `serve "
+            "--sample-requests`."
         )
     signatures = read_signatures(folder).values()
     columns = {

@@ -312,7 +312,7 @@ def _run_compiled(
         )
     if request.resume:
         raise BadInputError(
-            "--resume has no meaning with --runner kubeflow: run again, and finished steps are reused."
+            "--resume does not apply to --runner kubeflow: run again, and finished steps are reused."
         )
     from pipelines.config.named_values import parse_named
     from pipelines.kubeflow.local_execution.container_engine import in_image

@@ -36,8 +36,8 @@ def runs_command(
     if ahead := future_runs(records):
         print(
             f"! {counted(len(ahead), 'run')} started in the future ({ahead[-1].run_id} on "
-            f"{ahead[-1].started}): the clock was wrong then, or is wrong now. Runs are listed in the order "
-            "in which they began all the same.",
+            f"{ahead[-1].started}): the clock was wrong then, or is wrong now. Runs are still listed in "
+            "the order in which they began.",
             file=sys.stderr,
         )
     for line in root.versions.warnings():
@@ -128,7 +128,7 @@ def rollback_command(
         try:
             write_index(root)  # the index shows the served version
         except OSError as error:
-            print(f"{error}; `report --index` makes the index again", file=sys.stderr)
+            print(f"{error}; `report --index` updates the index", file=sys.stderr)
 
     roll_back(root, to, say)
     for line in root.versions.warnings():

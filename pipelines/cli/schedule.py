@@ -204,9 +204,9 @@ def _note_missing_scheduler(root: Root) -> None:
 
     if not is_scheduled(root.schedules):
         print(
-            f"! No run will start, as no scheduler is working in {root}. Start one, and leave it running: "
-            f"`schedule run --root {shlex.quote(str(root))}`; or let cron start it every few minutes, with "
-            "--once.",
+            f"! No run will start, because no scheduler is running in {root}. Start one, and leave it "
+            f"running: `schedule run --root {shlex.quote(str(root))}`; or let cron start it every "
+            "few minutes, with --once.",
             file=sys.stderr,
         )
 

@@ -176,11 +176,11 @@ def create_on_kubeflow(
     if request.timezone != "UTC":
         raise BadInputError(
             "--timezone: Kubeflow's server has one zone for all schedules, UTC if it was not set. Write "
-            "--cron in that."
+            "--cron in that zone."
         )
     if request.missed == "skip":
         raise BadInputError(
-            '--missed skip: Kubeflow knows "latest" (the last of those that were missed) and "catch-up".'
+            '--missed skip: Kubeflow has "latest" (the last missed time) and "catch-up".'
         )
     config = request.load()
     recurrence = Recurrence(

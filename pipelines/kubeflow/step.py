@@ -168,7 +168,7 @@ def _keep_failure(args: argparse.Namespace, end: StepEnd) -> None:
             close_failed_run(args.root, folder.kubeflow_run, args.component, wait_secs)
     except Exception as error:
         with suppress(OSError):
-            print(f"The reason could not be kept in {args.root}: {error}", file=sys.stderr)
+            print(f"The reason could not be saved in {args.root}: {error}", file=sys.stderr)
 
 
 def _folder(args: argparse.Namespace) -> RunFolder:

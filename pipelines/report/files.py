@@ -63,7 +63,7 @@ def report_file(
         raise BadInputError(
             f"No report can be made of {root.records.file(run_id)} and the files in "
             f"{root.details(record.same_as or run_id).folder}: {type(error).__name__}: {error}. Restore the "
-            "file that is damaged; a report also goes without the files in that folder."
+            "damaged file; a report does not need the files in that folder."
         ) from error
 
 

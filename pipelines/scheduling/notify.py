@@ -95,7 +95,7 @@ def _run(
                 env={**os.environ, **variables},
             )
         except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or "it has a character that no command has"
+            reason = getattr(error, "strerror", None) or "it contains a NUL"
             return f"{name}: {words[0]} cannot be run: {reason}"
     if process.stdout is None:
         raise ValueError("The process was started with a pipe.")

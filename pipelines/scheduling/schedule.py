@@ -71,7 +71,8 @@ class Schedule(Section):
             raise ValueError("give exactly one of cron, every_secs and on_new_span")
         if self.on_new_span and self.missed == "skip":
             raise ValueError(
-                'missed = "skip" has no meaning with on_new_span: a span stays; give "latest" or "catch-up"'
+                'missed = "skip" does not apply to on_new_span, because spans stay; give '
+                '"latest" or "catch-up"'
             )
         return self
 

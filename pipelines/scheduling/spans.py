@@ -42,7 +42,7 @@ def find_arrivals(schedule: Schedule, handled: AbstractSet[str]) -> list[Tick]:
     data = schedule_data(schedule)
     pattern = parse_span_pattern(data.path)
     if pattern is None:
-        raise BadInputError(f"data.path = {data.path!r} has no spans any more.")
+        raise BadInputError(f"data.path = {data.path!r} no longer has spans.")
     by_version = sorted(pattern.places(), key=lambda location: location.version or 0)
     newest = {location.span: location for location in by_version}
     ticks = []

@@ -92,7 +92,7 @@ def _check_output(output: Path | None, files: Sequence[Path]) -> None:
         )
     if output.suffix.lower() in _COMPRESSED:
         raise BadInputError(
-            f"-o {output}: predictions are written as .csv or .parquet, not compressed. Give such a name."
+            f"-o {output}: predictions are written as .csv or .parquet, not compressed."
         )
 
 

@@ -44,7 +44,7 @@ def check_config(config: PipelineConfig | TfxPipelineConfig) -> None:
     settings = config.kubeflow
     if settings.image is None:
         raise BadInputError(
-            "kubeflow.image is missing: give the image in which the steps run, which `make image` builds, "
+            "kubeflow.image is missing: give the image that runs the steps, which `make image` builds, "
             'such as "registry.example.com/pipelines:1.0".'
         )
     _check_pipeline_root(settings)
@@ -86,7 +86,7 @@ def check_names(settings: KubeflowConfig, name: str, components: Collection[str]
     if taken := [component for component in components if component in (PLAN, RECORD, END)]:
         raise BadInputError(
             f"{taken[0]}: on Kubeflow this is the id of a step of every pipeline. Give the component "
-            "another id by with_id."
+            "another id, with with_id."
         )
     steps = (PLAN, *components, RECORD, END)
     for step in settings.components:
@@ -112,7 +112,7 @@ def check_specification(text: str) -> None:
     version = specification.get("schemaVersion")
     if version != "2.1.0":
         raise BadInputError(
-            f"The server takes the schema version 2.1.0 only. Received: schemaVersion={version!r}; kfp "
+            f"The server only takes the schema version 2.1.0. Received: schemaVersion={version!r}; kfp "
             "has changed."
         )
     components = specification["components"]
@@ -146,7 +146,7 @@ def _check_pipeline_root(settings: KubeflowConfig) -> None:
     if scheme is None:
         raise BadInputError(
             f"kubeflow.pipeline_root = {root!r}: the backend {settings.backend!r} takes "
-            f"{', '.join(f'{item}BUCKET/FOLDER' for item in schemes)}. What outlives a run goes to "
+            f"{', '.join(f'{item}BUCKET/FOLDER' for item in schemes)}. Files that outlive a run go to "
             "kubeflow.root instead, which is a folder."
         )
     bucket = root.removeprefix(scheme).partition("/")[0]
@@ -272,7 +272,7 @@ def _check_paths(config: PipelineConfig) -> None:
             raise BadInputError(f"{key} = {path!r}: {_no_object_store(settings, path, folders)}")
         if not any(_is_below(path, folder) for folder in folders):
             raise BadInputError(
-                f"{key} = {path!r}: no step sees it. Put it below one of {', '.join(folders)}, and give "
+                f"{key} = {path!r}: no step can read it. Put it below one of {', '.join(folders)}, and give "
                 "its path there."
             )
 
@@ -299,8 +299,8 @@ def check_for_steps(config: PipelineConfig | TfxPipelineConfig) -> None:
     beam = config.beam
     if beam.runner != "direct":
         raise BadInputError(
-            f'beam.runner = "{beam.runner}" ({engine_name(beam)}) has no meaning on Kubeflow: the '
-            "artifacts are in kubeflow.root, which the steps' pods mount and an engine's workers do not. "
+            f'beam.runner = "{beam.runner}" ({engine_name(beam)}) does not work on Kubeflow: the '
+            "artifacts are in kubeflow.root, which the steps' pods mount, but not an engine's workers. "
             'Set beam.runner = "direct"; beam.direct.workers gives each step processes of its pod, and '
             "[kubeflow.components.NAME] cpu and memory what they need."
         )

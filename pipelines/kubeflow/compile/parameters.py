@@ -101,7 +101,7 @@ def runtime_parameters(
         if not isinstance(default, _SCALARS):
             raise BadInputError(
                 f"kubeflow.parameters: {key} = {default!r} is a {type(default).__name__}. Parameters are "
-                "texts, numbers and booleans."
+                "strings, numbers or booleans."
             )
         parameters.append(RuntimeParameter(key, default))
     _check_names(parameters)
@@ -141,7 +141,7 @@ def _check_names(parameters: Iterable[RuntimeParameter]) -> None:
         if not _NAME.fullmatch(name) or iskeyword(name) or name in _RESERVED:
             raise BadInputError(
                 f"{where}: {key} would be the parameter {name!r}, and Kubeflow takes letters, "
-                f"digits and '_' (ASCII), beginning with a letter, and neither words of Python nor "
+                f"digits and '_' (ASCII), beginning with a letter, and neither Python keywords nor "
                 f"{_RESERVED[0]!r}. {'Give it another name' if is_own else 'Leave it out'}."
             )
         if name in keys:

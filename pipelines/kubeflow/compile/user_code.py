@@ -43,8 +43,8 @@ def seen_path(settings: KubeflowConfig, key: str, file: str) -> str:
         return str(PurePosixPath(settings.code) / path.name)
     if not is_seen(settings, str(path)):
         raise BadInputError(
-            f"{key} = {file!r}: no step sees {path}. Put the folder {path.parent} into the image or onto a "
-            'volume, and set kubeflow.code = "FOLDER" to its path there.'
+            f"{key} = {file!r}: no step can read {path}. Put the folder {path.parent} into the image or onto "
+            'a volume, and set kubeflow.code = "FOLDER" to its path there.'
         )
     return str(path)
 
@@ -65,8 +65,8 @@ def check_paths(settings: KubeflowConfig, pipeline: "Pipeline", folder: Path) ->
         if not moves_along and not is_seen(settings, path):
             volumes = ", ".join(volume.path for volume in settings.volumes) or "none"
             raise BadInputError(
-                f"{component}: {name} = {path!r}: no step sees it. Put it onto a volume (volumes: {volumes}) "
-                "or next to the definition, and give the path that it has there, such as with --arg."
+                f"{component}: {name} = {path!r}: no step can read it. Put it onto a volume (volumes: "
+                f"{volumes}) or next to the definition, and give its path there, such as with --arg."
             )
 
 

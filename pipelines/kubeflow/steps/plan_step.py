@@ -176,7 +176,9 @@ def _plan_csv(run: _NewRun, config: PipelineConfig) -> PlannedRun:
             root.schema.adopt(*held_ids(root))
             if plan.schema is not None or root.schema.read() == plan.root_schema:
                 return _plan_data(run, plan)
-        run.display.line(f"! the schema of {root} was changed while the data were read: once more")
+        run.display.line(
+            f"! the schema of {root} was changed while the data were read: reading again"
+        )
     raise RunFailedError(
         PLAN,
         f"the schema of {root} was changed {_MAX_TRIES} times while the data were read. Run again",

@@ -161,7 +161,7 @@ def _failed_outcome(failures: Sequence[StepEnd], kubeflow_run: str) -> RunOutcom
     if not failures:
         return RunOutcome(
             "failed",
-            reason="a step ended without saying why: it was killed, was out of memory or of time, or "
+            reason="a step ended without a reason: it was killed, ran out of memory or time, or "
             f"could not start. Kubeflow's run {kubeflow_run} shows the cause",
         )
     first = failures[0]

@@ -90,11 +90,11 @@ def waiting_in_words(curves: Sequence[Mapping[str, Any]]) -> str:
     if not shares:
         return ""
     share = max(shares)
-    text = f"The training waited for its input {share:.0%} of the time."
+    text = f"Time spent waiting for input data: {share:.0%}."
     if share < _MUCH_WAITING:
         return text
     return (
-        f"{text} Its input takes longer than its steps: parse whole batches (batch before map), cache data "
+        f"{text} The input is slower than the steps: parse whole batches (batch before map), cache data "
         "that fit in memory, run map in parallel, and prefetch."
     )
 

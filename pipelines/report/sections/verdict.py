@@ -88,7 +88,7 @@ def _held_sentence(record: RunRecord, count: str, serving: str) -> str:
     run_id = record.same_as or record.run_id
     return (
         f"{passed}, so nothing was pushed: a person has to decide. `approve {run_id} --because REASON` "
-        f"pushes this model, `--reject` drops it. {serving}"
+        f"pushes this model, `--reject` discards it. {serving}"
     )
 
 

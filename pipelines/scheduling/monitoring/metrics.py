@@ -33,7 +33,7 @@ _OF_SCHEDULES: dict[str, tuple[str, Callable[[Standing], float | None]]] = {
     ),
     "schedule_running": ("Whether a run is in progress", lambda standing: bool(standing.running)),
     "schedule_interrupted": (
-        "Whether a run was stopped or killed, and no scheduler is there to resume it",
+        "Whether a run was stopped or killed, and no scheduler is running to resume it",
         lambda standing: bool(standing.interrupted),
     ),
     "schedule_due_ticks": ("Due ticks that have not started", lambda standing: standing.due.count),

@@ -88,7 +88,7 @@ class Overview:
             if standing.interrupted is not None and standing.schedule.enabled:
                 lines.append(
                     f"{name}: the run of {standing.interrupted} was stopped or killed, and no scheduler "
-                    "is working that could resume it"
+                    "is running that could resume it"
                 )
             if standing.problem is not None and standing.schedule.enabled:
                 lines.append(f"{name}: {standing.problem}")

@@ -56,7 +56,7 @@ def test_a_schedule_from_its_beginning_to_its_end(here):
     assert listed["next"] == made["next"]
     table = invoke("list")
     assert "0 3 * * * (UTC)" in table.stdout
-    hint = "No run will start, as no scheduler is working in"
+    hint = "No run will start, because no scheduler is running in"
     assert hint in created.stderr
     assert hint in table.stderr
     with scheduler_lock(here / "pipeline_root" / "schedules"):

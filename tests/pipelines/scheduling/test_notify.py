@@ -222,7 +222,7 @@ def test_a_command_gets_json(tmp_path):
         ("sh -c 'sleep 60; true'", "notify.command had not ended after 0.5 s"),  # with its child
         ("yes", "notify.command had not ended after 0.5 s"),  # it talks without end
         ("/no/such x", "notify.command: /no/such cannot be run: No such file or directory"),
-        ("a\0b", "notify.command: a\0b cannot be run: it has a character that no command has"),
+        ("a\0b", "notify.command: a\0b cannot be run: it contains a NUL"),
     ],
 )
 def test_a_command_that_fails_hangs_or_is_not_there(words, error):

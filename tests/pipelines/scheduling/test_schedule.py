@@ -15,7 +15,7 @@ def test_it_survives_its_file(make_schedule):
     ("changes", "message"),
     [
         ({"cron": "0 3 * * *", "every_secs": 60}, "exactly one"),
-        ({"on_new_span": True, "missed": "skip"}, "no meaning with on_new_span"),
+        ({"on_new_span": True, "missed": "skip"}, "does not apply to on_new_span"),
         ({"cron": "0 3 * *"}, "five fields"),
         ({"timezone": "Europe/Bielefeld"}, "no such time zone"),
         ({"timezone": "../../etc/passwd"}, "no such time zone"),

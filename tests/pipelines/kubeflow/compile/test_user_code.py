@@ -92,7 +92,7 @@ def test_a_path_that_no_step_sees_is_refused(source, team, arguments, start):
             check_paths(settings(), pipeline, team.file.parent)
     with loaded(source(**arguments)) as pipeline, pytest.raises(BadInputError) as refused:
         check_paths(beside, pipeline, team.file.parent)
-    assert str(refused.value).startswith(f"{start}: no step sees it. Put it onto a volume")
+    assert str(refused.value).startswith(f"{start}: no step can read it. Put it onto a volume")
     on_volume = {
         name: path.replace("/home/me", "/mnt/pipelines") for name, path in arguments.items()
     }
@@ -104,7 +104,9 @@ def test_the_file_is_where_the_steps_see_its_folder():
     assert seen_path(settings(code="/code"), "pipeline.file", "/home/me/team.py") == "/code/team.py"
     on_volume = "/mnt/pipelines/code/team.py"
     assert seen_path(settings(), "pipeline.file", on_volume) == on_volume
-    with pytest.raises(BadInputError, match=r"^pipeline.file = '/home/me/team.py': no step sees"):
+    with pytest.raises(
+        BadInputError, match=r"^pipeline.file = '/home/me/team.py': no step can read"
+    ):
         seen_path(settings(), "pipeline.file", "/home/me/team.py")
 
 

@@ -71,10 +71,10 @@ def test_keras_curves_are_of_the_same_quantity():
     ("share", "found"),
     [
         (None, ""),
-        (0.126, "The training waited for its input 13% of the time."),
+        (0.126, "Time spent waiting for input data: 13%."),
         (
             0.5,
-            "The training waited for its input 50% of the time. Its input takes longer than its steps: parse "
+            "Time spent waiting for input data: 50%. The input is slower than the steps: parse "
             "whole batches (batch before map), cache data that fit in memory, run map in parallel, and "
             "prefetch.",
         ),
