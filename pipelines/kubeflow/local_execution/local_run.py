@@ -13,7 +13,7 @@ from pipelines.data.byte_checks import readable
 from pipelines.data.staging import PATTERN_MARKS
 from pipelines.errors import BadInputError, RunFailedError
 from pipelines.kubeflow.compile.dag import PLAN
-from pipelines.kubeflow.compile.parameters import typed_parameters
+from pipelines.kubeflow.compile.given_parameters import typed_parameters
 from pipelines.kubeflow.compile.pipeline_file import compile_pipeline
 from pipelines.kubeflow.compile.user_code import configured_paths, loaded
 from pipelines.kubeflow.local_execution.containers import Engine, Processes, as_subprocess

@@ -16,7 +16,7 @@ from typing import Any
 from components.nearest import nearest_first
 from pipelines.atomic_files import read_small
 from pipelines.errors import BadInputError
-from pipelines.kubeflow.compile.parameters import typed_parameters
+from pipelines.kubeflow.compile.given_parameters import typed_parameters
 from pipelines.kubeflow.server.recurring import Recurrence, RecurringRun, described, six_fields
 
 FINISHED = ("SUCCEEDED", "FAILED", "SKIPPED", "CANCELED")

@@ -2,7 +2,7 @@ import pytest
 
 from pipelines.config.named_values import parse_named
 from pipelines.errors import BadInputError
-from pipelines.kubeflow.compile.parameters import typed_parameters
+from pipelines.kubeflow.compile.given_parameters import typed_parameters
 
 SPECIFICATION = {
     "root": {
