@@ -199,14 +199,14 @@ def create_on_kubeflow(
         warn(warning)
     with quiet_tensorflow():
         text = compile_pipeline(config, ())
-    made = server.schedule(
+    made = server.submit(
         text,
-        recurrence,
-        request.name,
         request.experiment,
+        parameters,
+        recurrence,
         config.kubeflow.service_account,
-        replace=request.replace,
-        parameters=parameters,
+        request.name,
+        request.replace,
     )
     if made.dropped_parameters:
         warn(dropped_warning(made.dropped_parameters))

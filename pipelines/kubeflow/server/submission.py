@@ -74,6 +74,7 @@ class Server:
         recurrence: Recurrence | None = None,
         service_account: str | None = None,
         name: str | None = None,
+        replace: bool = True,
     ) -> Submission:
         """Uploads a pipeline and starts a run of it, or a recurring one.
 
@@ -85,6 +86,7 @@ class Server:
         `recurrence`: schedule of runs. Default: one run, now.
         `service_account`: service account of the run's pods. Default: the server's.
         `name`: name of the recurring run. Default: the pipeline's.
+        `replace`: False refuses the name of an existing recurring run.
         """
         import yaml
 
@@ -93,7 +95,12 @@ class Server:
         if recurrence is not None and recurrence.cron is not None:
             six_fields(recurrence.cron)
         pipeline = specification["pipelineInfo"]["name"]
-        experiment = experiment or pipeline
+        name, experiment = name or pipeline, experiment or pipeline
+        if not replace and (existing := self.list_recurring_runs(name)):
+            raise BadInputError(
+                f"There is a schedule {name!r} on {self._host}: {existing[0].when}, {existing[0].status}. "
+                "Give another --name, or --replace."
+            )
         pipeline_id, version_id = self._upload(pipeline, text)
         with self._server_errors(f"making the experiment {experiment!r}"):
             created = self._client.create_experiment(experiment, namespace=self._namespace)
@@ -113,7 +120,6 @@ class Server:
             return Submission(
                 pipeline_id, version_id, experiment_id, run_id=run.run_id, status=run.state
             )
-        name = name or pipeline
         replaced = [
             recurring_run
             for recurring_run in self.list_recurring_runs(name)
@@ -209,36 +215,6 @@ class Server:
                 f"{', '.join(nearest_first(name, names)) or 'none'}."
             )
         return recurring_runs
-
-    def schedule(
-        self,
-        text: str,
-        recurrence: Recurrence,
-        name: str | None = None,
-        experiment: str | None = None,
-        service_account: str | None = None,
-        replace: bool = False,
-        parameters: Mapping[str, str] | None = None,
-    ) -> Submission:
-        """Uploads a pipeline and makes a recurring run of it.
-
-        `name`: name of the recurring run. Default: the pipeline's.
-        `service_account`: service account of its pods. Default: the server's.
-        `parameters`: parameters of its runs, as the user wrote them. Default: the configuration's values.
-        """
-        import yaml
-
-        pipeline = next(yaml.safe_load_all(text))["pipelineInfo"]["name"]
-        name = name or pipeline
-        existing = self.list_recurring_runs(name)
-        if existing and not replace:
-            raise BadInputError(
-                f"There is a schedule {name!r} on {self._host}: {existing[0].when}, {existing[0].status}. "
-                "Give another --name, or --replace."
-            )
-        return self.submit(
-            text, experiment or pipeline, parameters or {}, recurrence, service_account, name
-        )
 
     def _upload(self, name: str, text: str) -> tuple[str, str]:
         version_name = f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"

@@ -205,7 +205,7 @@ def test_it_is_switched(request_of, store, monkeypatch):
 
 
 class FakeServer:
-    def schedule(self, text, recurrence, name, experiment, account, replace, parameters):
+    def submit(self, text, experiment, parameters, recurrence, account, name, replace):
         from pipelines.kubeflow.server.submission import Submission
 
         self.parameters = parameters
