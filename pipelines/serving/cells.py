@@ -83,6 +83,7 @@ def _check_spelling(
         if not isinstance(name, str):
             raise BadInputError(f"The name of a column is text. Received: {shown(repr(name))}")
     absent = [name for name in columns if not all(name in names for names, _ in forms)]
+    # Comparing every unknown name with every absent column may take too long for a server.
     if max_comparisons is not None and len(unused) * len(absent) > max_comparisons:
         raise BadInputError(
             f"{forms[0][1]} {counted(len(unused), 'column')} that the model does not take, such as "

@@ -79,7 +79,7 @@ def predict_files(
                     f"{utf8.files[0]}: there is a header (line 1) but no row below it."
                 )
             return num_rows
-    except BadInputError as error:
+    except BadInputError as error:  # names the user's files, not their copies in UTF-8
         raise BadInputError(utf8.in_words_of_user(str(error))) from error
 
 
@@ -180,7 +180,7 @@ def _predict(
                     f"! the model answers with NaN, which is not a prediction; the first time: {line}"
                 )
             num_unanswered += int(without.sum())
-            if not names:
+            if not names:  # the first block: a prediction must not replace a column of the input
                 for name in predictions:
                     names[name] = name
                     while names[name] in header:

@@ -108,6 +108,7 @@ class RequestSample:
         with self._lock:
             window = self._open_window(version)
             window.num_seen += 1
+            # Reservoir sampling: each row of the window has the same chance to stay.
             position = len(window.lines)
             if position >= window.max_rows:
                 position = self._random.randrange(window.num_seen)

@@ -34,13 +34,7 @@ EXTRAS = {"boosted-trees", "pipelines", "tpu-check"}
 
 
 def faults_of_files(files: Iterable[str], tracked: Iterable[str], others: set[str]) -> list[str]:
-    """Returns the faults of a list of files.
-
-    Args:
-      files: Files in a distribution.
-      tracked: Files of the packages that git tracks.
-      others: Further files that belong into it.
-    """
+    """Returns the faults of a list of files."""
     present, expected = set(files), {*tracked, *others}
     return [
         *(f"{name} is missing" for name in sorted({*expected, *MUST} - present)),
@@ -71,14 +65,7 @@ def faults_of_metadata(metadata: email.message.Message) -> list[str]:
 def faults_of_release(
     version: str, changelog: str, tags: Iterable[str], tags_here: Iterable[str]
 ) -> list[str]:
-    """Returns the faults of the version and the changelog.
-
-    Args:
-      version: Version in pyproject.toml.
-      changelog: Text of the changelog.
-      tags: All tags of the repository.
-      tags_here: Tags of the commit that is built.
-    """
+    """Returns the faults of the version and the changelog."""
     releases = [tag for tag in tags_here if re.fullmatch(r"v\d.*", tag)]
     if not releases:
         taken = f"v{version}" in tags

@@ -31,12 +31,7 @@ class _Page(HTMLParser):
 
 
 def faults(site: Path, pages: Iterable[str]) -> list[str]:
-    """Returns the faults of a site.
-
-    Args:
-        site: Folder of the site.
-        pages: Markdown files that the site is built from, such as `reference/heads.md`.
-    """
+    """Returns the faults of a site."""
     messages = []
     anchors: dict[str, set[str]] = {}
     for page in pages:

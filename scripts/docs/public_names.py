@@ -10,29 +10,16 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Name:
-    """A public name.
+    """A public name."""
 
-    Attributes:
-        path: Public path, such as `estimator_core.Estimator`.
-        module: Module with the definition, such as `estimator_core.estimator`.
-        alias_of: Original of a name that is not defined in this project, such as
-            `tf.compat.v1.train.SessionRunHook`; else None.
-    """
-
-    path: str
-    module: str
+    path: str  # Public path, such as `estimator_core.Estimator`
+    module: str  # Module with the definition, such as `estimator_core.estimator`
+    # Original of a name from elsewhere, such as `tf.compat.v1.train.SessionRunHook`
     alias_of: str | None = None
 
 
 def public_names(package: str) -> list[Name]:
-    """Returns the names in `__all__` of a package, without its submodules.
-
-    Args:
-        package: Package, such as `estimator_core.export`.
-
-    Raises:
-        ValueError: A listed name is not defined.
-    """
+    """Returns the names in `__all__` of a package, without its submodules."""
     tree = _tree(package)
     listed = next(
         node.value

@@ -72,13 +72,7 @@ appender.console.layout.pattern = %d %-5p %c{1} - %m%n
 
 
 class FlinkCluster:
-    """Processes of Flink; a context that ends them.
-
-    Args:
-      flink: Folder that `setup.sh` has filled.
-      folder: Folder for configuration and logs.
-      port: Port of the JobManager's REST interface; 0 takes a free one.
-    """
+    """Processes of Flink; a context that ends them."""
 
     def __init__(self, flink: Path, folder: Path, port: int = 0):
         self._flink = flink
@@ -141,11 +135,7 @@ class FlinkCluster:
         process.wait()
 
     def wait_for_slots(self, slots: int, secs: float = START_SECS) -> None:
-        """Waits until the cluster has a number of task slots.
-
-        Raises:
-          TimeoutError: It does not have them in time.
-        """
+        """Waits until the cluster has a number of task slots."""
         end = time.monotonic() + secs
         while time.monotonic() < end:
             with contextlib.suppress(OSError):

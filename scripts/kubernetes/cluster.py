@@ -52,13 +52,6 @@ class Cluster:
     """A control plane and a node, from programs and images in a folder; a context manager.
 
     Its state is new at each start; only the images stay.
-
-    Args:
-      folder: Folder that `setup.sh` has filled.
-      audit: Rules of an audit policy; the requests are in `state/audit.log`. Default: nothing is logged.
-
-    Attributes:
-      state: Folder of the state, with a log of each program in `logs/` and the pods' files in `volumes/`.
     """
 
     def __init__(self, folder: Path, audit: Sequence[Mapping[str, Any]] = ()):
@@ -99,16 +92,7 @@ class Cluster:
         ).stdout
 
     def kubectl(self, *arguments: str, text: str | None = None, check: bool = True) -> str:
-        """Runs kubectl as an administrator, and returns its output.
-
-        Args:
-          arguments: Its arguments.
-          text: Its standard input.
-          check: Raises if it fails.
-
-        Raises:
-          RuntimeError: It failed; the message has what it printed.
-        """
+        """Runs kubectl as an administrator and returns its output, or raises RuntimeError with it."""
         ran = subprocess.run(
             self.inside(*self.as_admin(*arguments)),
             input=text,
@@ -325,11 +309,7 @@ class Cluster:
 
 
 def _wait_for(is_true: Any, what: str, process: "subprocess.Popen[bytes]") -> None:
-    """Waits until a function returns True.
-
-    Raises:
-      RuntimeError: The process has ended, or it took too long.
-    """
+    """Waits until a function returns True."""
     deadline = time.monotonic() + START_SECS
     while not is_true():
         if process.poll() is not None:

@@ -19,12 +19,7 @@ _LOOK_EVERY_SECS = 1.0
 
 
 def hosts(services: list[Any], slices: list[Any]) -> Iterator[str]:
-    """Yields the lines of a hosts file: services with an address, and the pods of those without one.
-
-    Args:
-      services: Services of all namespaces.
-      slices: EndpointSlices of all namespaces.
-    """
+    """Yields the lines of a hosts file: services with an address, and the pods of those without one."""
     headless = set()
     for service in services:
         metadata, address = service["metadata"], service["spec"].get("clusterIP")

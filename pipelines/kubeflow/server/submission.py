@@ -129,6 +129,7 @@ class Server:
             recurring = self._client.create_recurring_run(
                 job_name=name, **recurrence.as_arguments(), **common
             )
+        # Last: an interruption leaves two schedules instead of none.
         for recurring_run in replaced:
             self.delete_recurring_run(recurring_run.id)
         return Submission(

@@ -71,7 +71,7 @@ class ClusterJobs:
             try:
                 return self._call("submitting", "Job", name, body)
             except client.ApiException as error:
-                if error.status != 409:
+                if error.status != 409:  # the name is taken
                     raise self._refusal("Job", name, error) from None
             existing = self._read(name)
             if existing is None:

@@ -141,7 +141,7 @@ class Batcher:
                 for index in range(len(batch))
             ]
         except BadInputError as error:
-            if len(batch) > 1:
+            if len(batch) > 1:  # one of them is at fault
                 return [self._outcomes([request])[0] for request in batch]
             return [RequestError(400, str(error))]
         except Exception as error:  # of any kind: the server keeps running

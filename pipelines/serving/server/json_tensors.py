@@ -82,7 +82,7 @@ def to_json(values: Any, name: str) -> Any:
 def _strings(value: Any) -> Any:
     """Returns nested lists of text as an array of bytes; an element of another type stays as it is."""
     shape = []
-    level = value
+    level = value  # its first items give the shape, and _flatten checks all others
     while isinstance(level, list):
         shape.append(len(level))
         if not level:
