@@ -20,8 +20,7 @@ from pipelines.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from pipelines.config.pipeline_config import PipelineConfig
-    from pipelines.config.tfx_pipeline import TfxPipelineConfig
+    from pipelines.config.tfx_pipeline import AnyConfig
 
 _VERTEX = """\
 kubeflow.backend = "vertex": submit speaks to the open-source Kubeflow Pipelines alone. Compile the
@@ -163,7 +162,7 @@ def submit_command(
         raise typer.Exit(EXIT_FAILED)
 
 
-def _compiled(configuration: "PipelineConfig | TfxPipelineConfig", keys: Iterable[str] = ()) -> str:
+def _compiled(configuration: "AnyConfig", keys: Iterable[str] = ()) -> str:
     from pipelines.kubeflow.compile.admission import without_effect
     from pipelines.kubeflow.compile.pipeline_file import compile_pipeline
     from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
@@ -180,7 +179,7 @@ def _loaded(
     pipeline: str | None,
     arguments: Sequence[str] | None,
     parameters: Sequence[str] | None,
-) -> "PipelineConfig | TfxPipelineConfig":
+) -> "AnyConfig":
     from pipelines.config.load import is_of_tfx_pipeline, read_tree
     from pipelines.config.named_values import parse_named
     from pipelines.config.tfx_pipeline import load_any_config, pipeline_settings

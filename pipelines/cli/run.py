@@ -48,8 +48,7 @@ from pipelines.terminal.signals import (
 )
 
 if TYPE_CHECKING:
-    from pipelines.config.pipeline_config import PipelineConfig
-    from pipelines.config.tfx_pipeline import TfxPipelineConfig
+    from pipelines.config.tfx_pipeline import AnyConfig
     from pipelines.root import Root
     from pipelines.root.records import RunRecord
     from pipelines.runs.plan.inputs import RunRequest
@@ -300,10 +299,7 @@ def _run_components(
 
 
 def _run_compiled(
-    request: "RunRequest",
-    config: "PipelineConfig | TfxPipelineConfig",
-    progress: Any,
-    kubeflow: KubeflowOptions,
+    request: "RunRequest", config: "AnyConfig", progress: Any, kubeflow: KubeflowOptions
 ) -> "RunRecord":
     if not kubeflow.local:
         raise BadInputError(

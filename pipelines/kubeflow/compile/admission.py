@@ -11,7 +11,7 @@ from pipelines.beam.options import direct_options, engine_name, given_options
 from pipelines.config.beam import BeamConfig
 from pipelines.config.kubeflow import KubeflowConfig
 from pipelines.config.pipeline_config import PipelineConfig
-from pipelines.config.tfx_pipeline import TfxPipelineConfig
+from pipelines.config.tfx_pipeline import AnyConfig
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.compile.dag import END, PLAN, RECORD
 from pipelines.kubeflow.compile.parameters import flat
@@ -39,7 +39,7 @@ _TASK = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SEEN = ("data.path", "module.file", "schema.path")
 
 
-def check_config(config: PipelineConfig | TfxPipelineConfig) -> None:
+def check_config(config: AnyConfig) -> None:
     """Checks a configuration, without reading the data or the definition."""
     settings = config.kubeflow
     if settings.image is None:
@@ -64,7 +64,7 @@ def check_config(config: PipelineConfig | TfxPipelineConfig) -> None:
     check_texts(config)
 
 
-def check_texts(config: PipelineConfig | TfxPipelineConfig) -> None:
+def check_texts(config: AnyConfig) -> None:
     """Checks that Kubeflow finds no placeholder in a configuration."""
     for key, text in _texts(config.model_dump(mode="json")):
         if "{{" in text:
@@ -294,7 +294,7 @@ def _is_below(path: str, folder: str) -> bool:
     return PurePosixPath(posixpath.normpath(path)).is_relative_to(folder)
 
 
-def check_for_steps(config: PipelineConfig | TfxPipelineConfig) -> None:
+def check_for_steps(config: AnyConfig) -> None:
     """Checks that the steps can follow the settings of `[beam]`."""
     beam = config.beam
     if beam.runner != "direct":
@@ -312,7 +312,7 @@ def step_options(config: BeamConfig) -> tuple[str, ...]:
     return (*processes, *given_options(config))
 
 
-def without_effect(config: PipelineConfig | TfxPipelineConfig) -> list[str]:
+def without_effect(config: AnyConfig) -> list[str]:
     """Returns a message of one or two sentences for each setting that has no effect on Kubeflow."""
     messages = []
     if config.notify.tells:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from components.nearest import nearest_first
 from pipelines.config.load import explain, is_of_tfx_pipeline
 from pipelines.config.pipeline_config import PipelineConfig
-from pipelines.config.tfx_pipeline import TfxPipelineConfig
+from pipelines.config.tfx_pipeline import AnyConfig, TfxPipelineConfig
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.compile.given_parameters import typed_parameters
 
@@ -119,9 +119,7 @@ def _check_names(parameters: Iterable[RuntimeParameter]) -> None:
         keys[name] = key
 
 
-def configuration_of_run(
-    text: str, settings: Sequence[Sequence[str]]
-) -> PipelineConfig | TfxPipelineConfig:
+def configuration_of_run(text: str, settings: Sequence[Sequence[str]]) -> AnyConfig:
     """Returns a configuration with the parameters of a run applied."""
     tree: dict[str, Any] = json.loads(text)
     defaults = flat(tree)

@@ -9,7 +9,7 @@ from typing import Any
 
 from pipelines.config.kubeflow import KubeflowConfig
 from pipelines.config.pipeline_config import PipelineConfig
-from pipelines.config.tfx_pipeline import TfxPipelineConfig
+from pipelines.config.tfx_pipeline import AnyConfig, TfxPipelineConfig
 from pipelines.kubeflow.compile.admission import (
     COMPONENTS,
     check_config,
@@ -27,9 +27,7 @@ from pipelines.kubeflow.compile.parameters import (
 from pipelines.kubeflow.compile.user_code import check_paths, loaded, seen_path
 
 
-def compile_pipeline(
-    config: PipelineConfig | TfxPipelineConfig, parameters: Iterable[str] = ()
-) -> str:
+def compile_pipeline(config: AnyConfig, parameters: Iterable[str] = ()) -> str:
     """Returns the YAML of a pipeline. The same configuration gives the same bytes.
 
     It does not read the data: `Plan` does so in each run.

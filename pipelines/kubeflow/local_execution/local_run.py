@@ -8,7 +8,7 @@ from typing import Any
 
 from pipelines.config.kubeflow import VolumeConfig
 from pipelines.config.pipeline_config import PipelineConfig
-from pipelines.config.tfx_pipeline import TfxPipelineConfig
+from pipelines.config.tfx_pipeline import AnyConfig, TfxPipelineConfig
 from pipelines.data.byte_checks import readable
 from pipelines.data.staging import PATTERN_MARKS
 from pipelines.errors import BadInputError, RunFailedError
@@ -34,7 +34,7 @@ _FILES = (("data", "path"), ("module", "file"), ("schema_", "path"), ("pipeline"
 
 def run_locally(
     root: Root,
-    cluster_config: PipelineConfig | TfxPipelineConfig,
+    cluster_config: AnyConfig,
     progress: Progress,
     parameters: Mapping[str, str],
     enable_cache: bool = True,
@@ -89,9 +89,7 @@ def run_locally(
             shutil.rmtree(launcher.folder, ignore_errors=True)
 
 
-def with_local_paths(
-    config: PipelineConfig | TfxPipelineConfig, root: Root, enable_cache: bool = True
-) -> PipelineConfig | TfxPipelineConfig:
+def with_local_paths(config: AnyConfig, root: Root, enable_cache: bool = True) -> AnyConfig:
     """Returns a configuration, for a cluster or without `[kubeflow]`, with the files of this machine."""
     settings = config.kubeflow
     folders = {root.path.parent: None}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.config.kubeflow import KubeflowConfig
 from pipelines.config.pipeline_config import PipelineConfig
-from pipelines.config.tfx_pipeline import TfxPipelineConfig
+from pipelines.config.tfx_pipeline import AnyConfig, TfxPipelineConfig
 from pipelines.data.spans import name_spans
 from pipelines.errors import BadInputError, RunFailedError
 from pipelines.kubeflow.compile.admission import check_for_steps, step_options
@@ -46,10 +46,7 @@ _MAX_TRIES = 3
 
 
 def plan_on_kubeflow(
-    root: Root,
-    config: PipelineConfig | TfxPipelineConfig,
-    kubeflow_run: str,
-    tasks: Collection[str],
+    root: Root, config: AnyConfig, kubeflow_run: str, tasks: Collection[str]
 ) -> dict[str, str]:
     """Begins a run, and returns the values that KFP's cache compares, by component id.
 
