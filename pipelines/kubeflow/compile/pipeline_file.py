@@ -91,29 +91,36 @@ def _compile(
 ) -> str:
     from kfp import compiler, dsl
 
-    pipeline = dsl.pipeline(
-        _pipeline_function(settings, config, dag, run_parameters),
-        name=name,
-        pipeline_root=settings.pipeline_root,
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "pipeline.yaml"
-        compiler.Compiler().compile(pipeline, str(file))
-        return file.read_text(encoding="utf-8")
+    from pipelines.kubeflow.compile import containers
+    from pipelines.kubeflow.compile.task_settings import apply_settings
 
-
-def _pipeline_function(
-    settings: KubeflowConfig, config: str, dag: Dag, run_parameters: Sequence[RuntimeParameter]
-) -> Any:
-    """Returns the function that kfp calls to make the tasks; its signature has the run's parameters."""
+    image, root = str(settings.image), str(settings.root)
+    # The id of the run; on Vertex its name, which is in the paths of its files, too.
+    is_vertex = settings.backend == "vertex"
+    run = dsl.PIPELINE_JOB_NAME_PLACEHOLDER if is_vertex else dsl.PIPELINE_JOB_ID_PLACEHOLDER
 
     def build(*channels: Any) -> None:
+        """Makes the tasks, when kfp calls it."""
         parameters = dict(zip((item.name for item in run_parameters), channels, strict=True))
-        _add_tasks(settings, config, dag, run_parameters, parameters)
+        end = containers.end_step(image, root)(run=run)
+        apply_settings(end, settings, END)
+        with dsl.ExitHandler(end, name="run"):
+            plan_step = containers.plan_step(config, dag.upstream, run_parameters, image, root)
+            plan = plan_step(run=run, **parameters)
+            apply_settings(plan, settings, PLAN)
+            keys = containers.output_names(dag.upstream, parameters)
+            tasks: dict[str, Any] = {}
+            for component, upstream in dag.upstream.items():
+                step = containers.component_step(component, image, root, settings.backend)
+                task = step(key=plan.outputs[keys[component]])
+                tasks[component] = task.after(*(tasks[other] for other in upstream))
+                apply_settings(task, settings, component)
+            record = containers.record_step(image, root)(run=run).after(plan, *tasks.values())
+            apply_settings(record, settings, RECORD)
 
     build.__name__ = "pipeline"
     build.__doc__ = None
-    build.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    build.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # the run's parameters
         [
             inspect.Parameter(
                 item.name,
@@ -124,47 +131,8 @@ def _pipeline_function(
             for item in run_parameters
         ]
     )
-    return build
-
-
-def _add_tasks(
-    settings: KubeflowConfig,
-    config: str,
-    dag: Dag,
-    run_parameters: Sequence[RuntimeParameter],
-    parameters: dict[str, Any],
-) -> None:
-    from kfp import dsl
-
-    from pipelines.kubeflow.compile import containers
-    from pipelines.kubeflow.compile.task_settings import apply_settings
-
-    image, root = str(settings.image), str(settings.root)
-    run = _run_placeholder(settings.backend)
-    end = containers.end_step(image, root)(run=run)
-    apply_settings(end, settings, END)
-    with dsl.ExitHandler(end, name="run"):
-        plan = containers.plan_step(config, dag.upstream, run_parameters, image, root)(
-            run=run, **parameters
-        )
-        apply_settings(plan, settings, PLAN)
-        keys = containers.output_names(dag.upstream, parameters)
-        tasks: dict[str, Any] = {}
-        for component, upstream in dag.upstream.items():
-            step = containers.component_step(component, image, root, settings.backend)
-            task = step(key=plan.outputs[keys[component]])
-            tasks[component] = task.after(*(tasks[other] for other in upstream))
-            apply_settings(task, settings, component)
-        record = containers.record_step(image, root)(run=run).after(plan, *tasks.values())
-        apply_settings(record, settings, RECORD)
-
-
-def _run_placeholder(backend: str) -> str:
-    """Returns KFP's placeholder for the id of a run; on Vertex for its name, which is in the paths, too."""
-    from kfp import dsl
-
-    placeholders: dict[str, str] = {
-        "kubeflow": dsl.PIPELINE_JOB_ID_PLACEHOLDER,
-        "vertex": dsl.PIPELINE_JOB_NAME_PLACEHOLDER,
-    }
-    return placeholders[backend]
+    pipeline = dsl.pipeline(build, name=name, pipeline_root=settings.pipeline_root)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "pipeline.yaml"
+        compiler.Compiler().compile(pipeline, str(file))
+        return file.read_text(encoding="utf-8")
