@@ -125,7 +125,7 @@ def conditions(results: dict[str, Any], works: Sequence[Work]) -> str:
     cpuinfo = pathlib.Path("/proc/cpuinfo")
     return (
         f"Measured {dates[0]} to {dates[-1]} UTC on {machine(cpuinfo.read_text())}, under a load of "
-        f"{loads[0]} to {loads[-1]}; {_range(rounds)} alternations."
+        f"{loads[0]} to {loads[-1]}; {_range(rounds)} rounds."
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.speed_works import BEST_KERAS, Work
 
-HEADER = ("", "beside", "ours", "it", "time: it / ours", "processor: it / ours", "aim")
+HEADER = ("", "compared with", "ours", "theirs", "time ratio", "processor ratio", "aim")
 LOSS_TOLERANCE = 0.15
 """Share of a loss, or of a fifth of the untrained one if that is more, by which losses may differ."""
 

@@ -109,26 +109,25 @@ class Cluster:
             return None
         others = sorted(self.tasks.keys() - {CHIEF, MASTER, PS})
         kinds = [CHIEF, MASTER, *others, PS]
-        before = kinds[: kinds.index(self.task_type)] if self.tasks else []
-        return sum(len(self.tasks.get(kind, ())) for kind in before) + self.task_id
+        earlier_kinds = kinds[: kinds.index(self.task_type)] if self.tasks else []
+        return sum(len(self.tasks.get(kind, ())) for kind in earlier_kinds) + self.task_id
 
 
 def from_environment(environ: Mapping[str, str] | None = None) -> Cluster:
-    """Returns the cluster that TF_CONFIG describes; a single machine when it is not set.
-
-    `environ`: environment variables; None reads `os.environ`.
-    """
-    text = (os.environ if environ is None else environ).get("TF_CONFIG")
-    if not text:
+    """Returns the cluster that TF_CONFIG describes; a single machine when it is not set."""
+    tf_config = (os.environ if environ is None else environ).get("TF_CONFIG")
+    if not tf_config:
         return Cluster()
     try:
-        config = json.loads(text)
+        config = json.loads(tf_config)
     except ValueError as error:
-        raise ValueError(f"TF_CONFIG must be a JSON object: {error}. Received: {text!r}") from error
+        raise ValueError(
+            f"TF_CONFIG must be a JSON object: {error}. Received: {tf_config!r}"
+        ) from error
     if not isinstance(config, dict):
-        raise ValueError(f"TF_CONFIG must be a JSON object. Received: {text!r}")
+        raise ValueError(f"TF_CONFIG must be a JSON object. Received: {tf_config!r}")
 
-    cluster = _described_by(config, text)
+    cluster = _parse_cluster(config, tf_config)
     if cluster.task_type != EVALUATOR:
         cluster = dataclasses.replace(
             cluster, master=config.get("session_master") or cluster.master
@@ -139,14 +138,21 @@ def from_environment(environ: Mapping[str, str] | None = None) -> Cluster:
     return cluster
 
 
-def _described_by(config: Mapping[str, Any], text: str) -> Cluster:
+def _parse_cluster(config: Mapping[str, Any], tf_config: str) -> Cluster:
     """Returns the cluster that the tasks in TF_CONFIG's `text` describe."""
     task = config.get("task") or {}
-    tasks = {kind: _addresses(kind, value) for kind, value in (config.get("cluster") or {}).items()}
+    tasks: dict[str, tuple[str, ...]] = {}
+    for kind, addresses in (config.get("cluster") or {}).items():
+        if not isinstance(addresses, list) or not all(isinstance(item, str) for item in addresses):
+            raise ValueError(
+                f"TF_CONFIG's `cluster` must list addresses. Received: {kind}={addresses!r}"
+            )
+        tasks[kind] = tuple(addresses)
     model_dir = config.get("model_dir")
     if model_dir == "":
         raise ValueError(
-            f"model_dir in TF_CONFIG should be non-empty: name a folder, or leave it out. Received: {text!r}"
+            "model_dir in TF_CONFIG should be non-empty: name a folder, or leave it out. "
+            f"Received: {tf_config!r}"
         )
     service = config.get("service")
     if service is not None and not isinstance(service, dict):
@@ -170,7 +176,7 @@ def _described_by(config: Mapping[str, Any], text: str) -> Cluster:
     for key in ("type", "index"):
         if task.get(key) is None:
             raise ValueError(
-                f"TF_CONFIG with a `cluster` must name this task's `{key}`. Received: {text!r}"
+                f"TF_CONFIG with a `cluster` must name this task's `{key}`. Received: {tf_config!r}"
             )
     task_type, task_id = task["type"], _task_index(task)
     if CHIEF in tasks and MASTER in tasks:
@@ -186,7 +192,7 @@ def _described_by(config: Mapping[str, Any], text: str) -> Cluster:
     if task_type == EVALUATOR and MASTER in tasks:
         raise ValueError(
             f"A {MASTER!r} task evaluates itself, so its cluster has no {EVALUATOR!r}: name the task "
-            f"{CHIEF!r} to have one. Received: {text!r}"
+            f"{CHIEF!r} to have one. Received: {tf_config!r}"
         )
     if task_type == EVALUATOR:  # in no cluster itself: it evaluates the others' checkpoints
         return Cluster(
@@ -201,12 +207,6 @@ def _described_by(config: Mapping[str, Any], text: str) -> Cluster:
     if sum(map(len, tasks.values())) == 1:
         return Cluster(tasks, task_type, task_id, "", model_dir, service)
     return Cluster(tasks, task_type, task_id, f"grpc://{address}", model_dir, service)
-
-
-def _addresses(kind: str, value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(address, str) for address in value):
-        raise ValueError(f"TF_CONFIG's `cluster` must list addresses. Received: {kind}={value!r}")
-    return tuple(value)
 
 
 def _task_index(task: Mapping[str, Any]) -> int:

@@ -33,7 +33,7 @@ from estimator_core.spec.arguments import (
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.export_outputs import EvalOutput, ExportOutput, TrainOutput
 from estimator_core.spec.mode_keys import ModeKeys
-from estimator_core.spec.settled import fingerprint_of
+from estimator_core.spec.settled import take_fingerprint
 from estimator_core.spec.types import Hook, InputFn, ModelFn, ReceiverFn, SavingListener
 
 
@@ -41,7 +41,7 @@ class Estimator(FormerMembers):
     """Trains and evaluates a TensorFlow model, and exports it for serving.
 
     All state is in `model_dir`: an Estimator made for a directory that holds checkpoints continues
-    from the newest one.
+    from the newest.
 
     Example:
         >>> estimator = Estimator(model_fn, model_dir="model")  # doctest: +SKIP
@@ -79,7 +79,7 @@ class Estimator(FormerMembers):
         self._params = copy.deepcopy({} if params is None else params)
         self._config = config_with_model_dir(config, model_dir)
         self._model_dir = self._config.model_dir or ""  # subclasses of tf.estimator's time read it
-        self._warm_start_settings = warm_start_settings.settings_from(warm_start_from)
+        self._warm_start_settings = warm_start_settings.as_settings(warm_start_from)
         logger.info("Using config: %s", self._config)
 
     @staticmethod
@@ -190,7 +190,7 @@ class Estimator(FormerMembers):
             input_fn: See `train`.
             steps: Batches to evaluate; None goes to the end of the input.
             hooks: `SessionRunHook`s called around each batch.
-            checkpoint_path: Checkpoint to evaluate; None takes the newest one, or the initial
+            checkpoint_path: Checkpoint to evaluate; None takes the newest, or the initial
                 variables when there is none.
             name: Name of this evaluation: its summaries go to `eval_<name>`.
 
@@ -274,7 +274,7 @@ class Estimator(FormerMembers):
             predict_keys: Names of the predictions to yield; None yields all. Only for a `model_fn`
                 whose predictions are a dict.
             hooks: `SessionRunHook`s called around each batch.
-            checkpoint_path: Checkpoint to predict with; None takes the newest one, or the initial
+            checkpoint_path: Checkpoint to predict with; None takes the newest, or the initial
                 variables when there is none.
             yield_single_examples: False yields whole batches.
 
@@ -295,7 +295,7 @@ class Estimator(FormerMembers):
             batches = predictions.batches_of_model(
                 self, self._model_now(), execution, input_fn, predict_keys, newest
             )
-        yield from predictions.examples_of(batches) if yield_single_examples else batches
+        yield from predictions.split_examples(batches) if yield_single_examples else batches
 
     def predictor(
         self, serving_input_receiver_fn: ReceiverFn, checkpoint_path: str | None = None
@@ -313,7 +313,7 @@ class Estimator(FormerMembers):
 
         Args:
             serving_input_receiver_fn: See `export_saved_model`; its receiver tensors are the values to feed.
-            checkpoint_path: Checkpoint to predict with; None takes the newest one at each call.
+            checkpoint_path: Checkpoint to predict with; None takes the newest at each call.
 
         Raises:
             ValueError: There is no checkpoint.
@@ -345,7 +345,7 @@ class Estimator(FormerMembers):
                 `ServingInputReceiver` or `TensorServingInputReceiver`.
             assets_extra: Paths below `assets.extra/` to the files to copy there.
             as_text: Writes the graph as text if true.
-            checkpoint_path: Checkpoint to export; None takes the newest one.
+            checkpoint_path: Checkpoint to export; None takes the newest.
             experimental_mode: The mode whose graph is exported.
 
         Raises:
@@ -370,19 +370,10 @@ class Estimator(FormerMembers):
         checkpoint_path: str | None = None,
         strip_default_attrs: bool = False,
     ) -> bytes:
-        """Exports a SavedModel: the former name of `export_saved_model`, until TensorFlow 1.13.
+        """Exports a SavedModel: the name of `export_saved_model` until TensorFlow 1.13.
 
-        Args:
-            export_dir_base: See `export_saved_model`.
-            serving_input_receiver_fn: See `export_saved_model`.
-            assets_extra: See `export_saved_model`.
-            as_text: See `export_saved_model`.
-            checkpoint_path: See `export_saved_model`.
-            strip_default_attrs: Not used: attributes at their defaults are always left out, which
-                TensorFlow reads as the same model.
-
-        Raises:
-            ValueError: There is no checkpoint, or no signature can be exported.
+        `strip_default_attrs` is not used: attributes at their defaults are always left out, which
+        TensorFlow reads as the same model.
 
         Source: `tf.compat.v1.estimator.Estimator.export_savedmodel`.
         """
@@ -410,7 +401,7 @@ class Estimator(FormerMembers):
             input_receiver_fn_map: Mode to the function that returns its receiver.
             assets_extra: Paths below `assets.extra/` to the files to copy there.
             as_text: Writes the graph as text if true.
-            checkpoint_path: Checkpoint to export; None takes the newest one.
+            checkpoint_path: Checkpoint to export; None takes the newest.
 
         Raises:
             ValueError: There is no checkpoint, no mode is given, or a mode can't be exported.
@@ -457,10 +448,16 @@ class Estimator(FormerMembers):
             program, receiver = self._build_for_receiver(model, mode, receiver_fn)
             spec = program.spec
             with program.scope():
+                outputs: Mapping[str, ExportOutput] = spec.export_outputs or {}
+                parts = (spec.loss, spec.predictions, spec.eval_metric_ops)
+                if spec.mode == ModeKeys.EVAL:
+                    outputs = {ModeKeys.EVAL: EvalOutput(*parts, getattr(receiver, "labels", None))}
+                elif spec.mode == ModeKeys.TRAIN:
+                    outputs = {ModeKeys.TRAIN: TrainOutput(*parts)}
                 writer.add(
                     mode,
                     spec,
-                    _exported_outputs(spec, getattr(receiver, "labels", None)),
+                    outputs,
                     receiver.receiver_tensors,
                     getattr(receiver, "receiver_tensors_alternatives", None),
                     checkpoint_path,
@@ -497,7 +494,7 @@ class Estimator(FormerMembers):
 
     def _fingerprint_of_model(self) -> Any:
         is_own = getattr(self._call_model_fn, "__func__", None) is Estimator._call_model_fn
-        return fingerprint_of(self._model_fn) if is_own else None
+        return take_fingerprint(self._model_fn) if is_own else None
 
     def build_program(
         self,
@@ -569,13 +566,3 @@ class Estimator(FormerMembers):
             purpose,
         )
         return lambda: None
-
-
-def _exported_outputs(spec: EstimatorSpec, labels: Any) -> dict[str, ExportOutput]:
-    """Returns the signatures of an exported graph, by name."""
-    if spec.mode == ModeKeys.PREDICT:
-        return spec.export_outputs or {}
-    parts = (spec.loss, spec.predictions, spec.eval_metric_ops)
-    if spec.mode == ModeKeys.EVAL:
-        return {ModeKeys.EVAL: EvalOutput(*parts, labels)}
-    return {ModeKeys.TRAIN: TrainOutput(*parts)}

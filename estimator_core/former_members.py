@@ -61,7 +61,7 @@ _HELPERS = (
 
 
 class FormerMembers:
-    """Private members that programs written for tf.estimator use, beside the public ones."""
+    """Private members that programs written for tf.estimator use in addition to the public ones."""
 
     _call_input_fn: Any
     _config: Any
@@ -162,7 +162,7 @@ def check_overrides(subclass: type, base: type) -> None:
 
 def check_obeyed(subclass: type) -> None:
     """Checks that a subclass overrides nothing that tf.estimator would call and this Estimator would not."""
-    own = {name for each in subclass.__mro__ if each is not FormerMembers for name in vars(each)}
+    own = {name for base in subclass.__mro__ if base is not FormerMembers for name in vars(base)}
     ignored = [name for name in (*_OTHER_STEPS, *_HELPERS) if name in own]
     if ignored:
         raise ValueError(

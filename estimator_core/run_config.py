@@ -232,10 +232,12 @@ class RunConfig:
         Raises:
             ValueError: A setting is unknown, or a value is invalid.
         """
-        known = [field.name for field in dataclasses.fields(self) if field.init]
+        settings = [field.name for field in dataclasses.fields(self) if field.init]
         for name in changes:
-            if name not in known:
-                raise ValueError(f"RunConfig has no setting {name!r} to replace. It has: {known}")
+            if name not in settings:
+                raise ValueError(
+                    f"RunConfig has no setting {name!r} to replace. It has: {settings}"
+                )
         steps, secs = "save_checkpoints_steps", "save_checkpoints_secs"
         if steps in changes and secs not in changes:
             changes[secs] = None if changes[steps] is not None else self.save_checkpoints_secs
@@ -245,7 +247,7 @@ class RunConfig:
         for name, value in changes.items():
             changed.__dict__[name] = value
         changed.__post_init__()
-        # As in 2.15, a copy has no default of its own.
+        # As in 2.15, a copy has no separate default.
         changed.__dict__["session_config"] = changes.get("session_config", self.session_config)
         return changed
 
@@ -332,7 +334,7 @@ def _positional(function: Callable[..., Any]) -> list[str]:
     """Returns the names of the arguments that can be given by position."""
     parameters = inspect.signature(function).parameters.values()
     by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [each.name for each in parameters if each.kind in by_position]
+    return [parameter.name for parameter in parameters if parameter.kind in by_position]
 
 
 def _default_session_config(cluster: cluster_lib.Cluster) -> Any:

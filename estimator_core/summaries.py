@@ -29,14 +29,21 @@ def write_evaluation(eval_dir: str, results: Mapping[str, Any], global_step: int
     Scalars become scalar summaries, arrays tensors; byte strings are parsed as serialized `Summary`
     protos. Other values are skipped with a warning.
     """
-    text = ", ".join(f"{name} = {value!s}" for name, value in sorted(results.items()))
-    logger.info("Saving dict for global step %d: %s", global_step, text)
+    line = ", ".join(f"{name} = {value!s}" for name, value in sorted(results.items()))
+    logger.info("Saving dict for global step %d: %s", global_step, line)
     proto = tf1.Summary()
     for name, value in results.items():
         if value is None or name == tf1.GraphKeys.GLOBAL_STEP:
             continue
         if isinstance(value, (bytes, str)):
-            _merge_serialized(proto, name, value)
+            try:
+                summary = tf1.Summary.FromString(value)
+            except (DecodeError, TypeError):
+                logger.warning("Skipping summary for %s, cannot parse string to Summary.", name)
+                continue
+            for index, entry in enumerate(summary.value):
+                entry.tag = f"{name}/{index}"
+            proto.MergeFrom(summary)
         else:
             _add_numbers(proto, name, value)
     _write_event(eval_dir, proto, global_step)
@@ -102,14 +109,3 @@ def _add_numbers(proto: Any, name: str, value: Any) -> None:
         logger.warning("Skipping summary for %s, it is neither scalar nor array: %r", name, value)
         return
     proto.value.add(tag=name, **entry)
-
-
-def _merge_serialized(proto: Any, name: str, value: bytes | str) -> None:
-    try:
-        summary = tf1.Summary.FromString(value)
-    except (DecodeError, TypeError):
-        logger.warning("Skipping summary for %s, cannot parse string to Summary.", name)
-        return
-    for index, entry in enumerate(summary.value):
-        entry.tag = f"{name}/{index}"
-    proto.MergeFrom(summary)

@@ -1,4 +1,4 @@
-"""Files that survive a crash at any moment: a reader sees the old content or the new one."""
+"""Files that survive a crash at any moment: a reader sees either the old or the new content."""
 
 import contextlib
 import functools
@@ -77,7 +77,7 @@ def copy_folder(source: Path, target: Path) -> None:
 
 
 def left_over(folder: Path) -> Iterator[Path]:
-    """Yields the partial files and folders whose writer is gone."""
+    """Yields the partial files and folders whose writer has ended."""
     for path in sorted(folder.glob(f".*{_SUFFIX}")):
         node, _, number = path.name.removesuffix(_SUFFIX).rpartition(".")[2].rpartition("-")
         if node == os.uname().nodename and number.isdecimal():
@@ -109,7 +109,7 @@ def remove(file: Path) -> None:
         sync(file.parent)
 
 
-def place_of(path: Path) -> Path:
+def with_real_parent(path: Path) -> Path:
     """Returns a path without `..` and links, except that the file itself may be a link."""
     if path.name in ("", ".."):
         return Path(os.path.realpath(path))
@@ -118,20 +118,20 @@ def place_of(path: Path) -> Path:
 
 def is_below(path: Path, folder: Path) -> bool:
     """Returns whether a file or a folder is inside another folder, once `..` and links are resolved."""
-    return Path(os.path.realpath(folder)) in place_of(path).parents
+    return Path(os.path.realpath(folder)) in with_real_parent(path).parents
 
 
 def remove_below(folder: Path, path: Path) -> None:
-    """Removes a file, a link, or a folder with its content, unless it is gone.
+    """Removes a file, a link, or a folder with its content, if it exists.
 
-    Whatever a root's files and databases say, nothing outside of the folder is removed.
+    Nothing outside of the folder is removed, even if a root's files or databases name it.
 
     `folder`: folder that the path must be in, once `..` and links are resolved.
     """
     if not is_below(path, folder):
         raise BadInputError(
-            f"{path} is not removed: it is {place_of(path)}, which is outside of {folder}. Correct the "
-            "record or the link that leads there."
+            f"{path} is not removed: it is {with_real_parent(path)}, which is outside of {folder}. Correct "
+            "the record or the link that leads there."
         )
     if path.is_dir():
         remove_tree(str(path))
@@ -171,7 +171,7 @@ def read_json(file: Path) -> dict[str, Any]:
 
 def checked(values: object, form: type[T]) -> T:
     """Returns values from JSON as a type, see `read_model`; raises ValueError if they have another form."""
-    from pydantic import ValidationError  # the tasks of a training import this module, not that one
+    from pydantic import ValidationError  # here since the tasks of a training do not need pydantic
 
     try:
         return cast(T, _adapter(cast(Any, form)).validate_python(values))

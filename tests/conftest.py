@@ -97,8 +97,9 @@ def _uninstall():
     owners += [getattr(tf.compat, outer).compat for outer in ("v1", "v2")]
     owners += [getattr(owner, inner) for owner in owners[-2:] for inner in ("v1", "v2")]
     for owner in owners:
-        with contextlib.suppress(AttributeError):
-            del owner.estimator
+        for name in ("estimator", "contrib"):
+            with contextlib.suppress(AttributeError):
+                delattr(owner, name)
     for name in ("CrossShardOptimizer", "cross_replica_sum"):
         with contextlib.suppress(AttributeError):
             delattr(tf.tpu, name)
@@ -110,7 +111,10 @@ def _uninstall():
         if (
             first == "tensorflow_estimator"
             or (first == "tensorflow_model_analysis" and name.endswith(".export"))
-            or (first == "tensorflow" and {"estimator", "estimator_training"} & {*name.split(".")})
+            or (
+                first == "tensorflow"
+                and {"contrib", "estimator", "estimator_training"} & {*name.split(".")}
+            )
         ):
             del sys.modules[name]
     sys.meta_path[:] = [finder for finder in sys.meta_path if not _is_ours(finder)]

@@ -115,7 +115,7 @@ class Boosting:
         """Makes training steps, and grows the trees that they finish."""
         self._steps_in_tree += steps
         while self._steps_in_tree >= self._settings.steps_per_tree:
-            self._grow_to(self._finished + 1)
+            self._grow_trees(self._finished + 1)
             self._finished += 1
             self._steps_in_tree -= self._settings.steps_per_tree
             if self.steps_left == 0:
@@ -133,11 +133,16 @@ class Boosting:
         """Returns the forest after the steps made so far; at the end, the best one of the validation."""
         layers = self._steps_in_tree // self._settings.n_batches_per_layer
         if layers:
-            self._grow_to(self._finished + 1)
-        self._take_finished()
+            self._grow_trees(self._finished + 1)
+        # Read the trees that were finished since the last call.
+        if self._finished > self._in_parts:
+            self._parts.append(self._trees(self._in_parts, self._finished))
+            self._in_parts = self._finished
+            if len(self._parts) > 100:
+                self._parts = [concatenated(self._parts)]
         parts = [*self._parts]
         if layers:
-            parts.append(self._trees(self._finished, self._finished + 1).cut_to(layers))
+            parts.append(self._trees(self._finished, self._finished + 1).truncated(layers))
         forest, finished = concatenated(parts), self._finished
         if self._validation and self.steps_left == 0:
             finished = self._validation.best
@@ -151,24 +156,30 @@ class Boosting:
         """
         if self._grown == 0:
             return self._scores
-        found = []
+        kept = []
 
         def keep(predictions: Any, _: Any) -> tuple[str, float, bool]:
-            found.append(np.array(predictions))
+            kept.append(np.array(predictions))
             return "kept", 0.0, False
 
         self._booster.eval_train(keep)
-        logits = self._objective.logits(found[0])
+        logits = self._objective.logits(kept[0])
         return logits.reshape(self._data.num_rows, self._dimension, order="F")
 
-    def _grow_to(self, iterations: int) -> None:
+    def _grow_trees(self, iterations: int) -> None:
         while self._first + self._grown < iterations:
             if self._split == self._grown:
                 self._grow()
             self._grown += 1
 
     def _grow(self) -> None:
-        fobj = self._by_gradients if self._by_own_gradients else None
+        def by_gradients(scores: Any, _: Any) -> tuple[Any, Any]:
+            logits = np.asarray(scores).reshape(self._data.num_rows, self._dimension, order="F")
+            gradients, hessians = self._gradients(logits)
+            shape = (-1,) if self._dimension == 1 else gradients.shape
+            return gradients.reshape(shape), hessians.reshape(shape)
+
+        fobj = by_gradients if self._by_own_gradients else None
         if not self._booster.update(fobj=fobj):
             self._split += 1
             return
@@ -177,28 +188,14 @@ class Boosting:
             self._first + self._grown,
         )
 
-    def _by_gradients(self, scores: Any, _: Any) -> tuple[Any, Any]:
-        logits = np.asarray(scores).reshape(self._data.num_rows, self._dimension, order="F")
-        gradients, hessians = self._gradients(logits)
-        shape = (-1,) if self._dimension == 1 else gradients.shape
-        return gradients.reshape(shape), hessians.reshape(shape)
-
-    def _take_finished(self) -> None:
-        """Reads the trees that were finished since the last call."""
-        if self._finished > self._in_parts:
-            self._parts.append(self._trees(self._in_parts, self._finished))
-            self._in_parts = self._finished
-            if len(self._parts) > 100:
-                self._parts = [concatenated(self._parts)]
-
     def _trees(self, first: int, last: int) -> Forest:
         """Returns the trees of iterations `first` to before `last`; constant ones if no split was found."""
         begin, end = first - self._first, last - self._first
         parts = []
         if begin < self._split:
             count = min(end, self._split) - begin
-            text = self._booster.model_to_string(start_iteration=begin, num_iteration=count)
-            parts.append(forest_from_text(text))
+            model_text = self._booster.model_to_string(start_iteration=begin, num_iteration=count)
+            parts.append(forest_from_text(model_text))
         missing = end - max(begin, self._split)
         if missing > 0:
             parts.append(constant_trees(missing * self._dimension))
@@ -234,16 +231,13 @@ class Boosting:
         return library.Booster(parameters, dataset)
 
     def _starting_scores(self, forest: Forest) -> Any:
-        """Returns the scores of bias and trees, added in boosting's order for bitwise equality.
-
-        The validation gets the trees, too.
-        """
+        """Returns the scores of bias and trees, added in boosting's order for bitwise equality."""
         data, dimension = self._data, self._dimension
         scores = np.tile(self._bias, (data.num_rows, 1))
         if not forest.num_trees:
             return scores
-        text = text_from_forest(forest, data.matrix.shape[1], dimension)
-        booster = lightgbm().Booster(model_str=text)
+        model_text = text_from_forest(forest, data.matrix.shape[1], dimension)
+        booster = lightgbm().Booster(model_str=model_text)
         step = max(1, _TREES_AT_A_TIME // dimension)
         ends: Any = np.append(forest.root, forest.num_nodes)
         is_leaf = forest.is_leaf

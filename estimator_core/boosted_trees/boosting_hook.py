@@ -85,8 +85,8 @@ class BoostingHook(InitializationHook):
 
         def next_batch() -> Any:
             values = iter(session.run([tensor for tensor in flat if tensor is not None]))
-            found = [None if tensor is None else next(values) for tensor in flat]
-            return tf.nest.pack_sequence_as(self._batch, found)
+            tensors = [None if tensor is None else next(values) for tensor in flat]
+            return tf.nest.pack_sequence_as(self._batch, tensors)
 
         self._data, held_out = read_training_data(next_batch, self._num_batches)
         if self._data is None:
@@ -144,7 +144,7 @@ class BoostingHook(InitializationHook):
             run_context.request_stop()
 
     def end(self, session: Any) -> None:
-        """Computes the losses that are left to report."""
+        """Computes the remaining losses for the report."""
         del session
         if self._boosting and self._early_stopping and self._early_stopping.report:
             self._boosting.judge()

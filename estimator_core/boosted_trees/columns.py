@@ -32,7 +32,7 @@ def checked_columns(feature_columns: Any) -> list[Any]:
     """Returns the feature columns sorted by name."""
     columns = sorted_columns(feature_columns)
     for column in columns:
-        if _has_weights_to_train(column):
+        if hasattr(column, "dimension") and hasattr(column, "combiner"):
             raise ValueError(
                 "Trees train no embedding: use the categorical column itself, or "
                 "tf.feature_column.indicator_column. "
@@ -46,13 +46,15 @@ def checked_columns(feature_columns: Any) -> list[Any]:
     return columns
 
 
-def _has_weights_to_train(column: Any) -> bool:
-    return hasattr(column, "dimension") and hasattr(column, "combiner")
-
-
 def column_ranges(columns: list[Any]) -> list[ColumnRange]:
     """Returns the range of each feature column in the matrix, in order."""
-    return [ColumnRange(_name(column), _size(column)) for column in columns]
+    return [
+        ColumnRange(
+            str(column.categorical_column.name if _is_indicator(column) else column.name),
+            _size(column),
+        )
+        for column in columns
+    ]
 
 
 def _is_bucketized(column: Any) -> bool:
@@ -61,10 +63,6 @@ def _is_bucketized(column: Any) -> bool:
 
 def _is_indicator(column: Any) -> bool:
     return is_dense(column) and hasattr(column, "categorical_column")
-
-
-def _name(column: Any) -> str:
-    return str(column.categorical_column.name if _is_indicator(column) else column.name)
 
 
 def _size(column: Any) -> int:
@@ -123,9 +121,9 @@ def _counts(column: Any, cache: FeatureTransformationCache, state: StateManager)
     size = tf.cast(column.num_buckets, tf.int64)
     values = tf.cast(ids.values, tf.int64)
     places = tf.stack([ids.indices[:, 0], values], axis=1)
-    known = tf.boolean_mask(places, (values >= 0) & (values < size))
-    ones = tf.ones(tf.shape(known)[:1])
-    return tf.scatter_nd(known, ones, tf.stack([ids.dense_shape[0], size]))
+    valid_places = tf.boolean_mask(places, (values >= 0) & (values < size))
+    ones = tf.ones(tf.shape(valid_places)[:1])
+    return tf.scatter_nd(valid_places, ones, tf.stack([ids.dense_shape[0], size]))
 
 
 def _word_of_example(

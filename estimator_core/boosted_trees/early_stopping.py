@@ -93,11 +93,7 @@ class Validation:
         return self.best + self._patience
 
     def start(self, bias: Any, warm_started: int, num_threads: int) -> None:
-        """Begins without a tree.
-
-        `bias`: logits before the first tree, `[logits_dimension]`.
-        `num_threads`: threads of the library; a call with another number would change that of growing.
-        """
+        """Begins without a tree, with as many threads as the library grows trees with."""
         self._scores = np.tile(bias, (self._data.num_rows, 1))
         self._iterations, self.best, self._best_loss = 0, warm_started, np.inf
         self._judged_from = warm_started
@@ -112,11 +108,11 @@ class Validation:
         grown = list(indices)
         for begin in range(0, len(grown), _ITERATIONS_AT_A_TIME):
             part = grown[begin : begin + _ITERATIONS_AT_A_TIME]
-            known = [index for index in part if index is not None]
-            leaves: Any = self._leaves(booster, known[0], len(known)) if known else None
-            for place, index in enumerate(part):
+            learned = [index for index in part if index is not None]
+            leaves: Any = self._leaves(booster, learned[0], len(learned)) if learned else None
+            for position, index in enumerate(part):
                 if index is not None:
-                    self._add(booster, index, leaves[:, place])
+                    self._add(booster, index, leaves[:, position])
                 self._iterations += 1
                 if self._iterations > self._judged_from:
                     self._compare(float(self._loss_of(self._scores.astype(np.float32))))

@@ -69,25 +69,22 @@ class Explainer:
         self._link = link
 
     def explain(self, matrix: Any) -> list[tuple[float, dict[str, float]]]:
-        """Returns (bias, contribution by column, the largest first) of each row; they sum to the prediction.
-
-        `matrix`: float32 `[rows, columns]`.
-        """
+        """Returns (bias, contribution by column, largest first) of each row; they sum to the prediction."""
         by_shap = self._method == "tree_shap"
         bias, contributions = self._shap(matrix) if by_shap else self._paths(matrix)
         names = self._groups.names
         return [(bias, _largest_first(names, np.asarray(row))) for row in contributions]
 
     def _shap(self, matrix: Any) -> tuple[float, Any]:
-        text = text_from_forest(self._forest, matrix.shape[1], 1)
-        found = lightgbm().Booster(model_str=text).predict(matrix, pred_contrib=True)
-        bias = self._bias + (float(found[0, -1]) if len(found) else 0.0)
-        return bias, found[:, :-1] @ self._groups.membership()
+        model_text = text_from_forest(self._forest, matrix.shape[1], 1)
+        shap_values = lightgbm().Booster(model_str=model_text).predict(matrix, pred_contrib=True)
+        bias = self._bias + (float(shap_values[0, -1]) if len(shap_values) else 0.0)
+        return bias, shap_values[:, :-1] @ self._groups.membership()
 
     def _paths(self, matrix: Any) -> tuple[float, Any]:
         forest, rows = self._forest, np.arange(len(matrix))
         logits = np.full(len(matrix), self._bias)
-        before = self._link(logits)
+        previous = self._link(logits)
         contributions = np.zeros((len(matrix), len(self._groups.names)))
         is_leaf = forest.is_leaf
         for root in forest.root:
@@ -96,20 +93,17 @@ class Explainer:
             while not is_leaf[at].all():
                 moves = ~is_leaf[at]
                 feature = forest.feature[at]
-                at = _children(forest, matrix[rows, feature], at)
+                values = matrix[rows, feature]
+                is_left = np.where(
+                    np.isnan(values), forest.nan_is_left[at], values <= forest.threshold[at]
+                )
+                at = forest.left[at] + ~is_left  # a leaf stays
                 value = np.where(moves, forest.value[at], so_far)
                 logits, so_far = logits + (value - so_far), value
                 after = self._link(logits)
-                contributions[rows, self._groups.of_columns[feature]] += after - before
-                before = after
+                contributions[rows, self._groups.of_columns[feature]] += after - previous
+                previous = after
         return float(self._link(np.float64(self._bias))), contributions
-
-
-def _children(forest: Forest, values: Any, at: Any) -> Any:
-    """Returns the nodes after one step down; a leaf stays."""
-    is_missing = np.isnan(values)
-    is_left = np.where(is_missing, forest.nan_is_left[at], values <= forest.threshold[at])
-    return forest.left[at] + ~is_left
 
 
 class _Groups:

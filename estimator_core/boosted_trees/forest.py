@@ -46,7 +46,6 @@ class Forest:
 
     @property
     def num_trees(self) -> int:
-        """Number of trees."""
         return len(self.root)
 
     @property
@@ -67,7 +66,7 @@ class Forest:
         nodes["left"] = nodes["left"] - np.int32(begin)
         return Forest(**nodes, root=self.root[first:last] - np.int32(begin))
 
-    def cut_to(self, depth: int) -> Forest:
+    def truncated(self, depth: int) -> Forest:
         """Returns the trees cut at `depth`: nodes at that depth become leaves."""
         kept = self.depth <= depth
         index = np.cumsum(kept, dtype=np.int32) - 1

@@ -28,7 +28,12 @@ class ForestVariables:
 
     def __init__(self, logits_dimension: int):
         with tf1.variable_scope(SCOPE, reuse=tf1.AUTO_REUSE):
-            self.nodes = {name: _vector(name, dtype) for name, dtype in DTYPES.items()}
+            self.nodes = {}
+            for name, dtype in DTYPES.items():
+                empty = tf1.placeholder_with_default(np.zeros(0, dtype), [None])
+                self.nodes[name] = tf1.get_variable(
+                    name, initializer=empty, validate_shape=False, use_resource=True
+                )
             self.bias = _zeros("bias", [logits_dimension], tf.float64)
             # A warm start leaves `warm_started` out: each model counts its own.
             self.counts = {
@@ -38,7 +43,6 @@ class ForestVariables:
         self._logits_dimension = logits_dimension
 
     def read(self, session: Any) -> BoostingState:
-        """Returns the values in a session."""
         nodes, bias, counts = session.run((self.nodes, self.bias, self.counts))
         forest = Forest(**nodes)
         if forest.num_trees % self._logits_dimension:
@@ -53,11 +57,6 @@ def _zeros(name: str, shape: list[int], dtype: tf.DType, trainable: bool = True)
     return tf1.get_variable(
         name, shape, dtype, tf1.initializers.zeros(), trainable=trainable, use_resource=True
     )
-
-
-def _vector(name: str, dtype: Any) -> Any:
-    empty = tf1.placeholder_with_default(np.zeros(0, dtype), [None])
-    return tf1.get_variable(name, initializer=empty, validate_shape=False, use_resource=True)
 
 
 def read_checkpoint(checkpoint_path: str) -> BoostingState:
@@ -89,7 +88,6 @@ class ForestAssignment:
         self._op = tf.group(*(variable.assign(value) for variable, value in pairs))
 
     def run(self, session: Any, state: BoostingState) -> None:
-        """Assigns the values in a session."""
         feed = {tensor: getattr(state.forest, name) for name, tensor in self._nodes.items()}
         feed.update({tensor: getattr(state, name) for name, tensor in self._counts.items()})
         session.run(self._op, {**feed, self._bias: state.bias})

@@ -53,10 +53,7 @@ class HeadLoss:
             self._gradients = _gradients(self._loss, self._logits)
 
     def value(self, session: Any, data: Any, logits: Any) -> Any:
-        """Returns the loss, a float32 scalar.
-
-        `logits`: `[rows, logits_dimension]`.
-        """
+        """Returns the loss, a float32 scalar."""
         return session.run(self._loss, self._feed(data, logits), options=_IN_THIS_THREAD)
 
     def gradients(self, session: Any, data: Any, logits: Any) -> tuple[Any, Any, Any]:
@@ -108,33 +105,29 @@ def _loss(head: Head, labels: Any, logits: tf.Tensor, features: Any) -> tf.Tenso
 def _without_summaries() -> Iterator[None]:
     """Opens a context that discards new summaries: training steps don't feed their inputs."""
     summaries = tf1.get_collection_ref(tf1.GraphKeys.SUMMARIES)
-    before = [*summaries]
+    earlier_summaries = [*summaries]
     yield
-    summaries[:] = before
+    summaries[:] = earlier_summaries
 
 
 def _placeholder(tensor: tf.Tensor) -> tf.Tensor:
-    return tf1.placeholder(tensor.dtype, _rows(tensor))
-
-
-def _rows(tensor: tf.Tensor) -> tf.TensorShape:
-    """Returns the shape of a tensor with any number of rows."""
-    if tensor.shape.rank is None:
-        return tensor.shape
-    return tf.TensorShape([None]).concatenate(tensor.shape[1:])
+    shape = tensor.shape
+    if shape.rank is not None:  # any number of rows
+        shape = tf.TensorShape([None]).concatenate(shape[1:])
+    return tf1.placeholder(tensor.dtype, shape)
 
 
 def _ancestors(tensor: tf.Tensor) -> set[tf.Operation]:
     """Returns the operations that compute a tensor."""
-    found = {tensor.op}
+    ancestors = {tensor.op}
     pending = [tensor.op]
     while pending:
         operation = pending.pop()
-        for before in [*(value.op for value in operation.inputs), *operation.control_inputs]:
-            if before not in found:
-                found.add(before)
-                pending.append(before)
-    return found
+        for source in [*(value.op for value in operation.inputs), *operation.control_inputs]:
+            if source not in ancestors:
+                ancestors.add(source)
+                pending.append(source)
+    return ancestors
 
 
 def _gradients(loss: tf.Tensor, logits: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

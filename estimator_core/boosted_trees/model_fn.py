@@ -11,18 +11,20 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.boosted_trees.boosting import Boosting, BoostingState
 from estimator_core.boosted_trees.boosting_hook import BoostingHook
-from estimator_core.boosted_trees.centering import center
 from estimator_core.boosted_trees.columns import column_matrix
 from estimator_core.boosted_trees.early_stopping import TreesEarlyStopping, Validation
 from estimator_core.boosted_trees.forest_variables import ForestVariables
 from estimator_core.boosted_trees.head_loss import HeadLoss
-from estimator_core.boosted_trees.layer_steps import check_one_process
 from estimator_core.boosted_trees.library import lightgbm
-from estimator_core.boosted_trees.objectives import may_have_objective, objective_of
+from estimator_core.boosted_trees.objectives import Objective, head_objective, may_have_objective
 from estimator_core.boosted_trees.prediction import forest_logits
 from estimator_core.boosted_trees.settings import BoostingSettings
 from estimator_core.boosted_trees.training_data import TrainingData
+from estimator_core.execution.base import Execution, Step, StepFn
 from estimator_core.execution.current import current_execution
+from estimator_core.execution.inputs import Inputs
+from estimator_core.execution.select import select_execution
+from estimator_core.execution.single_device import SingleDevice
 from estimator_core.heads import Head
 from estimator_core.heads.base import write_loss_summaries
 from estimator_core.heads.weighted import WeightedHead
@@ -32,6 +34,10 @@ from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import ModelFn
 
+_SESSION_CALL_SECS = 1.0  # a signal ends the training between two calls
+_MAX_STEPS = 100
+_TOLERANCE = 1e-7
+_MAX_STEP_SIZE = 10.0
 MATRIX = "column_matrix"
 
 
@@ -42,10 +48,7 @@ def boosted_trees_model_fn(
     predicts_matrix: bool = False,
     early_stopping: TreesEarlyStopping | None = None,
 ) -> ModelFn:
-    """Returns the `model_fn` of a forest over feature columns, with a head on top.
-
-    `early_stopping`: held-out rows that end the training early; None grows all trees.
-    """
+    """Returns the `model_fn` of a forest over feature columns, with a head on top."""
 
     def model_fn(features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
         features = checked_features(features)
@@ -60,12 +63,14 @@ def boosted_trees_model_fn(
         check_one_process(current_execution())
         lightgbm()  # fails now rather than after all data are read
         loss = HeadLoss(head, features, labels)
+        # None is one thread for each core.
+        num_threads = getattr(config.session_config, "intra_op_parallelism_threads", 0) or None
         hook = BoostingHook(
             variables,
             loss,
             (matrix, _weights(head, features), loss.batch, _mask(early_stopping, features)),
             settings.n_batches_per_layer,
-            _start(head, settings, _num_threads(config)),
+            _start(head, settings, num_threads),
             settings.steps_per_tree,
             early_stopping,
         )
@@ -100,11 +105,6 @@ def _mask(early_stopping: TreesEarlyStopping | None, features: Any) -> tf.Tensor
     return tf.reshape(tf.cast(features[name], tf.bool), [-1])
 
 
-def _num_threads(config: RunConfig) -> int | None:
-    """Returns the number of threads by the session's configuration; None is one for each core."""
-    return getattr(config.session_config, "intra_op_parallelism_threads", 0) or None
-
-
 def _start(
     head: Head, settings: BoostingSettings, num_threads: int | None
 ) -> Callable[[TrainingData, BoostingState, Any, Validation | None], Boosting]:
@@ -113,7 +113,7 @@ def _start(
     ) -> Boosting:
         labels, _ = data.loss_data
         has_objective = may_have_objective(head)
-        objective = objective_of(head, labels if has_objective else None)
+        objective = head_objective(head, labels if has_objective else None)
         column = labels.reshape(-1) if has_objective else None
         is_new = not (state.finished or state.steps_in_tree)
         if settings.center_bias and is_new:
@@ -124,3 +124,57 @@ def _start(
         )
 
     return start
+
+
+def center(
+    objective: Objective,
+    labels: Any,
+    data: TrainingData,
+    gradients: Callable[[Any], tuple[Any, Any]],
+    logits_dimension: int,
+) -> Any:
+    """Returns the constant logits that minimize the loss, float64 `[logits_dimension]`."""
+    if objective.center is not None:
+        return objective.center(labels, data.weights)
+    bias = np.zeros(logits_dimension)
+    for _ in range(_MAX_STEPS):
+        first, second = gradients(np.tile(bias, (data.num_rows, 1)))
+        step = -first.sum(axis=0, dtype=np.float64) / second.sum(axis=0, dtype=np.float64)
+        bias = bias + np.clip(step, -_MAX_STEP_SIZE, _MAX_STEP_SIZE)
+        if np.abs(step).max() < _TOLERANCE:
+            break
+    return bias
+
+
+def select_for_trees(config: RunConfig, mode: str, max_steps_per_call: int) -> Execution:
+    execution = select_execution(config, mode)
+    check_one_process(execution)
+    if mode != ModeKeys.TRAIN:
+        return execution
+    return LayerSteps(config.session_config, config.master, max_steps_per_call)
+
+
+def check_one_process(execution: Execution) -> None:
+    """Checks that the execution is a single device of this process."""
+    if not isinstance(execution, SingleDevice):
+        raise ValueError(
+            "Boosted trees are grown and evaluated in one process, by all of its cores: leave "
+            "train_distribute and eval_distribute out of RunConfig, and unset TF_CONFIG. A TPU can't grow "
+            f"them. Received: {type(execution).__name__}"
+        )
+
+
+class LayerSteps(SingleDevice):
+    """Trains on one device; a `BoostingHook` makes the steps at which no other hook is due."""
+
+    def __init__(self, session_config: Any, master: str, max_steps_per_call: int):
+        super().__init__(session_config, master)
+        self.steps_per_session_run = max_steps_per_call
+        self.session_call_secs = _SESSION_CALL_SECS
+
+    def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
+        """Returns the step of `step_fn` with the hook's `advance`, which makes many steps in a call."""
+        step = super().build_step(inputs, step_fn, mode)
+        (hook,) = (hook for hook in step.spec.training_hooks if isinstance(hook, BoostingHook))
+        hook.makes_steps = True
+        return step._replace(advance=hook.advance)

@@ -18,29 +18,30 @@ _TO_LEFT, _NAN = 2, 8
 _MISSING = 12
 
 
-def forest_from_text(text: str) -> Forest:
+def forest_from_text(model_text: str) -> Forest:
     """Returns the trees of a model with numeric splits only.
 
-    All trees are read at once: a forest has hundreds of them, each with few nodes.
-
-    `text`: text from `model_to_string`, or a part of it that begins before a tree.
+    All trees are parsed together, because a forest has hundreds of them with few nodes each.
     """
-    end = text.find("\nend of trees")
-    sections = text[: end if end >= 0 else None].split("\nTree=")[1:]
+    end = model_text.find("\nend of trees")
+    sections = model_text[: end if end >= 0 else None].split("\nTree=")[1:]
     if not sections:
         return concatenated([])
-    fields = [_fields(section) for section in sections]
-    num_leaves: Any = np.array([int(each["num_leaves"]) for each in fields])
+    fields = [
+        {name: value for name, _, value in (line.partition("=") for line in section.split("\n"))}
+        for section in sections
+    ]
+    num_leaves: Any = np.array([int(tree["num_leaves"]) for tree in fields])
     num_inner = num_leaves - 1
 
-    def of_inner(name: str, dtype: Any, in_leaf: Any) -> Any:
+    def inner_values(name: str, dtype: Any, in_leaf: Any) -> Any:
         values: Any = np.full(num_nodes, in_leaf, dtype)
-        values[is_inner] = _numbers([each.get(name, "") for each in fields], num_inner, dtype)
+        values[is_inner] = _numbers([tree.get(name, "") for tree in fields], num_inner, dtype)
         return values
 
-    def of_nodes(inner: str, leaf: str, dtype: Any) -> Any:
-        values = of_inner(inner, dtype, 0)
-        values[~is_inner] = _numbers([each.get(leaf, "") for each in fields], num_leaves, dtype)
+    def node_values(inner: str, leaf: str, dtype: Any) -> Any:
+        values = inner_values(inner, dtype, 0)
+        values[~is_inner] = _numbers([tree.get(leaf, "") for tree in fields], num_leaves, dtype)
         return values
 
     # The nodes of a tree, in the text's numbering: inner ones first, then leaves.
@@ -51,46 +52,41 @@ def forest_from_text(text: str) -> Forest:
 
     def children(side: str) -> Any:
         """Returns the children on one side, as node indices; a negative one in the text is a leaf."""
-        child = of_inner(f"{side}_child", np.int64, 0)
+        child = inner_values(f"{side}_child", np.int64, 0)
         child = np.where(child < 0, np.repeat(num_inner - 1, sizes) - child, child)
         return child + np.repeat(root, sizes)
 
     left = children("left")
     order, depth = _by_depth(root, left, children("right"), is_inner)
-    place = np.empty_like(order)
-    place[order] = np.arange(num_nodes)
+    position = np.empty_like(order)
+    position[order] = np.arange(num_nodes)
 
-    decision = of_inner("decision_type", np.int64, _NAN + _TO_LEFT)
-    threshold = of_inner("threshold", np.float64, np.inf)
+    decision = inner_values("decision_type", np.int64, _NAN + _TO_LEFT)
+    threshold = inner_values("threshold", np.float64, np.inf)
     is_zero = decision & _MISSING != _NAN
     arrays = {
-        "feature": of_inner("split_feature", np.int64, 0),
+        "feature": inner_values("split_feature", np.int64, 0),
         "threshold": threshold,
-        "left": np.where(is_inner, place[left], place),
+        "left": np.where(is_inner, position[left], position),
         "nan_is_left": np.where(is_zero, threshold >= 0.0, decision & _TO_LEFT != 0),
         "nan_is_zero": is_zero,
-        "value": of_nodes("internal_value", "leaf_value", np.float64),
-        "gain": of_inner("split_gain", np.float64, 0.0),
-        "count": of_nodes("internal_count", "leaf_count", np.int64),
+        "value": node_values("internal_value", "leaf_value", np.float64),
+        "gain": inner_values("split_gain", np.float64, 0.0),
+        "count": node_values("internal_count", "leaf_count", np.int64),
         "depth": depth,
     }
     nodes = {name: values[order].astype(DTYPES[name]) for name, values in arrays.items()}
     return Forest(**nodes, root=root.astype(DTYPES["root"]))
 
 
-def _fields(section: str) -> dict[str, str]:
-    """Returns the values of a tree as text, by name."""
-    return {name: value for name, _, value in (line.partition("=") for line in section.split("\n"))}
-
-
 def _numbers(texts: list[str], sizes: Any, dtype: Any) -> Any:
     """Returns the numbers of all trees, one after the other; zeros for a tree whose text has none."""
-    found: Any = np.fromstring(" ".join(texts), dtype, sep=" ")
-    if len(found) == sizes.sum():
-        return found
+    numbers: Any = np.fromstring(" ".join(texts), dtype, sep=" ")
+    if len(numbers) == sizes.sum():
+        return numbers
     padded = [
-        text if text.strip() or not size else "0 " * size
-        for text, size in zip(texts, sizes.tolist(), strict=True)
+        values if values.strip() or not size else "0 " * size
+        for values, size in zip(texts, sizes.tolist(), strict=True)
     ]
     return np.fromstring(" ".join(padded), dtype, sep=" ")
 

@@ -44,11 +44,8 @@ def may_have_objective(head: Head) -> bool:
     )
 
 
-def objective_of(head: Head, labels: Any) -> Objective:
-    """Returns the objective for a head's loss.
-
-    `labels`: processed labels, `[rows, any]`.
-    """
+def head_objective(head: Head, labels: Any) -> Objective:
+    """Returns the objective for a head's loss on processed labels."""
     if not may_have_objective(head):
         num_class = {"num_class": head.logits_dimension} if head.logits_dimension > 1 else {}
         return dataclasses.replace(BY_GRADIENTS, parameters={"objective": "none", **num_class})
@@ -59,14 +56,19 @@ def objective_of(head: Head, labels: Any) -> Objective:
         parameters = {"objective": "multiclass", "num_class": head.logits_dimension}
         return Objective(
             parameters,
-            logits=_log,
+            logits=lambda probabilities: np.log(
+                np.maximum(probabilities, np.finfo(np.float64).tiny)
+            ),
             center=lambda *values: _log_shares(head.logits_dimension, *values),
             max_hessian=0.25 * head.logits_dimension / (head.logits_dimension - 1),
         )
     is_class = np.isin(labels, (0.0, 1.0)).all()
     name = "binary" if is_class else "cross_entropy"
     return Objective(
-        {"objective": name}, logits=_log_odds, center=_log_odds_of_mean, max_hessian=0.25
+        {"objective": name},
+        logits=_log_odds,
+        center=lambda *values: _log_odds(np.clip(_mean(*values), 1e-15, 1 - 1e-15)),
+        max_hessian=0.25,
     )
 
 
@@ -74,17 +76,9 @@ def _mean(labels: Any, weights: Any) -> Any:
     return np.average(labels, weights=weights)[np.newaxis]
 
 
-def _log_odds_of_mean(labels: Any, weights: Any) -> Any:
-    return _log_odds(np.clip(_mean(labels, weights), 1e-15, 1 - 1e-15))
-
-
 def _log_shares(num_classes: int, labels: Any, weights: Any) -> Any:
     sums = np.bincount(labels.astype(np.int64), weights=weights, minlength=num_classes)
     return np.log(np.maximum(sums / sums.sum(), 1e-15))
-
-
-def _log(probabilities: Any) -> Any:
-    return np.log(np.maximum(probabilities, np.finfo(np.float64).tiny))
 
 
 def _log_odds(probabilities: Any) -> Any:

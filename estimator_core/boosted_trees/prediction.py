@@ -10,10 +10,7 @@ _ROWS_AT_A_TIME = 1024  # keeps intermediate values in the processor's cache
 
 
 def forest_logits(matrix: tf.Tensor, forest: ForestVariables, logits_dimension: int) -> tf.Tensor:
-    """Returns the sums of the trees, float32 `[batch_size, logits_dimension]`, added in float64.
-
-    `matrix`: float32 `[batch_size, columns]`; NaN is a missing value.
-    """
+    """Returns the sums of the trees, float32 `[batch_size, logits_dimension]`, added in float64."""
     with tf.name_scope("forest"):
         # Read each variable once: a batch sees one state of them all.
         nodes = {name: tf.identity(variable) for name, variable in forest.nodes.items()}
@@ -61,17 +58,13 @@ def _table(nodes: dict[str, tf.Tensor]) -> tf.Tensor:
     column = 2 * nodes["feature"] + tf.cast(tf.logical_not(nodes["nan_is_left"]), tf.int32)
     # An infinite threshold of a split separates missing values; only a leaf sends all to the left.
     is_leaf = tf.equal(nodes["left"], tf.range(tf.size(nodes["left"])))
-    threshold = _rounded_down(nodes["threshold"])
+    # The largest float32 numbers not above the thresholds: float32 values compare alike with both.
+    rounded = tf.cast(nodes["threshold"], tf.float32)
+    below = tf.math.nextafter(rounded, tf.constant(float("-inf")))
+    threshold = tf.where(tf.cast(rounded, tf.float64) > nodes["threshold"], below, rounded)
     threshold = tf.where(is_leaf, threshold, tf.minimum(threshold, tf.float32.max))
     bits = tf.bitcast(threshold, tf.int32)
     return tf.stack([column, nodes["left"], bits], axis=1)
-
-
-def _rounded_down(threshold: tf.Tensor) -> tf.Tensor:
-    """Returns the largest float32 numbers not above: float32 values compare alike with both."""
-    rounded = tf.cast(threshold, tf.float32)
-    below = tf.math.nextafter(rounded, tf.constant(float("-inf")))
-    return tf.where(tf.cast(rounded, tf.float64) > threshold, below, rounded)
 
 
 def _without_nan(matrix: tf.Tensor) -> tf.Tensor:

@@ -34,7 +34,6 @@ class BoostingSettings:
     min_node_examples: int = 1  # Minimum number of examples in a leaf
 
     def __post_init__(self) -> None:
-        """Checks the values."""
         for name in ("n_batches_per_layer", "n_trees", "max_depth", "min_node_examples"):
             value = getattr(self, name)
             is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)

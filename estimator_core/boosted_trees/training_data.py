@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,14 +25,13 @@ class TrainingData(NamedTuple):
 
     @property
     def num_rows(self) -> int:
-        """Number of examples."""
         return int(self.matrix.shape[0])
 
 
 def read_training_data(
     next_batch: Callable[[], Any], num_batches: int
 ) -> tuple[TrainingData | None, TrainingData | None]:
-    """Reads batches, and returns the rows to learn from and the held-out rows; None without any row.
+    """Reads batches, and returns the rows to learn from and the held-out rows, each None if empty.
 
     `next_batch`: function that returns the next batch, and raises `OutOfRangeError` at the end. A batch is
     (matrix, weights or None, loss data, mask of the held-out rows or None).
@@ -40,7 +39,11 @@ def read_training_data(
     """
     learned: list[TrainingData] = []
     held_out: list[TrainingData] = []
-    for matrix, weights, loss_data, mask in _batches(next_batch, num_batches):
+    for _ in range(num_batches):
+        try:
+            matrix, weights, loss_data, mask = next_batch()
+        except tf.errors.OutOfRangeError:
+            break
         batch = TrainingData(_compressed(matrix), weights, loss_data)
         learned.append(batch if mask is None else _selected(batch, ~mask))
         if mask is not None:
@@ -57,7 +60,6 @@ def read_training_data(
 
 
 def _selected(data: TrainingData, mask: Any) -> TrainingData:
-    """Returns the rows of a mask."""
     others = tf.nest.map_structure(
         lambda value: None if value is None else value[mask], (data.weights, data.loss_data)
     )
@@ -65,24 +67,14 @@ def _selected(data: TrainingData, mask: Any) -> TrainingData:
 
 
 def _concatenated(parts: list[TrainingData]) -> TrainingData | None:
-    """Returns the rows of all parts; None without any row."""
+    """Returns the rows of all parts, or None if there are none."""
     if not sum(part.num_rows for part in parts):
         return None
     others = [(part.weights, part.loss_data) for part in parts]
-    weights, loss_data = tf.nest.map_structure(lambda *values: _rows(values), *others)
+    weights, loss_data = tf.nest.map_structure(
+        lambda *values: None if values[0] is None else np.concatenate(values), *others
+    )
     return TrainingData(_stacked([part.matrix for part in parts]), weights, loss_data)
-
-
-def _batches(next_batch: Callable[[], Any], num_batches: int) -> Iterator[Any]:
-    for _ in range(num_batches):
-        try:
-            yield next_batch()
-        except tf.errors.OutOfRangeError:
-            return
-
-
-def _rows(parts: Any) -> Any:
-    return None if parts[0] is None else np.concatenate(parts)
 
 
 def _compressed(matrix: Any) -> Any:
@@ -107,8 +99,6 @@ def without_rare_values(matrix: Any, min_rows: float) -> Any:
 
     A column with values other than 0 in fewer rows than a leaf needs, such as the indicator of a rare word,
     can't divide the rows. Its values become 0, so that the library leaves it out.
-
-    `matrix`: `[rows, columns]`.
     """
     if isinstance(matrix, np.ndarray):
         return matrix

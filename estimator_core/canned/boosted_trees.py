@@ -11,8 +11,7 @@ from estimator_core.boosted_trees.columns import checked_columns, column_ranges
 from estimator_core.boosted_trees.early_stopping import TreesEarlyStopping
 from estimator_core.boosted_trees.explanations import Explainer, feature_importances, sigmoid
 from estimator_core.boosted_trees.forest_variables import read_checkpoint
-from estimator_core.boosted_trees.layer_steps import select_for_trees
-from estimator_core.boosted_trees.model_fn import MATRIX, boosted_trees_model_fn
+from estimator_core.boosted_trees.model_fn import MATRIX, boosted_trees_model_fn, select_for_trees
 from estimator_core.boosted_trees.settings import BoostingSettings
 from estimator_core.estimator import Estimator
 from estimator_core.execution.base import Execution
@@ -100,7 +99,13 @@ class BoostedTreesEstimator(Estimator):
         early_stopping: TreesEarlyStopping | None = None,
         min_node_examples: int = 1,
     ):
-        _check_weight_column(weight_column, head)
+        head_column = getattr(head, "weight_column", None)
+        names = [getattr(column, "key", column) for column in (weight_column, head_column)]
+        if weight_column is not None and names[0] != names[1]:
+            raise ValueError(
+                "The trees use the weights of the head: give the head the weight_column. Received: "
+                f"weight_column={weight_column!r}, weight_column of the head={head_column!r}"
+            )
         if train_in_memory and n_batches_per_layer != 1:
             raise ValueError(
                 "With train_in_memory, input_fn gives the whole data set as one batch, and "
@@ -219,16 +224,6 @@ class BoostedTreesEstimator(Estimator):
         return checkpoint_path
 
 
-def _check_weight_column(weight_column: Any, head: Head) -> None:
-    of_head = getattr(head, "weight_column", None)
-    names = [getattr(column, "key", column) for column in (weight_column, of_head)]
-    if weight_column is not None and names[0] != names[1]:
-        raise ValueError(
-            "The trees use the weights of the head: give the head the weight_column. "
-            f"Received: weight_column={weight_column!r}, weight_column of the head={of_head!r}"
-        )
-
-
 class BoostedTreesClassifier(BoostedTreesEstimator):
     """Gradient boosted trees for two classes, or more. LightGBM grows them.
 
@@ -237,28 +232,12 @@ class BoostedTreesClassifier(BoostedTreesEstimator):
         >>> classifier = BoostedTreesClassifier([age], n_batches_per_layer=1)
         >>> classifier.train(input_fn, max_steps=100)  # doctest: +SKIP
 
-    Args:
-        feature_columns: See `BoostedTreesEstimator`.
+    Args: same as `BoostedTreesEstimator`, except:
         n_batches_per_layer: Number of batches in the data set.
         model_dir: Directory of checkpoints and summaries.
         n_classes: Number of classes, at least 2; three or more classes have their own trees each.
         weight_column: Name of the feature that holds example weights, or a numeric column.
         label_vocabulary: The labels as strings, by class id; None means integers from 0 on.
-        n_trees: See `BoostedTreesEstimator`.
-        max_depth: See `BoostedTreesEstimator`.
-        learning_rate: See `BoostedTreesEstimator`.
-        l1_regularization: See `BoostedTreesEstimator`.
-        l2_regularization: See `BoostedTreesEstimator`.
-        tree_complexity: See `BoostedTreesEstimator`.
-        min_node_weight: See `BoostedTreesEstimator`.
-        config: See `BoostedTreesEstimator`.
-        center_bias: See `BoostedTreesEstimator`.
-        pruning_mode: See `BoostedTreesEstimator`.
-        quantile_sketch_epsilon: See `BoostedTreesEstimator`.
-        train_in_memory: See `BoostedTreesEstimator`.
-        warm_start_from: See `BoostedTreesEstimator`.
-        early_stopping: See `BoostedTreesEstimator`.
-        min_node_examples: See `BoostedTreesEstimator`.
 
     Raises:
         ValueError: An argument has an invalid value.
@@ -321,27 +300,11 @@ class BoostedTreesRegressor(BoostedTreesEstimator):
         >>> regressor = BoostedTreesRegressor([size], n_batches_per_layer=1)
         >>> regressor.train(input_fn, max_steps=100)  # doctest: +SKIP
 
-    Args:
-        feature_columns: See `BoostedTreesEstimator`.
+    Args: same as `BoostedTreesEstimator`, except:
         n_batches_per_layer: Number of batches in the data set.
         model_dir: Directory of checkpoints and summaries.
         label_dimension: Number of values in a label; each has its own trees.
         weight_column: Name of the feature that holds example weights, or a numeric column.
-        n_trees: See `BoostedTreesEstimator`.
-        max_depth: See `BoostedTreesEstimator`.
-        learning_rate: See `BoostedTreesEstimator`.
-        l1_regularization: See `BoostedTreesEstimator`.
-        l2_regularization: See `BoostedTreesEstimator`.
-        tree_complexity: See `BoostedTreesEstimator`.
-        min_node_weight: See `BoostedTreesEstimator`.
-        config: See `BoostedTreesEstimator`.
-        center_bias: See `BoostedTreesEstimator`.
-        pruning_mode: See `BoostedTreesEstimator`.
-        quantile_sketch_epsilon: See `BoostedTreesEstimator`.
-        train_in_memory: See `BoostedTreesEstimator`.
-        warm_start_from: See `BoostedTreesEstimator`.
-        early_stopping: See `BoostedTreesEstimator`.
-        min_node_examples: See `BoostedTreesEstimator`.
 
     Raises:
         ValueError: An argument has an invalid value.

@@ -100,11 +100,7 @@ def compose(
 def sum_of_logits(
     parts: Sequence[ModelPart], features: Mapping[str, Any], mode: str
 ) -> tuple[tf.Tensor, list[OptimizedPart]]:
-    """Builds the parts in the current graph; returns the sum of their logits, and their optimizers.
-
-    `features`: dict of feature name to `Tensor` or `SparseTensor`, `[batch_size, ...]`.
-    Returns logits `[batch_size, logits_dimension]`, and the parts for `minimize_parts`.
-    """
+    """Builds the parts in the current graph; returns the sum of their logits, and their optimizers."""
     features = checked_features(features)
     logits = []
     optimized_parts: list[OptimizedPart] = []
@@ -112,12 +108,12 @@ def sum_of_logits(
         logits.append(part.logit_fn(features, mode))
         taken = [id(v) for earlier in optimized_parts for v in earlier.variables]
         free = [v for v in tf1.trainable_variables() if id(v) not in taken]
-        variables = _variables_used_by(logits[-1], free)
+        variables = _reached_variables(logits[-1], free)
         optimized_parts.append(OptimizedPart(part.optimizer, variables, part.learning_rate))
     return tf.add_n(logits) if len(logits) > 1 else logits[0], optimized_parts
 
 
-def _variables_used_by(logits: tf.Tensor, candidates: Sequence[Any]) -> list[Any]:
+def _reached_variables(logits: tf.Tensor, candidates: Sequence[Any]) -> list[Any]:
     """Returns the candidates that the logits depend on.
 
     It walks the graph, since variables may be created, reused or mirrored on several devices.

@@ -70,8 +70,8 @@ class DNNLinearCombinedEstimator(Estimator):
             learning rate min(0.005, 1 / sqrt(number of linear columns)); or a Keras optimizer, a
             `tf.compat.v1.train.Optimizer`, or a function that returns one.
         dnn_feature_columns: Dense columns of the network; None or empty leaves it out.
-        dnn_optimizer: "Adagrad" (the default) or another one, with the learning rate 0.001 (SGD:
-            0.01).
+        dnn_optimizer: Optimizer like `linear_optimizer`; "Adagrad" is the default, with the learning rate
+            0.001 (SGD: 0.01).
         dnn_hidden_units: Size of each hidden layer, from the input on.
         dnn_activation_fn: Activation function of the hidden layers; None is linear.
         dnn_dropout: Probability with which a hidden unit is dropped in training; None drops nothing.
@@ -125,12 +125,9 @@ class DNNLinearCombinedClassifier(Estimator):
         ... )
         >>> classifier.train(input_fn, steps=1000)
 
-    Args:
-        model_dir: See `DNNLinearCombinedEstimator`.
+    Args: same as `DNNLinearCombinedEstimator`, except:
         linear_feature_columns: Columns of the linear model; None or empty leaves it out.
-        linear_optimizer: See `DNNLinearCombinedEstimator`.
         dnn_feature_columns: Dense columns of the network; None or empty leaves it out.
-        dnn_optimizer: See `DNNLinearCombinedEstimator`.
         dnn_hidden_units: Size of each hidden layer, from the input on.
         dnn_activation_fn: Activation function of the hidden layers; None is linear.
         dnn_dropout: Probability with which a hidden unit is dropped in training; None drops nothing.
@@ -141,7 +138,6 @@ class DNNLinearCombinedClassifier(Estimator):
         warm_start_from: A checkpoint, a SavedModel or `WarmStartSettings` to take weights from.
         loss_reduction: "sum_over_batch_size" (mean over the batch) or "sum".
         batch_norm: Adds batch normalization to each hidden layer if true.
-        linear_sparse_combiner: See `DNNLinearCombinedEstimator`.
 
     Source: `tf.estimator.DNNLinearCombinedClassifier`.
     """
@@ -186,12 +182,9 @@ class DNNLinearCombinedRegressor(Estimator):
         ... )
         >>> regressor.train(input_fn, steps=1000)
 
-    Args:
-        model_dir: See `DNNLinearCombinedEstimator`.
+    Args: same as `DNNLinearCombinedEstimator`, except:
         linear_feature_columns: Columns of the linear model; None or empty leaves it out.
-        linear_optimizer: See `DNNLinearCombinedEstimator`.
         dnn_feature_columns: Dense columns of the network; None or empty leaves it out.
-        dnn_optimizer: See `DNNLinearCombinedEstimator`.
         dnn_hidden_units: Size of each hidden layer, from the input on.
         dnn_activation_fn: Activation function of the hidden layers; None is linear.
         dnn_dropout: Probability with which a hidden unit is dropped in training; None drops nothing.
@@ -201,7 +194,6 @@ class DNNLinearCombinedRegressor(Estimator):
         warm_start_from: A checkpoint, a SavedModel or `WarmStartSettings` to take weights from.
         loss_reduction: "sum_over_batch_size" (mean over the batch) or "sum".
         batch_norm: Adds batch normalization to each hidden layer if true.
-        linear_sparse_combiner: See `DNNLinearCombinedEstimator`.
 
     Source: `tf.estimator.DNNLinearCombinedRegressor`.
     """

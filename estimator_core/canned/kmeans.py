@@ -77,7 +77,11 @@ class KMeans(Estimator):
         config: RunConfig | None = None,
         feature_columns: Any = None,
     ):
-        _check_choice("initialization algorithm", initial_clusters, initial_centers.METHODS)
+        if isinstance(initial_clusters, str) and initial_clusters not in initial_centers.METHODS:
+            raise ValueError(
+                f"Unsupported initialization algorithm {initial_clusters!r}: it must be one of "
+                f"{initial_centers.METHODS}."
+            )
         if distance_metric not in distances.METRICS:
             raise ValueError(
                 f"Unsupported distance metric: it must be one of {distances.METRICS}. "
@@ -136,11 +140,6 @@ class KMeans(Estimator):
             ValueError: There is no checkpoint yet.
         """
         return self.get_variable_value(self.CLUSTER_CENTERS_VAR_NAME)
-
-
-def _check_choice(what: str, value: Any, choices: tuple[str, ...]) -> None:
-    if isinstance(value, str) and value not in choices:
-        raise ValueError(f"Unsupported {what} {value!r}: it must be one of {choices}.")
 
 
 def _num_clusters(num_clusters: int, initial_clusters: Any) -> int:

@@ -31,7 +31,6 @@ class LinearModel:
 
     @functools.cached_property
     def columns(self) -> list[Any]:
-        """The columns, sorted by name."""
         return sorted_columns(self.feature_columns)
 
     def learning_rate(self, maximum: float = 0.2) -> float:

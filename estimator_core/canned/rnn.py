@@ -116,19 +116,12 @@ class RNNClassifier(RNNEstimator):
         >>> classifier = RNNClassifier([fc.embedding_column(words, 16)], units=[32], cell_type="gru")
         >>> classifier.train(input_fn, steps=1000)  # doctest: +SKIP
 
-    Args:
-        sequence_feature_columns: See `RNNEstimator`.
-        context_feature_columns: See `RNNEstimator`.
-        units: See `RNNEstimator`.
-        cell_type: See `RNNEstimator`.
-        rnn_cell_fn: See `RNNEstimator`.
+    Args: same as `RNNEstimator`, except:
         return_sequences: Classifies each time step if true. Labels then have a class for each step, and
             `weight_column` is None or a string.
-        model_dir: See `RNNEstimator`.
         n_classes: Number of classes, at least 2.
         weight_column: Name of the feature that holds example weights, or a numeric column.
         label_vocabulary: The labels as strings, by class id; None means integers from 0 on.
-        optimizer: See `RNNEstimator`.
         loss_reduction: "sum_over_batch_size" (mean over the batch) or "sum".
         sequence_mask: Feature name of a mask for `return_sequences`, bool
             `[batch_size, max_length]`, of the time steps that count; without that feature, the mask

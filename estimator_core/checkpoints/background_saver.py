@@ -1,9 +1,11 @@
-"""A saver that writes checkpoints while training goes on."""
+"""A saver that writes checkpoints while training continues."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,14 +14,14 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.logs import logger
 
-_MOST_BYTES = 1 << 30  # of values, which are held in memory twice while they are written
+_MOST_BYTES = 1 << 30  # of values: a second copy is held in memory during the write
 
 
 class BackgroundSaver(tf1.train.Saver):
     """A `Saver` that can return from `save` as soon as it has the values of a checkpoint.
 
     A thread writes them in the same format, and then updates the checkpoint state: until everything is on
-    disk, the previous checkpoint remains the newest one. A call of `save` waits for the previous call and
+    disk, the previous checkpoint remains the newest. A call of `save` waits for the previous call and
     raises its error. `save` writes in the foreground if the session belongs to a server, or if there are more
     than 1 GiB of values, since they are held in memory twice. The `MetaGraphDef` is computed once per graph,
     and written each time.
@@ -33,10 +35,7 @@ class BackgroundSaver(tf1.train.Saver):
         self._meta_graph: tuple[Any, Any] | None = None
 
     def save(self, sess: Any, save_path: str, global_step: Any = None, **options: Any) -> Any:
-        """Saves a checkpoint; see `tf.compat.v1.train.Saver.save`.
-
-        `global_step`: the step; an integer if the checkpoint is written in the background.
-        """
+        """Saves a checkpoint; see `tf.compat.v1.train.Saver.save`."""
         self.wait()
         values = None
         if self.writes_beside and isinstance(sess, tf1.Session) and not sess.sess_str:
@@ -53,16 +52,13 @@ class BackgroundSaver(tf1.train.Saver):
         return f"{save_path}-{global_step}"
 
     def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
-        """Takes over earlier checkpoints, which are deleted in their turn.
-
-        `checkpoint_paths`: paths of checkpoints, oldest first; those that are gone are left out.
-        """
-        found = []
+        """Takes over earlier checkpoints, oldest first, except deleted ones."""
+        checkpoints = []
         for path in checkpoint_paths:
             index = f"{path}.index"
             if tf.io.gfile.exists(index):
-                found.append((path, tf.io.gfile.stat(index).mtime_nsec / 1e9))
-        self.set_last_checkpoints_with_time(found)
+                checkpoints.append((path, tf.io.gfile.stat(index).mtime_nsec / 1e9))
+        self.set_last_checkpoints_with_time(checkpoints)
 
     def _write(self, session: Any, save_path: str, global_step: Any, options: Any) -> None:
         try:
@@ -89,15 +85,12 @@ class BackgroundSaver(tf1.train.Saver):
         except BaseException:
             try:
                 self.wait()
-            except Exception as error:  # the first error is the one to raise
+            except Exception as error:  # the first error is raised
                 logger.error("The last checkpoint could not be written: %s", error)
             raise
 
     def export_meta_graph(self, filename: str | None = None, *args: Any, **options: Any) -> Any:
-        """Writes the `MetaGraphDef`; see `tf.compat.v1.train.Saver.export_meta_graph`.
-
-        `filename`: file to write; None only returns the `MetaGraphDef`.
-        """
+        """Writes the `MetaGraphDef`; see `tf.compat.v1.train.Saver.export_meta_graph`."""
         if filename is None or args or options.get("as_text") or options.get("save_debug_info"):
             return super().export_meta_graph(filename, *args, **options)
         with tf.io.gfile.GFile(filename, "wb") as file:
@@ -110,8 +103,8 @@ class BackgroundSaver(tf1.train.Saver):
         sizes = tuple(
             (key, len(tf1.get_collection(key))) for key in graph.get_all_collection_keys()
         )
-        given = tuple(sorted(option for option in options.items() if option[1]))  # not the defaults
-        key = (id(graph), graph.version, sizes, given)
+        not_defaults = tuple(sorted(option for option in options.items() if option[1]))
+        key = (id(graph), graph.version, sizes, not_defaults)
         if self._meta_graph is None or self._meta_graph[0] != key:
             self._meta_graph = (key, super().export_meta_graph(None, **options))
         return self._meta_graph[1]
@@ -124,7 +117,6 @@ class WaitForCheckpoint(tf1.train.SessionRunHook):
         self._saver = saver
 
     def end(self, session: Any) -> None:
-        """Waits for the checkpoint."""
         del session
         self._saver.wait()
 
@@ -138,7 +130,6 @@ class _SessionWithValues(tf1.SessionInterface):
 
     @property
     def graph(self) -> tf.Graph:
-        """Graph of the session."""
         return self._session.graph
 
     def run(self, fetches: Any, feed_dict: Any = None, *args: Any, **options: Any) -> Any:
@@ -158,7 +149,7 @@ def _values_to_save(session: Any, save_tensor_name: str) -> dict[tf.Tensor, Any]
 def _saved_tensors(save_op: tf.Operation) -> Sequence[tf.Tensor]:
     """Returns the tensors written by the operations that `save_op` depends on."""
     tensors: dict[Any, tf.Tensor] = {}
-    found = {save_op}
+    upstream = {save_op}
     pending = [save_op]
     while pending:
         operation = pending.pop()
@@ -167,7 +158,33 @@ def _saved_tensors(save_op: tf.Operation) -> Sequence[tf.Tensor]:
             _, _, _, *written = inputs  # the first three: file name, tensor names, slices
             tensors.update((tensor.ref(), tensor) for tensor in written)
             continue
-        before = {*operation.control_inputs, *(tensor.op for tensor in inputs)} - found
-        found |= before
-        pending += before
+        sources = {*operation.control_inputs, *(tensor.op for tensor in inputs)} - upstream
+        upstream |= sources
+        pending += sources
     return [*tensors.values()]
+
+
+class GraphOnceSaverHook(tf1.train.CheckpointSaverHook):
+    """Writes the files of TensorFlow's `CheckpointSaverHook`, from one proto of the graph.
+
+    TensorFlow turns the graph into a proto four times, and into text in Python.
+    """
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Writes the graph, and the checkpoint of the step at which training begins."""
+        saver = self._get_saver()
+        if not isinstance(saver, BackgroundSaver):
+            super().after_create_session(session, coord)
+            return
+        step = session.run(self._global_step_tensor)
+        meta_graph = saver.meta_graph_def()
+        if self._save_graph_def:
+            path = os.path.join(self._checkpoint_dir, "graph.pbtxt")
+            with tf.io.gfile.GFile(f"{path}.tmp", "w") as file:
+                file.write(str(meta_graph.graph_def))  # in C
+            tf.io.gfile.rename(f"{path}.tmp", path, overwrite=True)
+        graph = meta_graph.graph_def.SerializeToString()
+        self._summary_writer.add_event(tf1.Event(wall_time=time.time(), graph_def=graph))
+        self._summary_writer.add_meta_graph(meta_graph)
+        self._save(session, step)
+        self._timer.update_last_triggered_step(step)

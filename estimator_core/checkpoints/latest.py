@@ -1,6 +1,6 @@
 """The newest checkpoint of a model_dir that can be restored.
 
-The file `checkpoint` names the newest one. When that file, or the checkpoint that it names, is broken, the
+The file `checkpoint` names the newest checkpoint. When that file, or that checkpoint, is broken, the
 newest whole checkpoint of the folder takes its place.
 """
 
@@ -9,14 +9,19 @@ from __future__ import annotations
 import os
 import re
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.checkpoints.whole import files_of, why_not_whole
+from estimator_core.checkpoints.whole import checkpoint_files, why_not_whole
 from estimator_core.logs import logger
 
+_POLL_SECS = 0.1
+_MAX_POLLS = 50  # a training that keeps a single checkpoint has none for a moment
+
+Result = TypeVar("Result")
 _STATE = "checkpoint"
 _NAME = "model.ckpt"  # name of an Estimator's checkpoints, before "-<step>"
 _WAIT_SECS = 0.5  # a checkpoint that is saved again is broken while its files are written
@@ -32,17 +37,17 @@ def latest_checkpoint(model_dir: str) -> str | None:
         return named
     if not named and not tf.io.gfile.isdir(model_dir):
         return None
-    return _instead_of(named, model_dir)
+    return _fallback_checkpoint(named, model_dir)
 
 
-def _instead_of(named: str | None, model_dir: str) -> str | None:
+def _fallback_checkpoint(named: str | None, model_dir: str) -> str | None:
     """Returns the newest whole checkpoint when the named one is broken or missing."""
     state = os.path.join(model_dir, _STATE)
     has_state = tf.io.gfile.exists(state)
     steps = _steps(model_dir, only=None if has_state else _NAME)
     if not has_state and not steps:
         return None
-    key = (model_dir, named, files_of(named) if named else has_state)
+    key = (model_dir, named, checkpoint_files(named) if named else has_state)
     if key not in _warned:
         time.sleep(_WAIT_SECS)
     if _named(model_dir) != named or (named and why_not_whole(named) is None):
@@ -75,11 +80,15 @@ def name_newest(model_dir: str, path: str | None) -> None:
     if path is None or _named(model_dir) == path:
         return
     state = _state(model_dir)
-    before = [] if state is None else state.all_model_checkpoint_paths
-    kept = [each for each in before if each != path and why_not_whole(each) is None]
+    listed = [] if state is None else state.all_model_checkpoint_paths
+    kept = [
+        listed_path
+        for listed_path in listed
+        if listed_path != path and why_not_whole(listed_path) is None
+    ]
     # Relative paths, as an Estimator writes them: the directory may be moved.
     prefix = os.path.join(model_dir, "")
-    paths = [each.removeprefix(prefix) for each in (*kept, path)]
+    paths = [kept_path.removeprefix(prefix) for kept_path in (*kept, path)]
     new = tf1.train.generate_checkpoint_state_proto(model_dir, paths[-1])
     new.all_model_checkpoint_paths[:] = paths
     file = os.path.join(model_dir, _STATE)
@@ -106,10 +115,34 @@ def _steps(model_dir: str, only: str | None) -> list[str]:
 
     `only`: name of the checkpoints before "-<step>"; None takes all names, the Estimator's first.
     """
-    found = []
+    checkpoints = []
     for name in tf.io.gfile.listdir(model_dir):
         match = re.fullmatch(r"(.+)-(\d+)\.index", name)
         if match and only in (None, match[1]):
             path = os.path.join(model_dir, name.removesuffix(".index"))
-            found.append((match[1] == _NAME, int(match[2]), path))
-    return [path for _, _, path in sorted(found, reverse=True)]
+            checkpoints.append((match[1] == _NAME, int(match[2]), path))
+    return [path for _, _, path in sorted(checkpoints, reverse=True)]
+
+
+def with_newest(
+    newest: Callable[[], str | None],
+    use: Callable[[str | None], Result],
+    sleep: Callable[[float], None] = time.sleep,
+) -> Result:
+    """Returns `use(newest())`, and tries the next checkpoint if that is deleted during the call."""
+    while True:
+        path = newest()
+        try:
+            return use(path)
+        except Exception:
+            if path is None or tf.io.gfile.exists(f"{path}.index"):
+                raise
+            following = newest()
+            for _ in range(_MAX_POLLS):
+                if following is not None:
+                    break
+                sleep(_POLL_SECS)
+                following = newest()
+            if following in (None, path):
+                raise
+            logger.info("The checkpoint %s was deleted; taking the next one, %s.", path, following)

@@ -18,11 +18,10 @@ _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 def saved_global_step(model_dir: str) -> int:
     """Returns the global step of the newest checkpoint in `model_dir`; 0 when there is none."""
     path = latest_checkpoint(model_dir)
-    return 0 if path is None else global_step_of(path)
+    return 0 if path is None else read_global_step(path)
 
 
-def global_step_of(checkpoint_path: str) -> int:
-    """Returns the global step stored in the checkpoint at `checkpoint_path`."""
+def read_global_step(checkpoint_path: str) -> int:
     reader = open_checkpoint(checkpoint_path)
     name = tf1.GraphKeys.GLOBAL_STEP
     if reader.has_tensor(_OBJECT_GRAPH):
@@ -61,10 +60,7 @@ def variable_names(model_dir: str) -> list[str]:
 
 
 def variable_value(model_dir: str, name: str) -> Any:
-    """Returns the value of the variable `name` in the newest checkpoint of `model_dir`.
-
-    The variable may also be given by its tensor's name, such as "w:0".
-    """
+    """Returns the value of a variable, or of the variable of a tensor ("w:0"), in the newest checkpoint."""
     reader = open_checkpoint(_newest(model_dir))
     name = name.removesuffix(":0")
     if not reader.has_tensor(name):

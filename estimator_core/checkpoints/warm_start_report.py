@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
@@ -13,6 +14,7 @@ from estimator_core import tf1
 from estimator_core.checkpoints import reader
 from estimator_core.checkpoints.latest import latest_checkpoint
 from estimator_core.checkpoints.warm_start_settings import WarmStartSettings
+from estimator_core.logs import logger
 from estimator_core.run_config import check_path
 
 Start = Literal["loaded", "remapped", "fresh", "missing", "shape mismatch"]
@@ -74,9 +76,9 @@ class WarmStartReport:
             if source == variable.name:
                 source = ""
             shape = "" if variable.source_shape is None else _text(variable.source_shape)
-            found = f"{source} {shape}".strip()
+            origin = f"{source} {shape}".strip()
             rows.append(
-                (variable.name, _text(variable.shape), variable.start, found, variable.note)
+                (variable.name, _text(variable.shape), variable.start, origin, variable.note)
             )
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
@@ -119,16 +121,16 @@ def report(settings: WarmStartSettings) -> WarmStartReport:
 
 def checkpoint_path(path: str) -> str:
     """Returns `path` itself, or the newest checkpoint if `path` is a directory."""
-    found = latest_checkpoint(path) if tf.io.gfile.isdir(path) else path
-    if found is None and tf.io.gfile.exists(f"{path}.index"):
-        found = path  # a checkpoint on ram://, see `open_checkpoint`
-    if found is None or not tf.io.gfile.glob(f"{found}*"):
+    newest = latest_checkpoint(path) if tf.io.gfile.isdir(path) else path
+    if newest is None and tf.io.gfile.exists(f"{path}.index"):
+        newest = path  # a checkpoint on ram://, see `open_checkpoint`
+    if newest is None or not tf.io.gfile.glob(f"{newest}*"):
         check_path("ckpt_to_initialize_from", path)
         raise ValueError(
             "There is no checkpoint to warm-start from: give the path of a checkpoint, without "
             f".index, or a directory that holds some. Received: {path!r}"
         )
-    return found
+    return newest
 
 
 def _shapes(variables: Iterable[Any]) -> dict[str, tuple[int, ...]]:
@@ -154,14 +156,14 @@ def _selected(vars_to_warm_start: Any) -> tuple[set[str], list[str]]:
         return set(), []
     if isinstance(vars_to_warm_start, str):
         candidates, expressions = tf1.trainable_variables(), [vars_to_warm_start]
-    elif all(isinstance(each, str) for each in vars_to_warm_start):
+    elif all(isinstance(item, str) for item in vars_to_warm_start):
         candidates, expressions = tf1.global_variables(), list(vars_to_warm_start)
     else:
         return set(_shapes(vars_to_warm_start)), []
     selected: set[str] = set()
     warnings = []
     for expression in expressions:
-        matching = [each for each in candidates if re.match(expression, each.op.name)]
+        matching = [variable for variable in candidates if re.match(expression, variable.op.name)]
         if not matching:
             warnings.append(
                 f"vars_to_warm_start={expression!r} matches no variable of the model: an expression "
@@ -187,8 +189,10 @@ def _variable_start(
             start = "shape mismatch"
     else:
         axis = vocabulary.axis % len(shape)
-        known, total = _known_words(vocabulary)
-        note = f"{known} of {total} words are known"
+        new_words = _words(vocabulary.new_vocab, vocabulary.new_vocab_size)
+        old_words = set(_words(vocabulary.old_vocab, vocabulary.old_vocab_size))
+        num_known = sum(word in old_words for word in new_words)
+        note = f"{num_known} of {len(new_words)} words are known"
         if _without(shape, axis) != _without(source_shape, axis):
             start = "shape mismatch"
     return VariableStart(name, shape, start, source, source_shape, note)
@@ -202,14 +206,32 @@ def _without(shape: Sequence[int], axis: int) -> list[int]:
     return [size for index, size in enumerate(shape) if index != axis]
 
 
-def _known_words(vocabulary: Any) -> tuple[int, int]:
-    """Returns the number of new words that are in the old vocabulary, and the number of new words."""
-    new = _words(vocabulary.new_vocab, vocabulary.new_vocab_size)
-    old = set(_words(vocabulary.old_vocab, vocabulary.old_vocab_size))
-    return sum(word in old for word in new), len(new)
-
-
 def _words(path: str, size: int) -> list[bytes]:
     with tf.io.gfile.GFile(path, "rb") as file:
         words = file.read().splitlines()
     return words if size < 0 else words[:size]
+
+
+def warm_start(settings: WarmStartSettings) -> None:
+    """Makes the variables of the default graph start with the values that `settings` select."""
+    logger.info("Warm-starting with WarmStartSettings: %s", settings)
+    sources = report(settings)
+    sources.check()
+    for warning in sources.warnings:
+        logger.warning("%s", warning)
+    path = sources.checkpoint_path
+    # On ram://, see `open_checkpoint`; TensorFlow looks for a checkpoint in it.
+    if tf.io.gfile.isdir(path):
+        directory = os.path.dirname(path)
+        if tf.train.latest_checkpoint(directory) != path:
+            raise ValueError(
+                "On this file system TensorFlow can warm-start only from the newest checkpoint of a "
+                f"directory. Copy the checkpoint to a local folder. Received: {path!r}"
+            )
+        path = directory
+    tf1.train.warm_start(
+        path,
+        settings.vars_to_warm_start,
+        dict(settings.var_name_to_vocab_info or {}),
+        dict(settings.var_name_to_prev_var_name or {}),
+    )

@@ -63,7 +63,7 @@ class WarmStartSettings(_Fields):
         )
 
 
-def settings_from(
+def as_settings(
     warm_start_from: str | bytes | os.PathLike[str] | WarmStartSettings | None,
 ) -> WarmStartSettings | None:
     """Returns an Estimator's `warm_start_from` as settings.

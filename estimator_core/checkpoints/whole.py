@@ -30,13 +30,13 @@ def open_checkpoint(path: str) -> Any:
     return tf1.train.NewCheckpointReader(os.fspath(path))
 
 
-def files_of(path: str) -> Files:
+def checkpoint_files(path: str) -> Files:
     """Returns the files of the checkpoint at `path`, by name."""
     folder, name = os.path.split(path)
     pattern = re.compile(rf"{re.escape(name)}(\.index|\.data-\d+-of-\d+|-\d{{5}}-of-\d{{5}})?")
     try:
         names = sorted(filter(pattern.fullmatch, tf.io.gfile.listdir(folder or ".")))
-        return tuple((each, *size_and_time(os.path.join(folder, each))) for each in names)
+        return tuple((name, *size_and_time(os.path.join(folder, name))) for name in names)
     except tf.errors.NotFoundError:  # no folder, or a concurrent training has just deleted a file
         return ()
 
@@ -55,47 +55,43 @@ def why_not_whole(path: str) -> str | None:
 
     Compares sizes. Of the contents, only the index and string tensors are read.
     """
-    return _why_not_whole(path, files_of(path))
+    return _why_not_whole(path, checkpoint_files(path))
 
 
 @functools.lru_cache(maxsize=64)
 def _why_not_whole(path: str, files: Files) -> str | None:
     name = os.path.basename(path)
-    sizes = {each.removeprefix(name): length for each, length, _ in files}
+    sizes = {file.removeprefix(name): length for file, length, _ in files}
     if ".index" not in sizes:  # checkpoints in the format of TensorFlow 0.12 have none
-        is_old = any(not each.startswith(".data") for each in sizes)
+        is_old = any(not file.startswith(".data") for file in sizes)
         return None if is_old else f"{path}.index is missing"
     # A checkpoint saved again with another number of parameter servers has two sets of data files.
-    counts = sorted({each.rpartition("-")[2] for each in sizes if each.startswith(".data")})
+    counts = sorted({file.rpartition("-")[2] for file in sizes if file.startswith(".data")})
     sets = [
         [f".data-{shard:05d}-of-{count}" for shard in range(int(count))]
         for count in counts or ["00001"]
     ]
     complete = [shards for shards in sets if sizes.keys() >= set(shards)]
     if not complete:
-        missing = next(each for each in sets[0] if each not in sizes)
+        missing = next(file for file in sets[0] if file not in sizes)
         return f"{path}{missing} is missing"
     try:
         reader = open_checkpoint(path)
     except _ERRORS as error:
         return f"{path}.index can't be read ({error})"
     try:
-        found = max(sum(sizes[each] for each in shards) for shards in complete)
-        if found < _bytes_needed(reader):  # a smaller size alone may be fine
-            _read_all(reader)
+        num_bytes = max(sum(sizes[file] for file in shards) for shards in complete)
+        if num_bytes < _bytes_needed(reader):  # a smaller size alone may be fine
+            for tensor in reader.get_variable_to_shape_map():
+                try:
+                    reader.get_tensor(tensor)
+                except _ERRORS as error:
+                    # Of some tensors, such as slots of a partition, only slices were saved.
+                    if _PARTIAL not in str(error):
+                        raise
     except _ERRORS as error:
-        return f"{path}.data-* can't be read, with {found} bytes ({error})"
+        return f"{path}.data-* can't be read, with {num_bytes} bytes ({error})"
     return None
-
-
-def _read_all(reader: Any) -> None:
-    """Reads all tensors, except those of which only some slices were saved, such as slots of a partition."""
-    for tensor in reader.get_variable_to_shape_map():
-        try:
-            reader.get_tensor(tensor)
-        except _ERRORS as error:
-            if _PARTIAL not in str(error):
-                raise
 
 
 def _bytes_needed(reader: Any) -> int:
@@ -104,7 +100,7 @@ def _bytes_needed(reader: Any) -> int:
     total = 0
     for name, shape in reader.get_variable_to_shape_map().items():
         if dtypes[name] == tf.string:
-            lengths = [len(each) for each in np.ravel(reader.get_tensor(name))]
+            lengths = [len(value) for value in np.ravel(reader.get_tensor(name))]
             # The strings come after their lengths, seven bits in a byte, and a checksum of the lengths.
             total += 4 + sum(length + max(1, -(-length.bit_length() // 7)) for length in lengths)
         else:

@@ -22,19 +22,12 @@ class Assignment(NamedTuple):
 
 
 def normalized(points: Any, distance_metric: str) -> tf.Tensor:
-    """Returns the points, normalized to length 1 for cosine distances.
-
-    `points`: float32 `[n, dimensions]`.
-    """
+    """Returns the points, normalized to length 1 for cosine distances."""
     return tf.math.l2_normalize(points, axis=1) if distance_metric == COSINE else points
 
 
 def assign(points: tf.Tensor, centers: tf.Tensor, distance_metric: str) -> Assignment:
-    """Returns the nearest center of each point.
-
-    `points`: float32 `[batch_size, dimensions]`.
-    `centers`: float32 `[num_clusters, dimensions]`, normalized for the metric.
-    """
+    """Returns the nearest center, normalized for the metric, of each point."""
     points = normalized(points, distance_metric)
     products = tf.matmul(points, centers, transpose_b=True)
     if distance_metric == COSINE:

@@ -44,18 +44,16 @@ def choose(
     if seed is None:
         seed = tf1.get_default_graph().seed
     if initial_clusters == RANDOM:
-        return _random(points, num_wanted, seed)
+        batch_size = tf.shape(points)[0]
+
+        def draw() -> tf.Tensor:
+            index = tf.random.uniform(
+                [num_wanted], 0, tf.cast(batch_size, tf.int64), tf.int64, seed
+            )
+            return tf.gather(points, index)
+
+        return tf.cond(batch_size <= num_wanted, lambda: tf.identity(points), draw)
     return _kmeans_plus_plus(points, num_wanted, seed, num_retries)
-
-
-def _random(points: tf.Tensor, num_wanted: tf.Tensor, seed: int | None) -> tf.Tensor:
-    batch_size = tf.shape(points)[0]
-
-    def draw() -> tf.Tensor:
-        index = tf.random.uniform([num_wanted], 0, tf.cast(batch_size, tf.int64), tf.int64, seed)
-        return tf.gather(points, index)
-
-    return tf.cond(batch_size <= num_wanted, lambda: tf.identity(points), draw)
 
 
 def _kmeans_plus_plus(
@@ -83,7 +81,6 @@ class InitialCentersHook(InitializationHook):
     """Initializes the centers before the first step, from as many batches as needed.
 
     `is_chief`: True if this process initializes them; the others wait for it.
-    `sleep`: function that waits for a number of seconds.
     """
 
     def __init__(

@@ -52,7 +52,10 @@ class Clustering:
         # The shape is unknown: the session creates the centers from the first points.
         no_centers = tf1.placeholder_with_default(tf.constant([], tf.float32), None)
         centers = _variable(CLUSTER_CENTERS, no_centers)
-        assignment = distances.assign(points, self._usable_centers(centers), self.distance_metric)
+        usable = _checked_centers(centers, self.num_clusters)
+        if self.steps_per_iteration is not None:  # the update of whole batches normalizes them
+            usable = distances.normalized(usable, self.distance_metric)
+        assignment = distances.assign(points, usable, self.distance_metric)
         loss = tf.reduce_sum(assignment.nearest_distance)
         predictions = {
             ALL_DISTANCES: assignment.all_distances,
@@ -66,7 +69,12 @@ class Clustering:
             metrics = {SCORE: tf1.metrics.mean(loss)}
             return EstimatorSpec(mode, predictions, loss, eval_metric_ops=metrics)
 
-        _check_one_task()
+        num_tasks = current_execution().num_tasks_in_step
+        if num_tasks > 1:
+            raise ValueError(
+                "KMeans can't be trained by tasks that make each step together: leave train_distribute out, "
+                f"and train it on parameter servers or in one process. Received: {num_tasks} tasks"
+            )
         update, to_initialize = self._update(assignment, centers, no_centers)
         is_initialized = _variable("initialized", tf.constant(False))
         tf1.summary.scalar("loss/raw", loss)
@@ -79,13 +87,6 @@ class Clustering:
         if self.relative_tolerance is not None:
             hooks.append(_RelativeToleranceHook(loss, self.relative_tolerance))
         return EstimatorSpec(mode, predictions, loss, train_op, training_hooks=hooks)
-
-    def _usable_centers(self, centers: Any) -> tf.Tensor:
-        """Returns the centers that points are assigned to; fails before they are initialized."""
-        checked = _checked_centers(centers, self.num_clusters)
-        if self.steps_per_iteration is None:  # the update of whole batches normalizes them
-            return checked
-        return distances.normalized(checked, self.distance_metric)
 
     def _update(
         self, assignment: Any, centers: Any, no_centers: tf.Tensor
@@ -184,7 +185,6 @@ class _RelativeToleranceHook(tf1.train.SessionRunHook):
         self._previous: float | None = None
 
     def before_run(self, run_context: Any) -> Any:
-        """Requests the loss."""
         del run_context
         return tf1.train.SessionRunArgs(self._loss)
 
@@ -196,12 +196,3 @@ class _RelativeToleranceHook(tf1.train.SessionRunHook):
             if change < self._tolerance:
                 run_context.request_stop()
         self._previous = loss
-
-
-def _check_one_task() -> None:
-    num_tasks = current_execution().num_tasks_in_step
-    if num_tasks > 1:
-        raise ValueError(
-            "KMeans can't be trained by tasks that make each step together: leave train_distribute out, and "
-            f"train it on parameter servers or in one process. Received: {num_tasks} tasks"
-        )

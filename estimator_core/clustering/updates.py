@@ -17,8 +17,6 @@ def full_batch_update(
 ) -> tf.Operation:
     """Returns the op that sets each center to the mean of its points in this batch.
 
-    `centers`: variable `[num_clusters, dimensions]`.
-
     Source: Lloyd, "Least squares quantization in PCM", 1982.
     """
     points, index = assignment.points, assignment.cluster_index
@@ -33,9 +31,6 @@ def mini_batch_update(assignment: Assignment, centers: Any, counts: Any) -> tf.O
 
     A center is the mean of its initial value and of all points that it was assigned; `counts` is the
     number of these points.
-
-    `centers`: variable `[num_clusters, dimensions]`.
-    `counts`: int64 variable `[num_clusters]`.
 
     Source: Sculley, "Web-scale k-means clustering", 2010. tf.estimator reads and writes `counts` in an
     undefined order, so that its centers differ from run to run.
@@ -92,10 +87,7 @@ def mini_batch_update_in_steps(
 
 
 def counter(num_clusters: int, initial_count: int) -> Any:
-    """Returns the variable that counts the points of each cluster.
-
-    Checkpoints of tf.estimator have it as "Variable".
-    """
+    """Returns the variable ("Variable" in checkpoints) that counts the points of each cluster."""
     return tf1.get_variable(
         "Variable",
         [num_clusters],

@@ -1,1 +1,1 @@
-"""Ways of running the graph of a model: one file each, behind one interface (`base.Execution`)."""
+"""Ways of running the graph of a model: one file each, with a common interface (`base.Execution`)."""

@@ -160,7 +160,7 @@ class Execution(abc.ABC):
     def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
         """Returns the whole step, after calling `step_fn` exactly `num_models` times.
 
-        Each replica has its own batch: one of `inputs.next_batches(num_replicas)`, or the one of
+        Each replica has its own batch: one of `inputs.next_batches(num_replicas)`, or that of
         `inputs.next_batch()`. In mode EVAL, `with_evaluation_metrics` is applied to the spec of each
         replica, within the replica: it calls the function of the metrics, and adds the metric "loss".
 
@@ -243,11 +243,11 @@ class Execution(abc.ABC):
     @contextlib.contextmanager
     def taking_gradients(self, taker: GradientTaker | None) -> Iterator[None]:
         """Opens a context in which `taker` takes gradients from optimizers."""
-        before, self.gradient_taker = self.gradient_taker, taker
+        previous, self.gradient_taker = self.gradient_taker, taker
         try:
             yield
         finally:
-            self.gradient_taker = before
+            self.gradient_taker = previous
 
     def mean_over_replicas(self, value: tf.Tensor) -> tf.Tensor:
         """Returns the mean of a value over the replicas of this process; each of them calls it."""

@@ -42,13 +42,13 @@ def with_evaluation_metrics(spec: EstimatorSpec, batch: Any = None) -> Estimator
             f"Metric with name {name!r} is not allowed, because Estimator already defines a "
             "default metric with the same name."
         )
-    before = len(tf1.local_variables())
+    num_before = len(tf1.local_variables())
     weight = batch_weight(batch)
     own = {_LOSS: tf1.metrics.mean(_counted(spec.loss, weight), weight)}
     if weight is not None:
         own[SHARE_WITH_ROWS] = tf1.metrics.mean(weight)
     if spec.scaffold.local_init_op is not None:  # created before this metric's variables
-        mine = [variable.initializer for variable in tf1.local_variables()[before:]]
+        mine = [variable.initializer for variable in tf1.local_variables()[num_before:]]
         local_init_op = tf.group(spec.scaffold.local_init_op, *mine)
         scaffold = tf1.train.Scaffold(local_init_op=local_init_op, copy_from_scaffold=spec.scaffold)
         spec = spec._replace(scaffold=scaffold)
@@ -60,7 +60,7 @@ def mean_of_batches(losses: Sequence[tf.Tensor], batches: Sequence[Any]) -> tf.T
     weights = [batch_weight(batch) for batch in batches]
     if None in weights:
         return tf.add_n(losses) / len(losses)
-    total = tf.add_n([_counted(*each) for each in zip(losses, weights, strict=True)])
+    total = tf.add_n([_counted(*pair) for pair in zip(losses, weights, strict=True)])
     return tf.math.divide_no_nan(total, tf.cast(tf.add_n(weights), total.dtype))
 
 

@@ -64,7 +64,6 @@ class IteratorInitializerHook(tf1.train.SessionRunHook):
         self._initializer = initializer_by_batch(self._iterator.initializer)
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Runs the initializer."""
         del coord
         session.run(self._initializer)
 
@@ -74,7 +73,6 @@ def inputs_from(result: Any, mode: str) -> Inputs:
 
     `result`: `tf.data.Dataset` of features or of (features, labels), or such tensors themselves, which each
     session call computes again.
-    `mode`: one of `ModeKeys`; for prediction the labels are left out.
     """
     if isinstance(result, tf.data.Dataset):
         return inputs_from_dataset(result, mode)

@@ -54,9 +54,8 @@ class OneCore(Sharded):
         return Inputs(lambda: placeholders, mode)
 
     def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
-        """Returns the step of one core."""
         self._sums = sums = _CollectiveSums(self.num_replicas)
-        with sums.taken_from(tf1.get_default_graph()):
+        with sums.replacing_sums(tf1.get_default_graph()):
             spec = step_fn(*inputs.next_batch())
         self.check_has_sums(mode)
         sums.connect_cores()
@@ -74,15 +73,15 @@ class OneCore(Sharded):
 
 def _without_strings(fetches: Sequence[Any]) -> list[Any]:
     """Returns the fetches with strings replaced by the tensors from which the host can compute them."""
-    found: dict[Any, Any] = {}
+    changed: dict[Any, Any] = {}
     pending = list(fetches)
     while pending:
         fetch = pending.pop(0)
         if not tf.is_tensor(fetch) or fetch.dtype not in (tf.string, tf.resource):
-            found[fetch if not tf.is_tensor(fetch) else fetch.ref()] = fetch
+            changed[fetch if not tf.is_tensor(fetch) else fetch.ref()] = fetch
         else:
             pending += fetch.op.inputs
-    return list(found.values())
+    return list(changed.values())
 
 
 class _CollectiveSums(ShardSums):
@@ -96,15 +95,15 @@ class _CollectiveSums(ShardSums):
         """Connects each sum to the collective operation that computes it."""
         numbers = itertools.count(1)
         with tf.control_dependencies(None), tf.name_scope("sums_over_cores"):
-            for each, number in zip(self.sums, numbers):  # noqa: B905  # one is endless
-                groups = each.groups or (tuple(range(self._num_shards)),)
+            for cross_sum, number in zip(self.sums, numbers):  # noqa: B905  # one is endless
+                groups = cross_sum.groups or (tuple(range(self._num_shards)),)
                 size, group = tf.unstack(
                     tf.raw_ops.CollectiveAssignGroupV2(
                         group_assignment=groups, device_index=0, base_key=number
                     )
                 )
                 total = tf.raw_ops.CollectiveReduceV2(
-                    input=each.value,
+                    input=cross_sum.value,
                     group_size=size,
                     group_key=group,
                     instance_key=number,
@@ -113,7 +112,7 @@ class _CollectiveSums(ShardSums):
                     final_op="Id",
                 )
                 # TensorFlow has no public way to change an input of an operation.
-                each.operation._update_input(0, total)  # noqa: SLF001
+                cross_sum.operation._update_input(0, total)  # noqa: SLF001
 
 
 def _mapped_with_path(function: Any, structure: Any, path: tuple[Any, ...] = ()) -> Any:

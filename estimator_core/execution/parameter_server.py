@@ -103,10 +103,7 @@ class ParameterServers(Execution):
         checkpoint_dir: str | None = None,
         checkpoint_path: str | None = None,
     ) -> Any:
-        """Returns the creator of a session on this task's server.
-
-        The chief's session creator initializes or restores the variables; a worker's waits for that.
-        """
+        """Returns the creator of a session: the chief's restores the variables, a worker's waits for that."""
         needed = _needed_tasks(self._cluster, self._session_config)
         if self.is_chief:
             creator = self._here.session_creator(
@@ -166,14 +163,14 @@ class _ChiefSession(tf1.train.SessionCreator):
         self._chief_model = chief_model
 
     def create_session(self) -> Any:
-        self._chief_model.publish(Model.of(tf1.get_default_graph()))
+        self._chief_model.publish(Model.from_graph(tf1.get_default_graph()))
         return self._creator.create_session()
 
 
 class _WorkerSession(tf1.train.SessionCreator):
     """Creates a session once the chief has initialized the variables.
 
-    Like TensorFlow's `WorkerSessionCreator`, but it checks more often: with that one, a worker that starts a
+    Like TensorFlow's `WorkerSessionCreator`, but it checks more often: there, a worker that starts a
     moment before the chief, or whose parameter server was restarted, sleeps for 30 seconds. A worker with
     another model is refused: it would wait in vain, or change variables that belong to another model.
     """
@@ -205,12 +202,13 @@ class _WorkerSession(tf1.train.SessionCreator):
             ready_for_local_init_op=self._scaffold.ready_for_local_init_op,
             recovery_wait_secs=_LOOK_EVERY_SECS,
         )
-        own = Model.of(tf1.get_default_graph())
+        own = Model.from_graph(tf1.get_default_graph())
         start = self._clock()
         differs_since = None
         while True:
             now = self._clock()
-            why_not = self._why_not(own)
+            chiefs = self._chief_model.read()
+            why_not = None if chiefs is None else own.why_not_equal(chiefs)
             if why_not is None:
                 differs_since = None
                 try:
@@ -221,7 +219,14 @@ class _WorkerSession(tf1.train.SessionCreator):
                     )
                 except tf.errors.DeadlineExceededError as error:
                     if self._clock() - start >= self._timeout_secs:
-                        raise self._no_variables(error) from error
+                        chief_answers = answers(self._chief.address)
+                        raise tf.errors.DeadlineExceededError(
+                            None,
+                            None,
+                            "The chief has not initialized the variables within "
+                            f"{self._timeout_secs:g} s. The server of {self._chief} "
+                            f"{'answers' if chief_answers else 'does not answer'}. {error.message}",
+                        ) from error
                     continue
             if differs_since is None:
                 differs_since = now
@@ -232,19 +237,6 @@ class _WorkerSession(tf1.train.SessionCreator):
                     f"them together. The chief is {self._chief}."
                 )
             time.sleep(_LOOK_EVERY_SECS)
-
-    def _why_not(self, own: Model) -> str | None:
-        chiefs = self._chief_model.read()
-        return None if chiefs is None else own.why_not_with(chiefs)
-
-    def _no_variables(self, error: tf.errors.OpError) -> tf.errors.OpError:
-        state = "answers" if answers(self._chief.address) else "does not answer"
-        return tf.errors.DeadlineExceededError(
-            None,
-            None,
-            f"The chief has not initialized the variables within {self._timeout_secs:g} s. The "
-            f"server of {self._chief} {state}. {error.message}",
-        )
 
 
 def replica_device_setter(cluster: Cluster) -> Any:
@@ -268,7 +260,7 @@ def _needed_tasks(cluster: Cluster, session_config: Any) -> list[Task]:
     filters = [] if session_config is None else list(session_config.device_filters)
     if not filters:
         return tasks
-    named = [tf.DeviceSpec.from_string(each) for each in filters]
+    named = [tf.DeviceSpec.from_string(device_filter) for device_filter in filters]
     return [
         task
         for task in tasks

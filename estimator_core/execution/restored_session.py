@@ -47,7 +47,10 @@ def restored_session(scaffold: Any, checkpoint_path: str, config: Any) -> Any:
     The variables have the values of the checkpoint; local variables and tables are initialized. The graph is
     finalized.
     """
-    if not _is_default(scaffold) or any(tf1.get_collection(name) for name in _COLLECTIONS):
+    is_default = type(scaffold) is tf1.train.Scaffold and all(
+        getattr(scaffold, name) is None for name in _OF_SCAFFOLD
+    )
+    if not is_default or any(tf1.get_collection(name) for name in _COLLECTIONS):
         return None
     variables = tf1.global_variables()
     feed = _values_to_feed(variables, checkpoint_path)
@@ -69,12 +72,6 @@ def restored_session(scaffold: Any, checkpoint_path: str, config: Any) -> Any:
         session.close()
         raise
     return session
-
-
-def _is_default(scaffold: Any) -> bool:
-    if type(scaffold) is not tf1.train.Scaffold:
-        return False
-    return all(getattr(scaffold, name) is None for name in _OF_SCAFFOLD)
 
 
 def _values_to_feed(variables: Sequence[Any], checkpoint_path: str) -> dict[Any, Any] | None:

@@ -1,8 +1,8 @@
-"""Datasets over arrays that take a batch of rows at once, instead of row by row.
+"""Datasets over arrays that take whole batches of rows instead of single rows.
 
 `Dataset.from_tensor_slices(arrays).shuffle(...).repeat().batch(...)` cuts each array into rows, moves them
-one by one, and copies them into batches. Shuffling the row numbers instead, and then gathering all rows of a
-batch from each array at once, gives the same batches.
+one by one, and copies them into batches. Shuffling the row numbers instead, and then gathering the rows of a
+batch from each array in one operation, gives the same batches.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SMALLEST_BATCH = 16  # for smaller batches, it is not worthwhile
 
 
 def initializer_by_batch(initializer: tf.Operation) -> tf.Operation:
-    """Returns an initializer of the iterator for the same batches, taken at once where that is possible.
+    """Returns an initializer of the iterator for the same batches, taken whole where that is possible.
 
     `initializer`: `MakeIterator` operation of the default graph. It is returned unchanged unless the
     dataset batches the rows of arrays, and only selects or orders them before.
@@ -44,16 +44,18 @@ def initializer_by_batch(initializer: tf.Operation) -> tf.Operation:
     if initializer.type != "MakeIterator":
         return initializer
     dataset, iterator = initializer.inputs
-    above, batch = _up_to(dataset.op, _BATCHES)
-    below, slices = _up_to(batch.inputs[0].op, (_SLICES,)) if batch is not None else ([], None)
+    above, batch = _nearest_dataset(dataset.op, _BATCHES)
+    below, slices = (
+        _nearest_dataset(batch.inputs[0].op, (_SLICES,)) if batch is not None else ([], None)
+    )
     graph = initializer.graph
     if (
         batch is None
         or slices is None
         or not _pays(batch, slices)
-        or not all(each.type in _OF_ROWS and not _is_on_disk(each) for each in below)
-        or any(each.control_inputs for each in (*above, batch, *below, slices))
-        or any(each.type in _KEEPS_ITERATORS for each in graph.get_operations())
+        or not all(operation.type in _OF_ROWS and not _is_on_disk(operation) for operation in below)
+        or any(operation.control_inputs for operation in (*above, batch, *below, slices))
+        or any(operation.type in _KEEPS_ITERATORS for operation in graph.get_operations())
     ):
         return initializer
     with (
@@ -64,20 +66,21 @@ def initializer_by_batch(initializer: tf.Operation) -> tf.Operation:
         graph.colocate_with(iterator.op),
     ):
         numbers = tf.data.Dataset.range(slices.inputs[0].shape[0])
-        shape = _batch_shape(batch)
+        first = tf.TensorShape(batch.get_attr("output_shapes")[0])
+        shape = tf.TensorShape([first[0] if first.rank else None])
         numbers = tf.data.experimental.to_variant(numbers)
-        for each in (*reversed(below), batch):
-            numbers = _copy(each, numbers, shape if each is batch else tf.TensorShape([]))
+        for operation in (*reversed(below), batch):
+            numbers = _copy(operation, numbers, shape if operation is batch else tf.TensorShape([]))
         batches = _gathered(numbers, shape, slices, batch)
-        for each in reversed(above):
-            batches = _copy(each, batches)
+        for operation in reversed(above):
+            batches = _copy(operation, batches)
         return tf.raw_ops.MakeIterator(dataset=batches, iterator=iterator)
 
 
-def _up_to(
+def _nearest_dataset(
     dataset: tf.Operation, types: tuple[str, ...]
 ) -> tuple[list[tf.Operation], tf.Operation | None]:
-    """Returns the datasets passed on the way up to the first one of `types`, and that one or None."""
+    """Returns the datasets passed on the way to the first one of `types`, and this one (or None)."""
     passed: list[tf.Operation] = []
     while dataset.type not in types:
         sources = [tensor.op for tensor in dataset.inputs if tensor.dtype == tf.variant]
@@ -104,11 +107,6 @@ def _is_on_disk(dataset: tf.Operation) -> bool:
     return dataset.type in _CACHES and tf.get_static_value(dataset.inputs[1]) != b""
 
 
-def _batch_shape(batch: tf.Operation) -> tf.TensorShape:
-    first = tf.TensorShape(batch.get_attr("output_shapes")[0])
-    return tf.TensorShape([first[0] if first.rank else None])
-
-
 def _gathered(
     numbers: tf.Tensor, shape: tf.TensorShape, slices: tf.Operation, batch: tf.Operation
 ) -> tf.Tensor:
@@ -118,8 +116,8 @@ def _gathered(
 
     def take(rows: tf.Tensor) -> tuple[tf.Tensor, ...]:
         taken = [tf.gather(array, rows) for array in arrays]
-        for tensor, known in zip(taken, shapes, strict=True):
-            tensor.set_shape(tf.TensorShape(known))
+        for tensor, shape in zip(taken, shapes, strict=True):
+            tensor.set_shape(tf.TensorShape(shape))
         return tuple(taken)
 
     spec = tf.TensorSpec(shape, tf.int64)
@@ -139,7 +137,7 @@ def _copy(
     node = graph_def.node.add()
     node.CopyFrom(dataset.node_def)
     node.attr.pop("_class", None)
-    node.ClearField("experimental_type")  # it may name the types of the former source
+    node.ClearField("experimental_type")  # it may name the types of the previous source
     if shape is not None:
         types = "output_types" if "output_types" in node.attr else "Toutput_types"
         node.attr[types].CopyFrom(_list(type=[tf.int64.as_datatype_enum]))

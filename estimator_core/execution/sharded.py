@@ -20,7 +20,6 @@ from estimator_core.execution.loops.in_graph_loop import (
     with_calls_in_order,
 )
 from estimator_core.execution.shards import shard_optimizers
-from estimator_core.execution.shards.replica_cores import place_on_shard
 from estimator_core.execution.shards.shard_inputs import (
     PaddedInputs,
     ShardInput,
@@ -29,7 +28,7 @@ from estimator_core.execution.shards.shard_inputs import (
     with_padding,
 )
 from estimator_core.execution.shards.shard_sums import ShardSums
-from estimator_core.execution.shards.shards import Shards, operation_of
+from estimator_core.execution.shards.shards import Shards, as_operation, place_on_shard
 from estimator_core.execution.single_device import SingleDevice
 from estimator_core.hooks.host_call import HostCallHook
 from estimator_core.spec.estimator_spec import EstimatorSpec
@@ -94,7 +93,6 @@ class Sharded(RepeatsSteps):
             yield
 
     def make_inputs(self, input_fn: InputFn, mode: str) -> Inputs:
-        """Returns the batches of the shards."""
         kind, shards = self._sharding.kind, self.num_replicas
         calls = shards if kind is ShardInput.OWN else 1
         with tf1.device("/cpu:0"):
@@ -115,7 +113,6 @@ class Sharded(RepeatsSteps):
             )
 
     def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
-        """Returns the step of all shards together."""
         graph = tf1.get_default_graph()
         self._sums = ShardSums(self.num_replicas)
         self._takes_mean, self._has_shares = True, False
@@ -125,25 +122,29 @@ class Sharded(RepeatsSteps):
             inputs.next_batches(self.num_replicas),
         )
         entries = [
-            [each for each in tf.nest.flatten(batch, expand_composites=True) if each is not None]
+            [
+                tensor
+                for tensor in tf.nest.flatten(batch, expand_composites=True)
+                if tensor is not None
+            ]
             for batch in batches
         ]
         features, labels = batches[0]
         if isinstance(inputs, PaddedInputs):
             features, labels = with_padding(features, labels), None
         of_shards = [tf.nest.flatten(batch) for batch in batches]  # model_fn may change the dicts
-        before = len(graph.get_operations())
-        with self._sums.taken_from(graph):
+        num_before = len(graph.get_operations())
+        with self._sums.replacing_sums(graph):
             spec = step_fn(features, labels)
         self.check_has_sums(mode)
-        operations = graph.get_operations()[before:]
+        operations = graph.get_operations()[num_before:]
         place_on_shard(operations, self._sharding.cores_per_replica)
         shards = Shards(self._sums, operations, entries, spec, self.num_replicas)
         combined = self._combined(spec, shards, inputs)
         if mode == ModeKeys.EVAL:
-            loss = mean_of_batches(shards.all_of(spec.loss), of_shards)
+            loss = mean_of_batches(shards.all_copies(spec.loss), of_shards)
             combined = with_evaluation_metrics(combined._replace(loss=loss), of_shards)
-        return self.step_of(combined, mode)
+        return self.make_step(combined, mode)
 
     def check_has_sums(self, mode: str) -> None:
         """Checks, after the model is built, that training sums something over the shards."""
@@ -175,7 +176,7 @@ class Sharded(RepeatsSteps):
                 hook.call(_mapped(together, hook.tensors, "host_call"))
         changes: dict[str, Any] = {}
         if spec.loss is not None:
-            losses = [shards.of(spec.loss, shard) for shard in range(self.num_replicas)]
+            losses = [shards.shard_copy(spec.loss, shard) for shard in range(self.num_replicas)]
             total = tf.add_n(losses)
             changes["loss"] = total / self.num_replicas if self._takes_mean else total
         if isinstance(spec.eval_metric_ops, MetricFn):
@@ -184,7 +185,7 @@ class Sharded(RepeatsSteps):
         elif spec.eval_metric_ops:
             count = 1 if is_same else self.num_replicas  # the same batch counts once
             changes["eval_metric_ops"] = {
-                name: (value, tf.group(*shards.all_of(operation_of(update))[:count]))
+                name: (value, tf.group(*shards.all_copies(as_operation(update))[:count]))
                 for name, (value, update) in spec.eval_metric_ops.items()
             }
         if spec.mode == ModeKeys.PREDICT:
@@ -193,8 +194,12 @@ class Sharded(RepeatsSteps):
                 masks = inputs.is_padding[:1] if is_same else inputs.is_padding
                 keep = tf.equal(tf.concat(masks, axis=0), 0)
             changes["predictions"] = tf.nest.map_structure(
-                lambda tensor: _kept(together(tensor, "predictions"), keep), spec.predictions
+                lambda tensor: together(tensor, "predictions"), spec.predictions
             )
+            if keep is not None:
+                changes["predictions"] = tf.nest.map_structure(
+                    lambda tensor: tf.boolean_mask(tensor, keep), changes["predictions"]
+                )
         return spec._replace(**changes)
 
     @property
@@ -227,17 +232,16 @@ class Sharded(RepeatsSteps):
         return loss / self.num_replicas
 
     def whole_sum(self, loss: tf.Tensor) -> tf.Tensor:
-        """Returns the sum of a loss over the shards."""
         return self._sums.add(loss) if self.adds_up_gradients else loss
 
     @contextlib.contextmanager
     def losses_as_they_are(self) -> Iterator[None]:
         """Opens a context in which the gradients of `tf.compat.v1.train` optimizers are not averaged."""
-        before, self._losses_as_they_are = self._losses_as_they_are, True
+        previous, self._losses_as_they_are = self._losses_as_they_are, True
         try:
             yield
         finally:
-            self._losses_as_they_are = before
+            self._losses_as_they_are = previous
 
     def sum_gradients(self, pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
         """Returns pairs of gradient and variable with the sum of all shards' gradients."""
@@ -284,21 +288,17 @@ def _concatenated(shards: Shards, count: int, tensor: Any, argument: str) -> tf.
     """Returns the values of a tensor in the first `count` shards, concatenated on axis 0."""
     tensor = tf.convert_to_tensor(tensor)
     if count == 1:
-        return shards.of(tensor, 0)
+        return shards.shard_copy(tensor, 0)
     if tensor.shape.rank == 0:
         raise RuntimeError(
             f"All tensors of {argument} need a batch dimension, along which the shards' values are "
             f"concatenated; reshape a scalar to [1]. Received: scalar {tensor}"
         )
-    return tf.concat([shards.of(tensor, shard) for shard in range(count)], axis=0)
+    return tf.concat([shards.shard_copy(tensor, shard) for shard in range(count)], axis=0)
 
 
 def _mapped(function: Callable[..., Any], tensors: Any, argument: str) -> Any:
     return tf.nest.map_structure(lambda tensor: function(tensor, argument), tensors)
-
-
-def _kept(tensor: tf.Tensor, keep: tf.Tensor | None) -> tf.Tensor:
-    return tensor if keep is None else tf.boolean_mask(tensor, keep)
 
 
 def _with_cpus(session_config: Any, count: int) -> Any:

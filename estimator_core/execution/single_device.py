@@ -11,7 +11,7 @@ from estimator_core import tf1
 from estimator_core.execution.base import Step, StepFn
 from estimator_core.execution.evaluation_metrics import with_evaluation_metrics
 from estimator_core.execution.inputs import Inputs, inputs_from
-from estimator_core.execution.loops.effects import effects_of
+from estimator_core.execution.loops.effects import stateful_operations
 from estimator_core.execution.loops.evaluation_loop import RepeatedUpdate
 from estimator_core.execution.loops.in_graph_loop import (
     ManySteps,
@@ -57,12 +57,12 @@ class SingleDevice(RepeatsSteps):
         tensors = tf.nest.flatten(batch)  # now, as model_fn may remove features from their dict
         spec = step_fn(*batch)
         if mode != ModeKeys.EVAL:
-            return self.step_of(spec, mode)
+            return self.make_step(spec, mode)
         spec = with_evaluation_metrics(spec, tensors)
         if self.steps_per_session_run == 1:
             return Step(spec)
         updates = [update for _, update in spec.eval_metric_ops.values()]
-        repeated = RepeatedUpdate(tf.group(*effects_of(updates)))
+        repeated = RepeatedUpdate(tf.group(*stateful_operations(updates)))
         return Step(spec, repeated, repeated.add_loop, batches_made=lambda: repeated.batches_made)
 
     def session_creator(
@@ -72,7 +72,6 @@ class SingleDevice(RepeatsSteps):
         checkpoint_dir: str | None = None,
         checkpoint_path: str | None = None,
     ) -> Any:
-        """Returns the creator of a session on the device."""
         return tf1.train.ChiefSessionCreator(
             scaffold=scaffold,
             master=self._master,

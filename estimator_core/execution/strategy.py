@@ -83,7 +83,7 @@ class ReplicasInSync(RepeatsSteps):
             )
 
         self.strategy.extended.call_for_each_replica(in_replica)
-        return self.step_of(_combined([specs[replica] for replica in sorted(specs)]), mode)
+        return self.make_step(_combined([specs[replica] for replica in sorted(specs)]), mode)
 
     def session_creator(
         self,
@@ -144,12 +144,12 @@ class ReplicasInSync(RepeatsSteps):
 
         TensorFlow has this switch for Estimators, without a public name.
         """
-        before = self.strategy._scale_loss_for_estimator  # noqa: SLF001
+        previous = self.strategy._scale_loss_for_estimator  # noqa: SLF001
         self.strategy._scale_loss_for_estimator = is_on  # noqa: SLF001
         try:
             yield
         finally:
-            self.strategy._scale_loss_for_estimator = before  # noqa: SLF001
+            self.strategy._scale_loss_for_estimator = previous  # noqa: SLF001
 
     def components(self, variable: Any) -> tuple[Any, ...]:
         """Returns the variable of each replica, or the only variable."""
@@ -235,12 +235,12 @@ def _combined_scaffold(scaffolds: Sequence[Any]) -> Any:
     """Returns a Scaffold that combines the initialization of all replicas, with the first one's saver."""
 
     def grouped(ops: Iterable[Any]) -> Any:
-        given = [op for op in ops if op is not None]
-        return tf.group(*given) if given else None
+        present = [op for op in ops if op is not None]
+        return tf.group(*present) if present else None
 
     def concatenated(tensors: Iterable[Any]) -> Any:
-        given = [tensor for tensor in tensors if tensor is not None]
-        return tf.concat(given, axis=0) if given else None
+        present = [tensor for tensor in tensors if tensor is not None]
+        return tf.concat(present, axis=0) if present else None
 
     init_fns = [scaffold.init_fn for scaffold in scaffolds if scaffold.init_fn is not None]
 

@@ -15,8 +15,7 @@ from estimator_core.checkpoints.latest import latest_checkpoint
 from estimator_core.cluster import CHIEF, EVALUATOR, WORKER, Cluster
 from estimator_core.execution.base import Step, StepFn
 from estimator_core.execution.cluster.collectives import AVERAGES, LOSS, Peers, TaskLostError, Watch
-from estimator_core.execution.cluster.inputs_in_step import InputsInStep
-from estimator_core.execution.cluster.local_updates import changed_by_batches
+from estimator_core.execution.cluster.inputs_in_step import InputsInStep, changed_by_batches
 from estimator_core.execution.cluster.server import Task, start_server, wait_for_tasks
 from estimator_core.execution.inputs import Inputs
 from estimator_core.execution.strategy import ReplicasInSync, is_loss_scaled
@@ -74,7 +73,11 @@ class WorkersInSync(ReplicasInSync):
 
     def make_inputs(self, input_fn: InputFn, mode: str) -> Inputs:
         """Returns the iterator over this worker's input pipeline, which ends when any worker's does."""
-        _read_global_step_here()
+        # Let hooks read the global step of this task: TensorFlow's own read for hooks also reads the initial
+        # value, which needs all tasks.
+        read = "global_step_read_op_cache"  # where TensorFlow looks for it, without a public name
+        if not tf1.get_collection(read):
+            tf1.add_to_collection(read, tf.identity(tf1.train.get_global_step()))
         peers = self._peers
         context = tf.distribute.InputContext(len(peers.tasks), peers.index, self.num_replicas)
         with tf1.device(peers.device):
@@ -150,7 +153,6 @@ class SessionInStep(tf1.train.SessionCreator):
 
     `find_checkpoint`: function that returns the checkpoint to restore, or None to initialize the variables.
     `timeout_secs`: longest wait for the servers of the others; 0 waits for ever.
-    `sleep`: function that waits for a number of seconds.
     """
 
     def __init__(
@@ -181,8 +183,9 @@ class SessionInStep(tf1.train.SessionCreator):
             ) from error
         if self._was_created:
             raise TaskLostError(
-                f"{own} has lost its connection to the other tasks, and can't go on without them: all "
-                "tasks train in step. Start all tasks again; training goes on from the newest checkpoint. "
+                f"{own} has lost its connection to the other tasks, and can't continue without them: "
+                "all tasks train in step. Start all tasks again; training continues from the newest "
+                "checkpoint. "
                 f"The other tasks: {', '.join(map(str, others))}"
             )
         wait_for_tasks(others, self._timeout_secs)
@@ -197,8 +200,8 @@ class SessionInStep(tf1.train.SessionCreator):
         graph = _fingerprint(tf1.get_default_graph())
         for _ in range(_SAME_CHECKPOINT_ROUNDS):
             path = self._find_checkpoint()
-            found = 0 if path is None else zlib.crc32(path.rpartition("/")[2].encode())
-            rows = self._meet(graph, found)
+            checksum = 0 if path is None else zlib.crc32(path.rpartition("/")[2].encode())
+            rows = self._meet(graph, checksum)
             self._refuse_difference(
                 rows[:, 0],
                 "The model of these tasks differs from that of the first: {}. model_fn, hooks and their "
@@ -243,13 +246,17 @@ def check_cluster(strategy: Any, cluster: Cluster) -> None:
     if cluster.task_type == EVALUATOR:  # its strategy is not one of the cluster
         return
     resolver = strategy.cluster_resolver
-    known = resolver.cluster_spec().as_dict() if resolver else {}
-    known.pop(EVALUATOR, None)
-    if (known, resolver.task_type, resolver.task_id) != (tasks, cluster.task_type, cluster.task_id):
+    own_cluster = resolver.cluster_spec().as_dict() if resolver else {}
+    own_cluster.pop(EVALUATOR, None)
+    if (own_cluster, resolver.task_type, resolver.task_id) != (
+        tasks,
+        cluster.task_type,
+        cluster.task_id,
+    ):
         raise ValueError(
             "The cluster of the MultiWorkerMirroredStrategy is not that of TF_CONFIG. Make the strategy in "
             "each task, after TF_CONFIG is set, and without a cluster_resolver of your own. Received: "
-            f"{resolver.task_type} {resolver.task_id} of {known}, and in TF_CONFIG {cluster.task_type} "
+            f"{resolver.task_type} {resolver.task_id} of {own_cluster}, and in TF_CONFIG {cluster.task_type} "
             f"{cluster.task_id} of {tasks}"
         )
 
@@ -284,30 +291,17 @@ def _in_sync(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
     """
     if kwargs.get("synchronization") == tf.VariableSynchronization.ON_READ:
         aggregation = kwargs.get("aggregation")
+        is_local = tf1.GraphKeys.LOCAL_VARIABLES in (kwargs.get("collections") or ())
         if aggregation == tf.VariableAggregation.MEAN:
             kwargs["synchronization"] = tf.VariableSynchronization.ON_WRITE
             kwargs["trainable"] = False
-        elif aggregation == tf.VariableAggregation.SUM and not _is_local(kwargs):
+        elif aggregation == tf.VariableAggregation.SUM and not is_local:
             raise ValueError(
                 "Under MultiWorkerMirroredStrategy, a variable that is saved can't be summed over the tasks "
                 "when it is read: give it aggregation=tf.VariableAggregation.MEAN, or put it among the "
                 f"local variables. Received: name={kwargs.get('name')!r}"
             )
     return next_creator(**kwargs)
-
-
-def _is_local(kwargs: dict[str, Any]) -> bool:
-    return tf1.GraphKeys.LOCAL_VARIABLES in (kwargs.get("collections") or ())
-
-
-def _read_global_step_here() -> None:
-    """Makes hooks read the global step of this task.
-
-    TensorFlow's own read for hooks also reads the initial value, which needs all tasks.
-    """
-    read = "global_step_read_op_cache"  # where TensorFlow looks for it, without a public name
-    if not tf1.get_collection(read):
-        tf1.add_to_collection(read, tf.identity(tf1.train.get_global_step()))
 
 
 def _fingerprint(graph: tf.Graph) -> int:

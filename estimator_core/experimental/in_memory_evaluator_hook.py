@@ -87,7 +87,13 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
         program = self._estimator.build_program(ModeKeys.EVAL, self._input_fn, False)
         with program.scope():
             variables = {variable.op.name: variable for variable in tf1.global_variables()}
-            self._check_sources(variables)
+            missing = sorted(set(variables) - set(self._sources))
+            if missing:
+                raise ValueError(
+                    "Evaluation has variables that the graph of training lacks, so they have no "
+                    "values: create them in every mode of model_fn, or make them local variables. "
+                    f"Received: {missing}"
+                )
             self._values = {
                 name: tf1.placeholder(variable.dtype.base_dtype, variable.shape)
                 for name, variable in variables.items()
@@ -145,15 +151,6 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
         # If the input ends within a loop of several steps, the loop made steps that were not counted.
         if self._evaluated_at != (self._iterations, int(session.run(self._global_step))):
             self._evaluate(session)
-
-    def _check_sources(self, names: Any) -> None:
-        missing = sorted(set(names) - set(self._sources))
-        if missing:
-            raise ValueError(
-                "Evaluation has variables that the graph of training lacks, so they have no "
-                "values: create them in every mode of model_fn, or make them local variables. "
-                f"Received: {missing}"
-            )
 
     def _evaluate(self, session: Any) -> None:
         current = session.run({name: self._sources[name] for name in self._values})

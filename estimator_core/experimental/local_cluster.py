@@ -5,14 +5,19 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
+import socket
 from collections.abc import Callable, Collection, Iterator
 from multiprocessing.connection import wait
 from typing import Any, NamedTuple
 
 from estimator_core.cluster import CHIEF, EVALUATOR, PS, WORKER
 from estimator_core.experimental.local_task import LocalTask
-from estimator_core.experimental.loopback_ports import free_ports
 from estimator_core.training.termination import exits_on_sigterm
+
+# Below the ports that Linux gives to outgoing connections: a port is used seconds after it was chosen,
+# when a process has imported TensorFlow.
+_FIRST, _LAST = 12000, 32000
 
 
 class LocalClusterResult(NamedTuple):
@@ -20,7 +25,7 @@ class LocalClusterResult(NamedTuple):
 
     Attributes:
         chief: Result in the chief.
-        evaluator: Result in the evaluator; None without one.
+        evaluator: Result in the evaluator, or None if there is none.
     """
 
     chief: Any
@@ -64,7 +69,7 @@ def launch_local_cluster(
 
     The call returns when `fn` has returned in the chief, in all workers and in the evaluator. The
     evaluator is told when training is over, so that it ends with the last checkpoint even if training
-    ended before `max_steps`. Then the parameter servers are ended. If a task fails, or this call is
+    ended before `max_steps`. Parameter servers are ended last. If a task fails, or this call is
     interrupted (Ctrl-C or SIGTERM), all tasks are ended: by SIGTERM, and by SIGKILL after `grace_secs`.
     They also end when this process dies.
 
@@ -158,7 +163,12 @@ def local_cluster(
     if log_dir is not None:
         os.makedirs(log_dir, exist_ok=True)
     tasks = []
-    for kind, index in _ps_first({**sizes, EVALUATOR: int(evaluator)}):
+    all_sizes = {**sizes, EVALUATOR: int(evaluator)}
+    # Parameter servers first: the others wait for them.
+    in_order = [
+        (kind, i) for kind in (PS, CHIEF, WORKER, EVALUATOR) for i in range(all_sizes[kind])
+    ]
+    for kind, index in in_order:
         config = json.dumps({"cluster": cluster, "task": {"type": kind, "index": index}})
         path = None if log_dir is None else os.path.join(log_dir, f"{kind}-{index}.log")
         tasks.append(LocalTask(fn, kind, index, config, path))
@@ -180,10 +190,6 @@ def local_cluster(
             raise
 
 
-def _ps_first(sizes: dict[str, int]) -> list[tuple[str, int]]:
-    return [(kind, i) for kind in (PS, CHIEF, WORKER, EVALUATOR) for i in range(sizes[kind])]
-
-
 def _wait(tasks: list[LocalTask], kinds: Collection[str]) -> None:
     """Waits until the tasks of these kinds have returned."""
     while True:
@@ -196,3 +202,23 @@ def _wait(tasks: list[LocalTask], kinds: Collection[str]) -> None:
                 failure = task.receive()
                 if failure is not None:
                     raise LocalClusterError(task.name, failure.message) from failure.exception
+
+
+def free_ports(count: int) -> list[int]:
+    """Returns `count` different ports that were free a moment ago."""
+    draws = random.SystemRandom()
+    ports: list[int] = []
+    while len(ports) < count:
+        port = draws.randint(_FIRST, _LAST)
+        if port not in ports and _is_free(port):
+            ports.append(port)
+    return ports
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("", port))
+        except OSError:
+            return False
+    return True

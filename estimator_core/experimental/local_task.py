@@ -24,10 +24,7 @@ _printing = threading.Lock()
 
 
 class Failure(NamedTuple):
-    """The failure of a task.
-
-    `message`: the traceback, or the exit of the process and the last lines of its log.
-    """
+    """The failure of a task."""
 
     message: str
     exception: BaseException | None
@@ -62,7 +59,7 @@ class LocalTask:
         return self._process.pid
 
     def start(self) -> None:
-        """Starts the process, or starts a new one after it has ended."""
+        """Starts the process, or a new process after it has ended."""
         try:
             fn = pickle.dumps(self._fn)
         except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -79,7 +76,7 @@ class LocalTask:
             args=(fn, log_end, outcome_end, orders_end),
             name=self.name,
         )
-        with _starting, _tf_config_set_to(self._tf_config):
+        with _starting, _temporary_tf_config(self._tf_config):
             process.start()
         self._process = process
         for end in (log_end, outcome_end, orders_end):
@@ -113,8 +110,13 @@ class LocalTask:
         if kind == "returned":
             self.result, self.has_returned = value, True
             return None
-        text, pickled = value
-        return Failure(f"Its traceback:\n\n{text}", _unpickled(pickled))
+        trace, pickled = value
+        error = None
+        if pickled is not None:
+            # The user's class may raise anything; then only the text remains.
+            with contextlib.suppress(Exception):
+                error = pickle.loads(pickled)
+        return Failure(f"Its traceback:\n\n{trace}", error)
 
     def _died(self) -> Failure:
         self._process.join()
@@ -136,11 +138,11 @@ class LocalTask:
 
     def tell_that_training_is_over(self) -> None:
         """Lets the evaluator end with the last checkpoint."""
-        with contextlib.suppress(BrokenPipeError):  # it has ended by itself
+        with contextlib.suppress(BrokenPipeError):  # it has already ended
             self._orders.send("training is over")
 
     def kill(self) -> None:
-        """Ends the process at once, by SIGKILL, if it was started."""
+        """Kills the process (SIGKILL) if it was started."""
         if self._process is not None:
             self._process.kill()
             self._process.join()
@@ -169,26 +171,17 @@ class LocalTask:
 
 
 @contextlib.contextmanager
-def _tf_config_set_to(text: str) -> Iterator[None]:
+def _temporary_tf_config(tf_config: str) -> Iterator[None]:
     """Sets TF_CONFIG while a process is started: the process needs it before it imports any module."""
-    before = os.environ.get("TF_CONFIG")
-    os.environ["TF_CONFIG"] = text
+    previous = os.environ.get("TF_CONFIG")
+    os.environ["TF_CONFIG"] = tf_config
     try:
         yield
     finally:
-        if before is None:
+        if previous is None:
             del os.environ["TF_CONFIG"]
         else:
-            os.environ["TF_CONFIG"] = before
-
-
-def _unpickled(pickled: bytes | None) -> BaseException | None:
-    if pickled is None:
-        return None
-    try:
-        return pickle.loads(pickled)
-    except Exception:  # the user's class may raise anything; the text remains
-        return None
+            os.environ["TF_CONFIG"] = previous
 
 
 # In the process of the task
@@ -208,19 +201,15 @@ def _run(fn: bytes, log: Connection, outcome: Connection, orders: Connection) ->
         result = pickle.loads(fn)()
         message = pickle.dumps(("returned", result))
     except BaseException as error:
-        text = traceback.format_exc()
-        outcome.send_bytes(pickle.dumps(("raised", (text, _pickled(error)))))
+        trace = traceback.format_exc()
+        pickled = None
+        with contextlib.suppress(Exception):  # the user's class may raise anything
+            pickled = pickle.dumps(error)
+        outcome.send_bytes(pickle.dumps(("raised", (trace, pickled))))
         if isinstance(error, SystemExit):
             raise  # keeps its exit code
         sys.exit(1)
     outcome.send_bytes(message)
-
-
-def _pickled(error: BaseException) -> bytes | None:
-    try:
-        return pickle.dumps(error)
-    except Exception:  # as above
-        return None
 
 
 def _obey(orders: Connection) -> None:

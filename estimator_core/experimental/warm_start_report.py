@@ -38,7 +38,7 @@ def warm_start_report(
         ValueError: There is nothing to start from, or the settings name variables that the model
             does not have.
     """
-    settings = warm_start_settings.settings_from(warm_start_from) or estimator.warm_start_settings
+    settings = warm_start_settings.as_settings(warm_start_from) or estimator.warm_start_settings
     if settings is None:
         raise ValueError(
             "There is nothing to report: give warm_start_from here or to the Estimator. "

@@ -63,8 +63,8 @@ class BestExporter(LatestExporter):
         TypeError: `compare_fn` is not callable.
         ValueError: `compare_fn` is None or has other arguments, or `exports_to_keep` is not above 0.
 
-    Source: `tf.estimator.BestExporter`, which exports once in each process whatever the result, and
-    remembers results only by the event files.
+    Source: `tf.estimator.BestExporter`, which exports once in each process regardless of the result, and
+    knows earlier results only from the event files.
     """
 
     def __init__(
@@ -117,7 +117,10 @@ class BestExporter(LatestExporter):
         result = super().export(
             estimator, export_path, checkpoint_path, eval_result, is_the_final_export
         )
-        _write_atomically(self._best_file(estimator), json.dumps(current))
+        path = self._best_file(estimator)
+        with tf.io.gfile.GFile(f"{path}.tmp", "w") as file:
+            file.write(json.dumps(current))
+        tf.io.gfile.rename(f"{path}.tmp", path, overwrite=True)
         return result
 
     def _best_file(self, estimator: EstimatorLike) -> str:
@@ -144,10 +147,3 @@ class BestExporter(LatestExporter):
             if best is None or self._compare_fn(best_eval_result=best, current_eval_result=result):
                 best = result
         return best
-
-
-def _write_atomically(path: str, text: str) -> None:
-    temporary = f"{path}.tmp"
-    with tf.io.gfile.GFile(temporary, "w") as file:
-        file.write(text)
-    tf.io.gfile.rename(temporary, path, overwrite=True)

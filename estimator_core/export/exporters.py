@@ -49,14 +49,7 @@ class Exporter(abc.ABC):
 
 
 class ServingExporter(Exporter):
-    """Base class of exporters of a serving model; not public.
-
-    Args:
-        name: Name of the directory below `model_dir/export`.
-        serving_input_receiver_fn: See `Estimator.export_saved_model`.
-        assets_extra: See `Estimator.export_saved_model`.
-        as_text: See `Estimator.export_saved_model`.
-    """
+    """Base class of exporters of a serving model; see the arguments of `Estimator.export_saved_model`."""
 
     def __init__(
         self,

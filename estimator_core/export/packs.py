@@ -21,14 +21,14 @@ def columns_by_type(
     pack: str, columns: Sequence[str], dtypes: Mapping[str, tf.DType]
 ) -> dict[str, list[int]]:
     """Returns the positions of a pack's columns by the name of the feature that has them."""
-    found: dict[str, list[int]] = {}
+    by_type: dict[str, list[int]] = {}
     for position, column in enumerate(columns):
         if column not in dtypes:
             raise ValueError(
-                f"The pack {pack!r} has a column that is no feature. Received: {column!r}"
+                f"The pack {pack!r} has a column that is not a feature. Received: {column!r}"
             )
-        found.setdefault(packed_name(pack, dtypes[column]), []).append(position)
-    return found
+        by_type.setdefault(packed_name(pack, dtypes[column]), []).append(position)
+    return by_type
 
 
 def parse_packed(
@@ -64,7 +64,11 @@ def parse_packed(
         for name, positions in columns_by_type(pack, columns, dtypes).items()
     }
     spec = dict(feature_spec)
-    spec.update((name, _scalar(feature_spec[name])) for name in packed)
+    for name in packed:  # a packed column has at most one value for each example
+        kind = feature_spec[name]
+        spec[name] = tf.io.VarLenFeature(kind.dtype)
+        if isinstance(kind, tf.io.FixedLenFeature):
+            spec[name] = tf.io.FixedLenFeature([], kind.dtype, _default(kind))
     features = tf.io.parse_example(serialized=serialized, features=spec)
     num_parsed = tf.size(serialized, tf.int64)
     for name, (columns, positions) in matrices.items():
@@ -78,8 +82,10 @@ def parse_packed(
             cells.append(_cells([features[columns[at]] for at in sparse], sparse))
         num_rows = num_parsed
         if rows is not None:
-            values, known = _with_defaults(rows, [columns[at] for at in positions], feature_spec)
-            cells.append(_cells_of_rows(values, known, positions, num_parsed))
+            values, is_present = _with_defaults(
+                rows, [columns[at] for at in positions], feature_spec
+            )
+            cells.append(_cells_of_rows(values, is_present, positions, num_parsed))
             num_rows += tf.shape(values, tf.int64)[1]
         indices, values = (tf.concat(parts, axis=0) for parts in zip(*cells, strict=True))
         shape = tf.stack([num_rows, tf.constant(len(columns), tf.int64)])
@@ -98,15 +104,8 @@ def _cells(columns: Sequence[Any], positions: Sequence[int]) -> tuple[Any, Any]:
     return tf.stack([rows, numbers], axis=1), values
 
 
-def _scalar(kind: Any) -> Any:
-    """Returns the spec of a column with one value, or one at most, for each example."""
-    if isinstance(kind, tf.io.FixedLenFeature):
-        return tf.io.FixedLenFeature([], kind.dtype, _default(kind))
-    return tf.io.VarLenFeature(kind.dtype)
-
-
 def _default(kind: Any) -> Any:
-    """Returns the default of a spec as a scalar; None without one."""
+    """Returns the default of a spec as a scalar, or None if it has none."""
     default = getattr(kind, "default_value", None)
     return None if default is None else np.reshape(default, []).item()
 
@@ -116,24 +115,24 @@ def _with_defaults(
 ) -> tuple[Any, Any]:
     """Returns the values of columns of a type `[num_columns, num_rows]`, and which of them are known."""
     values = tf.stack([rows[column] for column in columns])
-    known = is_known(values)
+    is_present = is_known(values)
     defaults = [_default(feature_spec[column]) for column in columns]
     if all(default is None for default in defaults):
-        return values, known
+        return values, is_present
     has_default = tf.constant([[default is not None] for default in defaults])
-    filled = [[MISSING[values.dtype] if each is None else each] for each in defaults]
-    values = tf.where(known, values, tf.constant(filled, values.dtype))
-    return values, tf.logical_or(known, has_default)
+    filled = [[MISSING[values.dtype] if default is None else default] for default in defaults]
+    values = tf.where(is_present, values, tf.constant(filled, values.dtype))
+    return values, tf.logical_or(is_present, has_default)
 
 
 def _cells_of_rows(
-    matrix: Any, known: Any, positions: Sequence[int], first_row: Any
+    matrix: Any, is_present: Any, positions: Sequence[int], first_row: Any
 ) -> tuple[Any, Any]:
     """Returns the indices and the known values of `[num_columns, num_rows]` in their matrix."""
-    places = tf.where(known)
+    places = tf.where(is_present)
     numbers = tf.gather(tf.constant(positions, tf.int64), places[:, 0])
     indices = tf.stack([places[:, 1] + first_row, numbers], axis=1)
-    return indices, tf.boolean_mask(matrix, known)
+    return indices, tf.boolean_mask(matrix, is_present)
 
 
 MISSING = {tf.float32: float("nan"), tf.int64: tf.int64.min, tf.string: ""}

@@ -1,4 +1,4 @@
-"""A receiver of raw columns as tensors, beside serialized tf.Examples."""
+"""A receiver of raw columns as tensors, in addition to serialized tf.Examples."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def build_rows_serving_input_receiver_fn(
 
     A missing value is NaN for a float, the smallest int64 for a whole number, and "" for text. There is no
     `serving_rows` if TensorFlow could not load it, because Python reserves a feature's name (`class`), or it
-    is no name even with `_` for other characters (`m²`); a warning names the feature.
+    is not an identifier even with `_` for other characters (`m²`); a warning names the feature.
 
     Args:
         feature_spec: Dict of feature name to `tf.io.VarLenFeature` with at most one value, or to
@@ -120,13 +120,13 @@ def _sparse_with_rows(
     if not names:
         return {}
     columns = tf.stack([rows[name] for name in names])  # [num_columns, batch_size]
-    known = is_known(columns)
-    positions = tf.where(known)
-    counts = tf.reduce_sum(tf.cast(known, tf.int32), axis=1)
+    is_present = is_known(columns)
+    positions = tf.where(is_present)
+    counts = tf.reduce_sum(tf.cast(is_present, tf.int32), axis=1)
     num_parsed, num_rows = parsed[names[0]].dense_shape[0], tf.shape(columns, tf.int64)[1]
     in_column = tf.pad(positions[:, 1:] + num_parsed, [[0, 0], [0, 1]])
     indices = tf.split(in_column, counts, num=len(names))
-    values = tf.split(tf.boolean_mask(columns, known), counts, num=len(names))
+    values = tf.split(tf.boolean_mask(columns, is_present), counts, num=len(names))
     at_least = tf.stack([num_parsed + num_rows, 1])
     return {
         name: tf.SparseTensor(

@@ -44,12 +44,6 @@ class SavedModelWriter:
 
     It is written to a temporary directory and renamed at the end, so that readers see only complete
     models. On an exception the temporary directory is removed.
-
-    Example:
-        >>> with SavedModelWriter("exports") as writer:  # doctest: +SKIP
-        ...     with tf.Graph().as_default():
-        ...         writer.add(mode, spec, export_outputs, receiver_tensors, None, checkpoint_path)
-        >>> writer.path  # doctest: +SKIP
     """
 
     def __init__(
@@ -74,21 +68,17 @@ class SavedModelWriter:
         is_published = False
         try:
             if exception_type is None:
-                self._publish()
+                self._builder.save(self._as_text)
+                for name, source in self._assets_extra.items():
+                    target = os.path.join(self._temporary, "assets.extra", name)
+                    tf.io.gfile.makedirs(os.path.dirname(target))
+                    tf.io.gfile.copy(source, target)
+                _rename_directory(self._temporary, self.path)
                 is_published = True
+                logger.info("SavedModel written to: %s", self.path)
         finally:
             if not is_published and tf.io.gfile.exists(self._temporary):
                 tf.io.gfile.rmtree(self._temporary)
-
-    def _publish(self) -> None:
-        """Completes the temporary directory and renames it."""
-        self._builder.save(self._as_text)
-        for name, source in self._assets_extra.items():
-            target = os.path.join(self._temporary, "assets.extra", name)
-            tf.io.gfile.makedirs(os.path.dirname(target))
-            tf.io.gfile.copy(source, target)
-        _rename_directory(self._temporary, self.path)
-        logger.info("SavedModel written to: %s", self.path)
 
     def add(
         self,
@@ -211,11 +201,11 @@ def signature_defs(
 
 def _rows_outputs(export_outputs: Mapping[str, ExportOutput]) -> dict[str, ExportOutput]:
     """Returns the output for raw columns, of a kind that takes any tensors; `predict` if there is one."""
-    found = {
+    predict_outputs = {
         name: output for name, output in export_outputs.items() if isinstance(output, PredictOutput)
     }
-    first = next((name for name in ("predict", *found) if name in found), None)
-    return {} if first is None else {first: found[first]}
+    first = next((name for name in ("predict", *predict_outputs) if name in predict_outputs), None)
+    return {} if first is None else {first: predict_outputs[first]}
 
 
 def _unfed_placeholders(signature: Any) -> list[str]:
@@ -240,7 +230,6 @@ def _unfed_placeholders(signature: Any) -> list[str]:
 
 
 def _tensor_names(infos: Iterable[Any]) -> Iterator[str]:
-    """Yields the names of the tensors in `TensorInfo`s."""
     for info in infos:
         kind = info.WhichOneof("encoding")
         if kind == "coo_sparse":
@@ -270,10 +259,7 @@ def timestamped_directory(
     clock: Callable[[], float] = time.time,
     wait: Callable[[float], None] = time.sleep,
 ) -> str:
-    """Returns a directory named by seconds since the epoch that no other export has taken.
-
-    `clock`: function that returns the time, in seconds since the epoch.
-    """
+    """Returns a directory named by seconds since the epoch that no other export has taken."""
     for _ in range(_MAX_DIRECTORY_ATTEMPTS):
         path = os.path.join(export_dir_base, str(int(clock())))
         if not tf.io.gfile.exists(path) and not tf.io.gfile.exists(

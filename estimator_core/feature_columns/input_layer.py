@@ -56,7 +56,10 @@ def input_layer(
             with tf.name_scope(column.name):
                 output = embedded_single_ids(column, cache, state_manager, for_training)
                 if output is None:
-                    output = _flat_output(column, cache, state_manager)
+                    output = column.get_dense_tensor(cache, state_manager)
+                    num_elements = column.variable_shape.num_elements()
+                    if output.shape.rank != 2 or output.shape[1] != num_elements:
+                        output = tf.reshape(output, [tf.shape(output)[0], num_elements])
                 outputs.append(output)
         return tf.concat(outputs, axis=1) if len(outputs) > 1 else outputs[0]
 
@@ -74,14 +77,3 @@ def _check_dense(column: Any) -> None:
         "A sequence column has a value for each time step, but each example needs one: use "
         f"tf.feature_column.numeric_column, or an RNN model for sequences. Received: {column!r}"
     )
-
-
-def _flat_output(
-    column: Any, cache: FeatureTransformationCache, state_manager: StateManager
-) -> tf.Tensor:
-    """Returns the value of one column as `[batch_size, number of elements]`."""
-    dense = column.get_dense_tensor(cache, state_manager)
-    num_elements = column.variable_shape.num_elements()
-    if dense.shape.rank == 2 and dense.shape[1] == num_elements:
-        return dense
-    return tf.reshape(dense, [tf.shape(dense)[0], num_elements])

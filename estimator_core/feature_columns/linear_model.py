@@ -14,25 +14,23 @@ from estimator_core.feature_columns.column_kinds import (
     sorted_columns,
 )
 from estimator_core.feature_columns.single_ids import single_ids
-from estimator_core.feature_columns.sparse_sums import sparse_sum
 from estimator_core.feature_columns.state_manager import StateManager, create_state
 from estimator_core.feature_columns.transformation_cache import FeatureTransformationCache
 
+_SEGMENT_SUMS = {
+    "sum": tf.sparse.segment_sum,
+    "mean": tf.sparse.segment_mean,
+    "sqrtn": tf.sparse.segment_sqrt_n,
+}
 SPARSE_COMBINERS = ("mean", "sqrtn", "sum")
 
 
 class LinearModel(NamedTuple):
-    """Outputs and variables of `linear_model`.
+    """Outputs and variables of `linear_model`."""
 
-    Attributes:
-        logits: float32 `[batch_size, units]`.
-        bias: Variable `[units]`.
-        weights: Variables `[column size, units]`, in the order of the column names.
-    """
-
-    logits: tf.Tensor
-    bias: Any
-    weights: list[Any]
+    logits: tf.Tensor  # float32 `[batch_size, units]`
+    bias: Any  # Variable `[units]`
+    weights: list[Any]  # Variables `[column size, units]`, in the order of the column names
 
 
 def linear_model(
@@ -47,16 +45,7 @@ def linear_model(
     Variables start at zero and are created below the current variable scope as
     `linear_model/<column>/weights` and `linear_model/bias_weights`.
 
-    Args:
-        features: Dict of feature name to `Tensor` or `SparseTensor`, `[batch_size, ...]`.
-        feature_columns: Categorical and dense columns.
-        units: Number of outputs.
-        sparse_combiner: Reduction of the weights of several values in one categorical column:
-            "sum", "mean" or "sqrtn".
-        for_training: False uses fewer operations, whose gradients may have a row for each example.
-
-    Raises:
-        ValueError: A column has a wrong kind, a feature is missing, or the combiner is unknown.
+    `for_training`: False uses fewer operations, whose gradients may have a row for each example.
 
     Source: tf.estimator's linear models (`tf.compat.v1.feature_column.linear_model`).
     """
@@ -91,7 +80,11 @@ def linear_model(
                         column, weight, sparse_combiner, cache, state_manager, for_training
                     )
                 else:
-                    weighted_sum = _dense_sum(column, weight, cache, state_manager)
+                    dense = column.get_dense_tensor(cache, state_manager)
+                    flat = tf.reshape(dense, [-1, column.variable_shape.num_elements()])
+                    weighted_sum = tf.matmul(
+                        flat, tf.convert_to_tensor(weight), name="weighted_sum"
+                    )
             weights.append(weight)
             weighted_sums.append(weighted_sum)
         bias = _zeros("bias_weights", [units])
@@ -130,9 +123,32 @@ def _sparse_sum(
     return sparse_sum(weight, ids, id_weights, combiner)
 
 
-def _dense_sum(
-    column: Any, weight: Any, cache: FeatureTransformationCache, state_manager: StateManager
+def sparse_sum(
+    weight: Any, ids: tf.SparseTensor, id_weights: tf.SparseTensor | None, combiner: str
 ) -> tf.Tensor:
-    dense = column.get_dense_tensor(cache, state_manager)
-    flat = tf.reshape(dense, [-1, column.variable_shape.num_elements()])
-    return tf.matmul(flat, tf.convert_to_tensor(weight), name="weighted_sum")
+    """Returns the sum or average of the weights of each example's ids, `[batch_size, units]`.
+
+    An id below 0 counts as missing; an example without ids gets zeros. Values and gradients are bitwise
+    equal to those of `tf.nn.safe_embedding_lookup_sparse`, but faster: after an optimizer has updated rows,
+    TensorFlow rewrites that function's operations to a lookup in a copy of all weights, made in each step.
+    With a million buckets, the copy took a third of the time of a training step.
+
+    `weight`: variable `[num_buckets, units]`, may be partitioned.
+    `ids`: int64 `[batch_size, any]`.
+    `id_weights`: float32 with the same indices; None weighs each id by 1.
+    `combiner`: "sum", "mean" (by the sum of the id_weights) or "sqrtn" (by the root of their squares' sum).
+    """
+    if id_weights is not None or not isinstance(weight, tf.Variable):
+        return tf.nn.safe_embedding_lookup_sparse(
+            weight, ids, sparse_weights=id_weights, combiner=combiner, name="weighted_sum"
+        )
+    with tf.name_scope("weighted_sum"):
+        valid_ids = tf.sparse.retain(ids, ids.values >= 0)
+        filled, is_empty = tf.sparse.fill_empty_rows(valid_ids, tf.constant(0, ids.dtype))
+        different, positions = tf.unique(filled.values)
+        # This op between `unique` and the lookup prevents TensorFlow's rewriting.
+        positions = tf.ensure_shape(positions, [None])
+        looked_up = tf.gather(weight, different)
+        rows = filled.indices[:, 0]
+        sums = _SEGMENT_SUMS[combiner](looked_up, positions, rows)
+        return tf.where(is_empty[:, tf.newaxis], tf.zeros_like(sums), sums)

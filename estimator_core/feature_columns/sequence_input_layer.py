@@ -22,28 +22,10 @@ def sequence_input_layer(
     Variables are created below the current variable scope as
     `sequence_features/<column>/embedding_weights`.
 
-    Example:
-        >>> rating = tf.feature_column.sequence_numeric_column("rating")
-        >>> ratings = tf.ragged.constant([[1.0, 2.0, 3.0], [4.0]])
-        >>> with tf.Graph().as_default():
-        ...     values, lengths = sequence_input_layer({"rating": ratings}, [rating])
-
-    Args:
-        features: Dict of feature name to `SparseTensor`, `RaggedTensor` or `Tensor`,
-            `[batch_size, max_length, ...]`. A sparse or ragged example ends after its last value; a
-            dense feature of a numeric column has no padding, one of a categorical column is padded
-            with -1 or "".
-        feature_columns: `sequence_numeric_column`s, and embedding, indicator and shared embedding
-            columns over `sequence_categorical_column_*`.
-
-    Returns:
-        Values, float32 `[batch_size, max_length, sum of column sizes]`, and the number of time steps
-        of each example, int64 `[batch_size]`.
-
-    Raises:
-        ValueError: A column has no sequences, or a feature is missing.
-        tf.errors.InvalidArgumentError: When the graph runs, an example has sequences of different
-            lengths in two columns.
+    A sparse or ragged example ends after its last value; a dense feature of a numeric column has no padding,
+    one of a categorical column is padded with -1 or "". Values are float32
+    `[batch_size, max_length, sum of column sizes]`, lengths int64 `[batch_size]`. Sequences of different
+    lengths in two columns of an example fail when the graph runs.
 
     Source: `tf.keras.experimental.SequenceFeatures`, which tf.estimator's RNN models use. Ours also
     takes dense features of numeric columns.
@@ -61,7 +43,7 @@ def sequence_input_layer(
     numeric_keys = [column.key for column in columns if not hasattr(column, "categorical_column")]
     cache = FeatureTransformationCache(
         {
-            key: _all_of(feature) if key in numeric_keys else feature
+            key: _with_all_values(feature) if key in numeric_keys else feature
             for key, feature in checked_features(features).items()
         }
     )
@@ -81,7 +63,7 @@ def sequence_input_layer(
             return tf.concat(values, axis=-1), tf.identity(lengths[0])
 
 
-def _all_of(feature: Any) -> Any:
+def _with_all_values(feature: Any) -> Any:
     """Returns a dense feature as a `SparseTensor` of all its values, zeros included."""
     if isinstance(feature, (tf.SparseTensor, tf.RaggedTensor)):
         return feature

@@ -19,8 +19,8 @@ class SingleIds(NamedTuple):
     def looked_up(self, table: tf.Variable, for_training: bool) -> tf.Tensor:
         """Returns the rows of a table, `[batch_size, ...]`, and zeros for examples without an id.
 
-        The values are bitwise equal to those of `tf.nn.safe_embedding_lookup_sparse`. So is the gradient in
-        training: it has a row for each distinct id, in the order of first occurrence.
+        The values are bitwise equal to those of `tf.nn.safe_embedding_lookup_sparse`. In training, the
+        gradient is equal, too: it has a row for each distinct id, in the order of first occurrence.
 
         `table`: variable `[num_buckets, width]`.
         """
@@ -70,7 +70,13 @@ def embedded_single_ids(
     The column itself would convert a dense feature to a sparse one, look up each distinct id once, and
     average the embeddings of each example: for one id, that is its embedding.
     """
-    if not _is_plain_embedding(column):
+    is_plain = (
+        type(column) is _embedding_column()
+        and column.use_safe_embedding_lookup
+        and column.max_norm is None
+        and column.ckpt_to_load_from is None
+    )
+    if not is_plain:
         return None
     single = single_ids(column.categorical_column, cache, state_manager)
     if single is None:
@@ -104,17 +110,8 @@ def single_ids(categorical: Any, cache: Any, state_manager: Any) -> SingleIds | 
     return SingleIds(tf.where(is_there, ids, tf.zeros_like(ids)), is_there)
 
 
-def _is_plain_embedding(column: Any) -> bool:
-    return (
-        type(column) is _embedding_column()
-        and column.use_safe_embedding_lookup
-        and column.max_norm is None
-        and column.ckpt_to_load_from is None
-    )
-
-
 class _Feature:
-    """Feature for `transform_feature` of a categorical column, which transforms each value by itself.
+    """Feature for `transform_feature` of a categorical column, which transforms each value separately.
 
     `feature`: all values, `[number of values]`, including missing ones; the indices don't matter.
     """
@@ -123,7 +120,6 @@ class _Feature:
         self._feature = feature
 
     def get(self, key: Any, state_manager: Any, training: bool | None = None) -> tf.SparseTensor:
-        """Returns the feature."""
         del key, state_manager, training
         return self._feature
 

@@ -16,8 +16,7 @@ class StateManager:
     Variables are named `<variable scope>/<column name>/<variable name>`, and follow the partitioner,
     the reuse and the regularizer of the variable scope in which they are created.
 
-    Args:
-        trainable: False keeps every variable out of training, even if its column trains it.
+    `trainable`: False keeps every variable out of training, even if its column trains it.
 
     Source: the `state_manager` argument of `tf.feature_column` columns.
     """
@@ -37,20 +36,7 @@ class StateManager:
         use_resource: bool = True,
         initializer: Any = None,
     ) -> Any:
-        """Creates (or in a reusing scope finds) a variable of a column.
-
-        Args:
-            feature_column: Column that owns the variable.
-            name: Name below the column's own scope.
-            shape: Shape of the whole variable.
-            dtype: Dtype of the variable; None means float32.
-            trainable: True if training updates it.
-            use_resource: Must be true: variables in graphs of this package are resource variables.
-            initializer: Function of shape and dtype; None means Glorot uniform.
-
-        Raises:
-            ValueError: The column already has a variable of that name.
-        """
+        """Creates, or in a reusing scope finds, a variable below the scope of its column."""
         if not use_resource:
             raise ValueError(
                 f"Only resource variables are supported. Received: use_resource={use_resource}"
@@ -70,7 +56,6 @@ class StateManager:
         return variable
 
     def add_variable(self, feature_column: Any, var: Any) -> None:
-        """Registers an existing variable of a column."""
         self._variables[feature_column, var.name] = var
 
     def has_variable(self, feature_column: Any, name: str) -> bool:
@@ -78,11 +63,7 @@ class StateManager:
         return (feature_column, name) in self._variables
 
     def get_variable(self, feature_column: Any, name: str) -> Any:
-        """Returns a variable that the column has created.
-
-        Raises:
-            ValueError: There is no such variable.
-        """
+        """Returns a variable that the column has created."""
         if (feature_column, name) not in self._variables:
             raise ValueError(f"Column {feature_column.name} has no variable named {name}.")
         return self._variables[feature_column, name]
@@ -96,11 +77,6 @@ class StateManager:
         return (feature_column, name) in self._resources
 
     def get_resource(self, feature_column: Any, name: str) -> Any:
-        """Returns a resource of the column.
-
-        Raises:
-            ValueError: There is no such resource.
-        """
         if (feature_column, name) not in self._resources:
             raise ValueError(f"Column {feature_column.name} has no resource named {name}.")
         return self._resources[feature_column, name]

@@ -18,13 +18,8 @@ class FeatureTransformationCache:
 
     `tf.feature_column` columns call `get` with the name of a raw feature or with another column.
 
-    Args:
-        features: Dict of feature name to `Tensor`, `SparseTensor` or `RaggedTensor`, with shape
-            `[batch_size, ...]`; rank 1 is read as `[batch_size, 1]`. A key may also be a column
-            whose transformed value is already known.
-
-    Raises:
-        ValueError: `features` is not a dict.
+    `features`: tensors of any kind by name, `[batch_size, ...]`; rank 1 is read as `[batch_size, 1]`. A key
+    may also be a column whose transformed value is already known.
 
     Source: the `transformation_cache` argument of `tf.feature_column` columns.
     """
@@ -34,17 +29,7 @@ class FeatureTransformationCache:
         self._transformed: dict[Any, Any] = {}
 
     def get(self, key: Any, state_manager: Any, training: bool | None = None) -> Any:
-        """Returns the `Tensor` or `SparseTensor` of a raw feature or of a column.
-
-        Args:
-            key: Feature name, or a column.
-            state_manager: `StateManager` with the lookup tables of columns.
-            training: Argument for columns whose `transform_feature` takes it.
-
-        Raises:
-            ValueError: No such feature, or a scalar feature.
-            TypeError: `key` is neither a name nor a column.
-        """
+        """Returns the `Tensor` or `SparseTensor` of a raw feature or of a column."""
         if key not in self._transformed:
             self._transformed[key] = self._compute(key, state_manager, training)
         return self._transformed[key]
@@ -87,8 +72,8 @@ def _check_numbers(column: Any, feature: Any) -> None:
     wanted = tf.TensorShape(column.shape).num_elements()
     if size is not None and size != wanted:
         raise ValueError(
-            f"Feature {column.key} must have {wanted} numbers for each example, as the shape "
-            f"{tuple(column.shape)} of its numeric column says. Received: {size} numbers, {feature}"
+            f"Feature {column.key} must have {wanted} numbers for each example, the shape "
+            f"{tuple(column.shape)} of its numeric column. Received: {size} numbers, {feature}"
         )
 
 
@@ -113,7 +98,9 @@ def _with_rank_of_two_or_more(key: Any, feature: Any) -> Any:
     )
     with tf1.get_default_graph().control_dependencies([has_batch]):
         return tf.cond(
-            tf.equal(actual_rank, 1), lambda: _expand_last(feature), lambda: _identity(feature)
+            tf.equal(actual_rank, 1),
+            lambda: _expand_last(feature),
+            lambda: tf.nest.map_structure(tf.identity, feature, expand_composites=True),
         )
 
 
@@ -121,7 +108,3 @@ def _expand_last(feature: Any) -> Any:
     if isinstance(feature, tf.SparseTensor):
         return tf.sparse.reshape(feature, [tf.shape(feature, out_type=tf.int64)[0], 1])
     return tf.expand_dims(feature, -1)
-
-
-def _identity(feature: Any) -> Any:
-    return tf.nest.map_structure(tf.identity, feature, expand_composites=True)

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.execution.base import LoopSize
-from estimator_core.graphs.pace import Pace
+from estimator_core.graphs.loop_runner import Pace
 from estimator_core.graphs.program import Program
 from estimator_core.hooks.intervals import is_called_around_steps
 from estimator_core.logs import logger
@@ -55,7 +55,6 @@ class BatchRunner(tf1.train.SessionRunHook):
                 self._advance = None
 
     def __call__(self, session: Any) -> None:
-        """Evaluates batches in a `MonitoredSession`."""
         if self._advance:
             session.run_step_fn(self._run)
         else:
@@ -68,7 +67,10 @@ class BatchRunner(tf1.train.SessionRunHook):
             raise ValueError(
                 "The step of mode EVAL needs an advance and batches_made. Received: None"
             )
-        batches = self._batches_of_call()
+        batches = min(self._most, self._pace.next_steps()) if self._pace else self._most
+        if self._steps is not None:
+            until_logged = self._log_every - self.done % self._log_every
+            batches = min(batches, until_logged, self._steps - self.done)
         start = self._clock()
         try:
             advance(step_context.session, batches)
@@ -94,13 +96,6 @@ class BatchRunner(tf1.train.SessionRunHook):
         if not is_nearly_done:
             self._is_prepared = True
             self._step.prepare()
-
-    def _batches_of_call(self) -> int:
-        batches = min(self._most, self._pace.next_steps()) if self._pace else self._most
-        if self._steps is None:
-            return batches
-        until_logged = self._log_every - self.done % self._log_every
-        return min(batches, until_logged, self._steps - self.done)
 
     def _count(self, batches: int, context: Any) -> None:
         self.done += batches

@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.checkpoints import warm_start
+from estimator_core.checkpoints.warm_start_report import warm_start
 from estimator_core.checkpoints.warm_start_settings import WarmStartSettings
 from estimator_core.execution.base import Execution, Step, StepFn
+from estimator_core.execution.current import current_execution
 from estimator_core.execution.evaluation_metrics import with_metric_ops
 from estimator_core.execution.inputs import Inputs
-from estimator_core.graphs import initial_values
-from estimator_core.graphs.once_per_replica import OncePerReplica
 from estimator_core.graphs.program import Program, new_scope
 from estimator_core.run_config import RunConfig
 from estimator_core.spec.estimator_spec import EstimatorSpec
@@ -89,20 +88,21 @@ def build_over(
         step_fn.check_done()
         if not starts_from_checkpoint:
             if model.warm_start_settings:
-                warm_start.warm_start(model.warm_start_settings)
-            scaffold = initial_values.in_order(step.spec.scaffold)
+                warm_start(model.warm_start_settings)
+            scaffold = _in_order(step.spec.scaffold)
             step = step._replace(spec=step.spec._replace(scaffold=scaffold))
-        fetches = _fetches(step.spec, mode)
+        fetches: Any = step.spec.predictions
+        if mode == ModeKeys.TRAIN:
+            fetches = [step.spec.train_op, step.spec.loss]
+        elif mode == ModeKeys.EVAL:
+            fetches = evaluation_fetches(step.spec)
     return Program(graph, execution, inputs, step, fetches, model.config)
 
 
 def build_for_receiver(
     model: Model, execution: Execution, mode: str, receiver_fn: ReceiverFn
 ) -> tuple[Program, Any]:
-    """Returns the program of `mode` over fed inputs, with one copy of the model, and the receiver.
-
-    `receiver_fn`: function that returns the receiver; model_fn gets its features, and its labels if any.
-    """
+    """Returns the program of `mode` over fed inputs, with one copy of the model, and the receiver."""
     graph = tf.Graph()
     with new_scope(graph, execution, model.config):
         _begin(graph, model)
@@ -116,10 +116,7 @@ def build_for_receiver(
 def build_for_features(
     model: Model, execution: Execution, features: Any
 ) -> tuple[Program, list[tf.Tensor]]:
-    """Returns the program of PREDICT over fed features, and its placeholders.
-
-    `features`: tensors of another graph; the placeholders get their kinds, types and shapes.
-    """
+    """Returns the program of PREDICT over placeholders for another graph's features, and these."""
     graph = tf.Graph()
     with new_scope(graph, execution, model.config):
         _begin(graph, model)
@@ -137,17 +134,107 @@ def _begin(graph: tf.Graph, model: Model) -> None:
     model.create_global_step(graph)
 
 
-def _fetches(spec: EstimatorSpec, mode: str) -> Any:
-    if mode == ModeKeys.TRAIN:
-        return [spec.train_op, spec.loss]
-    if mode == ModeKeys.EVAL:
-        return evaluation_fetches(spec)
-    return spec.predictions
-
-
 def evaluation_fetches(spec: EstimatorSpec) -> tuple[dict[str, Any], Any]:
     """Returns (values, update_op) of the metrics of `spec` and the global step."""
     metrics = sorted(spec.eval_metric_ops.items())
     values = {name: value for name, (value, _) in metrics}
     values[tf1.GraphKeys.GLOBAL_STEP] = tf1.train.get_global_step()
     return values, tf.group(*(update for _, (_, update) in metrics))
+
+
+def _in_order(scaffold: Any) -> Any:
+    """Returns a Scaffold that initializes each variable after those that its initial value reads.
+
+    TensorFlow initializes all variables in parallel and may read a value before it is set. For example, the
+    learning rate of a tf_keras optimizer with a schedule is initialized from the optimizer's step count.
+
+    `scaffold`: scaffold of the current graph. It is returned unchanged if it has its own `init_op`, or if
+    no variable is initialized from another.
+    """
+    if scaffold.init_op is not None or tf1.get_collection(tf1.GraphKeys.INIT_OP):
+        return scaffold
+    first, *later = _levels(tf1.global_variables()) or [[]]
+    if not later:
+        return scaffold
+    resources = [resource.create for resource in tf1.get_collection(tf1.GraphKeys.RESOURCES)]
+    others = tf1.get_collection("saved_model_initializers")
+    init_op = tf.group(*(variable.initializer for variable in first), *resources, *others)
+    then = [[variable.initializer for variable in level] for level in later]
+
+    def init_fn(_: Any, session: Any) -> None:
+        for initializers in then:
+            session.run(initializers)
+        if scaffold.init_fn is not None:
+            scaffold.init_fn(session)
+
+    return tf1.train.Scaffold(init_op=init_op, init_fn=init_fn, copy_from_scaffold=scaffold)
+
+
+def _levels(variables: list[Any]) -> list[list[Any]]:
+    """Returns lists of variables such that each variable only reads those of earlier lists."""
+    components = current_execution().components
+    owners = {part.op: variable for variable in variables for part in components(variable)}
+    remaining = {id(variable): _sources(variable, owners) for variable in variables}
+    levels = []
+    while remaining:
+        ready = {key for key, sources in remaining.items() if not sources & remaining.keys()}
+        ready = ready or set(remaining)  # a cycle, which TensorFlow refuses
+        levels.append([variable for variable in variables if id(variable) in ready])
+        remaining = {key: sources for key, sources in remaining.items() if key not in ready}
+    return levels
+
+
+def _sources(variable: Any, owners: dict[tf.Operation, Any]) -> set[int]:
+    """Returns the ids of other variables that the initializer of `variable` reads."""
+    source_ids = set()
+    # A warm start's initializer is a tensor.
+    pending = [getattr(variable.initializer, "op", variable.initializer)]
+    reached = set(pending)
+    while pending:
+        operation = pending.pop()
+        if operation.type == "ReadVariableOp":
+            source = owners.get(operation.inputs[0].op)
+            if source is not None and source is not variable:
+                source_ids.add(id(source))
+        for previous in [*(tensor.op for tensor in operation.inputs), *operation.control_inputs]:
+            if previous not in reached:
+                reached.add(previous)
+                pending.append(previous)
+    return source_ids
+
+
+class OncePerReplica:
+    """A step function that enforces the rules of `Execution.build_step` on its calls.
+
+    A model that is built a second time has its own variables, or none: `reuse` does not find Keras layers,
+    optimizers' slots or unnamed variables again. Such a step would train a copy.
+
+    `execution`: execution that calls it, in the current default graph.
+    """
+
+    def __init__(self, step_fn: StepFn, execution: Execution):
+        self._step_fn = step_fn
+        self._execution = execution
+        self._graph = tf1.get_default_graph()
+        self._calls = 0
+
+    def __call__(self, features: Any, labels: Any) -> EstimatorSpec:
+        self._calls += 1
+        if self._calls > self._execution.num_models:
+            raise RuntimeError(f"{self._rule()} Received: call number {self._calls}.")
+        graph = tf1.get_default_graph()
+        if graph is not self._graph:
+            raise RuntimeError(f"{self._rule()} Received: a call in a {type(graph).__name__}.")
+        return self._step_fn(features, labels)
+
+    def check_done(self) -> None:
+        """Checks that there is a model for each replica."""
+        if self._calls < self._execution.num_models:
+            raise RuntimeError(f"{self._rule()} Received: {self._calls} calls.")
+
+    def _rule(self) -> str:
+        return (
+            f"{type(self._execution).__name__}.build_step must call step_fn exactly once for each replica "
+            f"(num_replicas={self._execution.num_models}), in the graph in which it is called. A loop over "
+            "steps repeats the train_op of the finished step; it does not build the model again."
+        )

@@ -2,7 +2,7 @@
 
 Building a premade model takes fifty times as long as predicting one example. Its graph is kept from one call
 of `predict` to the next if it is certain that building it again would give the same graph: see
-`spec.settled`. input_fn is called each time, in a graph of its own.
+`spec.settled`. input_fn is called each time, in a separate graph.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from estimator_core import tf1
 from estimator_core.checkpoints.whole import size_and_time
 from estimator_core.execution.base import Execution
 from estimator_core.execution.inputs import IteratorInitializerHook
-from estimator_core.execution.loops.effects import effects_of
+from estimator_core.execution.loops.effects import stateful_operations
 from estimator_core.execution.single_device import SingleDevice
 from estimator_core.graphs.build import BuiltInputs, Model, build_for_features, build_over
 from estimator_core.graphs.program import Program
@@ -105,7 +105,7 @@ class PredictCall:
         specs = _specs(self._features)
         if specs is None:
             return None
-        return (stamp, specs, settings, *_of_process(), fingerprint)
+        return (stamp, specs, settings, *_process_state(), fingerprint)
 
     def find(self) -> KeptModel | None:
         """Returns the kept model if the previous call had the same key and few batches; otherwise None."""
@@ -157,8 +157,12 @@ class PredictCall:
                 hook.after_create_session(session, None)
             next_batch = self._by_feeding(kept, session, names)
             for count in itertools.count():
-                if count == _BATCHES_UNTIL_BUILT and self._is_as_it_was():
-                    next_batch = self._with_input(kept, session, names)
+                if count == _BATCHES_UNTIL_BUILT:
+                    # Would building the model now give the kept one?
+                    *_, tensorflow_state, process_state, fingerprint = self._key
+                    is_same = (tensorflow_state, process_state) == _process_state()
+                    if is_same and self._model.fingerprint() == fingerprint:
+                        next_batch = self._with_input(kept, session, names)
                 try:
                     values = next_batch()
                 except (tf.errors.OutOfRangeError, StopIteration):
@@ -166,12 +170,6 @@ class PredictCall:
                 yield dict(zip(names, values, strict=True))
         finally:
             session.close()
-
-    def _is_as_it_was(self) -> bool:
-        """Returns whether building the model now would give the kept one."""
-        *_, of_tensorflow, of_process, fingerprint = self._key
-        is_same = self._model.fingerprint() == fingerprint
-        return is_same and (of_tensorflow, of_process) == _of_process()
 
     # `_do_call` handles errors like `session.run`: they name the operation and the line that created it.
 
@@ -199,17 +197,19 @@ class PredictCall:
             self._built, self._model, self._execution, ModeKeys.PREDICT, starts_from_checkpoint=True
         )
         of_kept = kept.session.graph.get_collection(tf1.GraphKeys.GLOBAL_VARIABLES)
-        weights = kept.session.run({each.op.name: each for each in of_kept})
+        weights = kept.session.run({variable.op.name: variable for variable in of_kept})
         with program.scope():
             variables = tf1.global_variables()
-            feeds = {each.initializer.inputs[1]: weights[each.op.name] for each in variables}
-            session.run([each.initializer for each in variables], feeds)
+            feeds = {
+                variable.initializer.inputs[1]: weights[variable.op.name] for variable in variables
+            }
+            session.run([variable.initializer for variable in variables], feeds)
             session.run(tf1.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS))
             run = session.make_callable([program.spec.predictions[name] for name in names])
         return lambda: session._do_call(run)  # noqa: SLF001
 
 
-def _of_process() -> tuple[Any, Any]:
+def _process_state() -> tuple[Any, Any]:
     """Returns TensorFlow's graph-building switches and the process id: a session does not survive a fork."""
     return (tf1.control_flow_v2_enabled(), tf1.executing_eagerly_outside_functions()), os.getpid()
 
@@ -243,7 +243,7 @@ def _can_be_kept(program: Program) -> bool:
     """Returns whether the model always gives the same predictions for the same features."""
     predictions = program.spec.predictions
     variables = tf1.global_variables()
-    size = sum((each.shape.num_elements() or 0) * each.dtype.size for each in variables)
+    size = sum((variable.shape.num_elements() or 0) * variable.dtype.size for variable in variables)
     tables = tf1.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)
     return (
         isinstance(predictions, dict)
@@ -251,9 +251,9 @@ def _can_be_kept(program: Program) -> bool:
         and not program.spec.prediction_hooks
         and not tf1.local_variables()
         and all(table.type in _TABLES_OF_CONSTANTS for table in tables)
-        and not any(effects_of(table.inputs[1:]) for table in tables)
+        and not any(stateful_operations(table.inputs[1:]) for table in tables)
         and all(
             getattr(effect, "type", None) == "Assert"
-            for effect in effects_of(list(predictions.values()))
+            for effect in stateful_operations(list(predictions.values()))
         )
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import time
 from collections.abc import Callable, Sequence
@@ -12,12 +13,13 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.execution.base import LoopSize
-from estimator_core.graphs.pace import Pace
 from estimator_core.graphs.program import Program
 from estimator_core.hooks.host_call import HostCallHook
-from estimator_core.hooks.intervals import interval_of, pays_to_prepare
+from estimator_core.hooks.intervals import find_interval, pays_to_prepare
 from estimator_core.hooks.nan_loss import raise_nan_loss, report_infinite_loss
 from estimator_core.spec.types import Hook
+
+_MEASURED_LOOPS = 5
 
 
 class LoopRunner(tf1.train.SessionRunHook):
@@ -41,7 +43,7 @@ class LoopRunner(tf1.train.SessionRunHook):
         self._clock = clock
         self._host_calls = [hook for hook in hooks if isinstance(hook, HostCallHook)]
         stops = [hook for hook in hooks if isinstance(hook, tf1.train.StopAtStepHook)]
-        self._stops = [interval for interval in map(interval_of, stops) if interval is not None]
+        self._stops = [interval for interval in map(find_interval, stops) if interval is not None]
         self._step = self._steps = 0
         self._start = 0.0
         self.loss_in_call: Any = None
@@ -58,7 +60,7 @@ class LoopRunner(tf1.train.SessionRunHook):
         return session.run(self._fetches)
 
     @property
-    def failed_at(self) -> str:
+    def error_place(self) -> str:
         """Place of an error, in words."""
         return f"in the step after global step {self._step}"
 
@@ -67,8 +69,8 @@ class LoopRunner(tf1.train.SessionRunHook):
         self._step = int(session.run(self._global_step))
         self._start = self._clock()
         until_stop = [interval.steps_until_due(self._step) for interval in self._stops]
-        known = [steps for steps in until_stop if steps is not None]
-        self._steps = min([self._pace.next_steps(), *known])
+        until_known_stop = [steps for steps in until_stop if steps is not None]
+        self._steps = min([self._pace.next_steps(), *until_known_stop])
         advance = self._program_step.advance
         if advance and not self._host_calls and not self._feeds:
             self._advance(advance, session)
@@ -87,14 +89,14 @@ class LoopRunner(tf1.train.SessionRunHook):
         steps = self._steps - 1
         if not steps:
             return
-        before = self._step
+        start = self._step
         try:
             ends_with_nan = advance(session, steps)
         except tf.errors.OpError as error:
             with contextlib.suppress(tf.errors.OpError):  # the session may be lost
                 self._step = int(session.run(self._global_step))
             if isinstance(error, tf.errors.OutOfRangeError):
-                if self._step > before:
+                if self._step > start:
                     self._note_loss(session)
                 if self._program_step.end:
                     self._program_step.end(session)
@@ -146,3 +148,29 @@ class _AllStepsButOne(tf1.train.SessionRunHook):
 
     def before_run(self, run_context: Any) -> None:
         self._loops.make_all_but_one(run_context.session)
+
+
+class Pace:
+    """Number of steps in each loop: a fixed number, or as many as take about the same time.
+
+    When a time is given, the first loop has one step; then the time of a step is measured on the last five
+    loops.
+    """
+
+    def __init__(self, size: LoopSize):
+        self._size = size
+        self._loops: collections.deque[tuple[int, float]] = collections.deque(
+            maxlen=_MEASURED_LOOPS
+        )
+
+    def next_steps(self) -> int:
+        """Returns the number of steps of the next loop."""
+        if self._size.secs is None:
+            return self._size.steps
+        steps = sum(steps for steps, _ in self._loops)
+        secs = sum(secs for _, secs in self._loops)
+        return max(1, round(self._size.secs * steps / secs)) if secs > 0 else 1
+
+    def add(self, steps: int, secs: float) -> None:
+        """Records the steps and seconds of a loop."""
+        self._loops.append((steps, secs))

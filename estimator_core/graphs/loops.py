@@ -10,11 +10,13 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from estimator_core import summaries, tf1
-from estimator_core.checkpoints.background_saver import BackgroundSaver, WaitForCheckpoint
+from estimator_core.checkpoints.background_saver import (
+    BackgroundSaver,
+    GraphOnceSaverHook,
+    WaitForCheckpoint,
+)
 from estimator_core.checkpoints.latest import latest_checkpoint, name_newest
-from estimator_core.checkpoints.saver_hook import GraphOnceSaverHook
 from estimator_core.execution.evaluation_metrics import SHARE_WITH_ROWS
-from estimator_core.graphs import input_wait
 from estimator_core.graphs.batch_runner import BatchRunner
 from estimator_core.graphs.loop_runner import LoopRunner
 from estimator_core.graphs.program import Program
@@ -32,6 +34,14 @@ from estimator_core.hooks.training_progress import ProgressHook
 from estimator_core.logs import logger
 from estimator_core.spec.types import Hook, SavingListener
 
+_MIN_SECS_TO_MEASURE_WAIT = 1.0  # the share of a shorter time says little
+_MIN_SECS_TO_LOG_WAIT = 10.0  # a shorter training is not worth a line
+_LARGE_WAIT_SHARE = 0.3
+_INPUT_WAIT_ADVICE = (
+    "; its input takes longer than its steps: batch before map, to parse whole batches; cache() data that "
+    "fits in memory; num_parallel_calls=tf.data.AUTOTUNE for map; prefetch(tf.data.AUTOTUNE) last"
+)
+
 
 class Trained(NamedTuple):
     """The outcome of a training run.
@@ -48,10 +58,7 @@ class Trained(NamedTuple):
 def train(
     program: Program, hooks: Sequence[Hook] = (), saving_listeners: Sequence[SavingListener] = ()
 ) -> Trained:
-    """Runs training steps until a hook or the end of the input stops it.
-
-    Continues from the newest checkpoint of the `model_dir` in the program's config.
-    """
+    """Trains from the newest checkpoint on, until a hook or the end of the input stops it."""
     spec, config = program.spec, program.config
     with program.scope():
         tf1.add_to_collection(tf1.GraphKeys.LOSSES, spec.loss)  # where hooks look for it
@@ -73,7 +80,8 @@ def train(
         creator = HookVariablesSessionCreator(
             program.session_creator(checkpoint_dir=config.model_dir), spec.scaffold, checkpoint_path
         )
-        run_steps = _runner(program, hooks)
+        runner_class = StepRunner if program.execution.loop_size is None else LoopRunner
+        run_steps = runner_class(program, hooks)
         with (
             program.execution.training(),
             tf1.train.MonitoredSession(creator, hooks=run_steps.hooks) as session,
@@ -87,11 +95,11 @@ def train(
                 input_ended = program.inputs.is_at_end
                 loss = loss if run_steps.loss_in_call is None else run_steps.loss_in_call
             except tf.errors.OpError as error:
-                where = run_steps.failed_at or f"in the step after global step {progress.step}"
-                _say_where(error, f"Training failed {where}.")
+                where = run_steps.error_place or f"in the step after global step {progress.step}"
+                _add_location(error, f"Training failed {where}.")
                 raise
     if isinstance(run_steps, StepRunner):
-        input_wait.report(program, run_steps.secs_without_hooks, progress.last_step)
+        _report_input_wait(program, run_steps.secs_without_hooks, progress.last_step)
     if loss is None:
         logger.warning(
             "Training with estimator made no steps. Perhaps input is empty or misspecified."
@@ -99,13 +107,7 @@ def train(
     return Trained(loss, progress.last_step, input_ended)
 
 
-def _runner(program: Program, hooks: Sequence[Hook]) -> StepRunner | LoopRunner:
-    """Returns the runner of the training steps, which calls the hooks."""
-    kind = StepRunner if program.execution.loop_size is None else LoopRunner
-    return kind(program, hooks)
-
-
-def _say_where(error: tf.errors.OpError, where: str) -> None:
+def _add_location(error: tf.errors.OpError, where: str) -> None:
     """Adds the place of an error to the log and its notes; the error itself names the operation."""
     logger.error(where)
     if hasattr(error, "add_note"):  # Python 3.11
@@ -129,7 +131,10 @@ def _train_hooks(
     last = [*hooks, *(hook for hook in spec.training_hooks if hook not in prepare), progress]
     if not program.execution.is_chief:
         return [*first, *last], None
-    saver = _new_saver() if spec.scaffold.saver is None else None
+    saver = None
+    if spec.scaffold.saver is None and not tf1.get_collection(tf1.GraphKeys.SAVERS):
+        saver = BackgroundSaver(sharded=True, defer_build=True, save_relative_paths=True)
+        tf1.add_to_collection(tf1.GraphKeys.SAVERS, saver)
     savers = [
         hook
         for hook in (*hooks, *spec.training_hooks, *spec.training_chief_hooks)
@@ -161,7 +166,11 @@ def _train_hooks(
             "There should be a CheckpointSaverHook to use saving_listeners: set RunConfig's "
             "save_checkpoints_steps or save_checkpoints_secs."
         )
-    _add_listeners(savers[:1], saving_listeners)
+    for saver_hook in savers[:1]:
+        # A hook has no public way to add listeners after it is created. In a user's hook, they remain for
+        # later trainings, as in tf.estimator.
+        listeners = saver_hook._listeners  # noqa: SLF001
+        listeners.extend(item for item in saving_listeners if item not in listeners)
     if config.log_step_count_steps:
         chief.append(
             tf1.train.StepCounterHook(
@@ -181,26 +190,6 @@ def _train_hooks(
 
 def _is_saver(hook: Hook) -> bool:
     return isinstance(hook, tf1.train.CheckpointSaverHook)
-
-
-def _add_listeners(savers: Sequence[Any], listeners: Sequence[Any]) -> None:
-    """Adds listeners to the saver hooks.
-
-    A hook has no public way to add listeners after it is created. In a user's hook, they remain for later
-    trainings, as in tf.estimator.
-    """
-    for saver in savers:
-        called = saver._listeners  # noqa: SLF001
-        called.extend(listener for listener in listeners if listener not in called)
-
-
-def _new_saver() -> BackgroundSaver | None:
-    """Adds a saver; None if model_fn made one."""
-    if tf1.get_collection(tf1.GraphKeys.SAVERS):
-        return None
-    saver = BackgroundSaver(sharded=True, defer_build=True, save_relative_paths=True)
-    tf1.add_to_collection(tf1.GraphKeys.SAVERS, saver)
-    return saver
 
 
 def evaluate(
@@ -231,7 +220,7 @@ def evaluate(
             except tf.errors.OutOfRangeError:
                 pass
             except tf.errors.OpError as error:
-                _say_where(error, f"Evaluation failed after {evaluate_batches.done} batches.")
+                _add_location(error, f"Evaluation failed after {evaluate_batches.done} batches.")
                 raise
     results = dict(final.final_ops_values)
     share_with_rows = results.pop(SHARE_WITH_ROWS, 1.0)
@@ -254,3 +243,23 @@ def evaluate(
     logger.info("Inference Time : %0.5fs", time.monotonic() - start)
     logger.info("Finished evaluation at %s", time.strftime("%Y-%m-%d-%H:%M:%S"))
     return results
+
+
+def _report_input_wait(program: Program, secs: float, global_step: int | None) -> None:
+    """Logs the share of the time that steps waited for their batches, and writes it for TensorBoard.
+
+    Only the steps in a loop of the graph are measured, not those with hooks.
+    """
+    waited = program.step.waited_secs() if program.step.waited_secs else None
+    if waited is None or secs < _MIN_SECS_TO_MEASURE_WAIT:
+        return
+    share = min(waited / secs, 1.0)
+    if secs >= _MIN_SECS_TO_LOG_WAIT:
+        logger.info(
+            "Training waited for its input %.0f %% of the time%s.",
+            100 * share,
+            _INPUT_WAIT_ADVICE if share >= _LARGE_WAIT_SHARE else "",
+        )
+    config = program.config
+    if config.save_summary_steps and config.model_dir and program.execution.is_chief:
+        summaries.write_input_wait(config.model_dir, share, global_step or 0)

@@ -32,10 +32,7 @@ def batches_of_model(
     predict_keys: Any,
     newest: Callable[[], str | None],
 ) -> Iterator[Any]:
-    """Yields predictions to the end of the input, batch by batch, by a kept graph or by a new one.
-
-    `newest`: function that returns the path of the checkpoint, or None to initialize the variables.
-    """
+    """Yields predictions to the end of the input, batch by batch, by a kept or a new graph."""
     built = build_inputs(model, execution, ModeKeys.PREDICT, input_fn)
     call = PredictCall(owner, model, execution, built, newest())
     kept = call.find()
@@ -58,8 +55,6 @@ def batches_of_program(
     """Yields predictions of a built program to the end of the input, batch by batch.
 
     The graph is the default graph only while it runs, not while the caller handles the predictions.
-
-    `newest`: function that returns the path of the checkpoint, or None to initialize the variables.
     """
     fetches = selected_predictions(program.spec.predictions, predict_keys)
     _warn_of_endless(program.inputs)
@@ -67,11 +62,8 @@ def batches_of_program(
     yield from _run(program, RestoringSessionCreator(program, newest, has_hooks), fetches, hooks)
 
 
-def examples_of(batches: Iterator[Any]) -> Iterator[Any]:
-    """Yields predictions example by example.
-
-    `batches`: iterator of NumPy arrays, or of dicts of them; it is closed at the end.
-    """
+def split_examples(batches: Iterator[Any]) -> Iterator[Any]:
+    """Yields predictions example by example."""
     try:
         for batch in batches:
             yield from _single_examples(batch)
@@ -103,7 +95,7 @@ def _run(
         # A `MonitoredSession` run reports the failure of a thread that fills a queue.
         has_queues = bool(tf1.get_collection(tf1.GraphKeys.QUEUE_RUNNERS))
         is_plain = not has_queues and not any(is_called_around_steps(hook) for hook in every)
-        run = _RunWithoutHooks(fetches) if is_plain else _run_with_hooks(fetches)
+        run = _RunWithoutHooks(fetches) if is_plain else lambda session: session.run(fetches)
         session = tf1.train.MonitoredSession(restoring, hooks=every)
 
     def close(*error: Any) -> Any:
@@ -124,15 +116,8 @@ def _run(
             yield batch
 
 
-def _run_with_hooks(fetches: Any) -> Callable[[Any], Any]:
-    return lambda session: session.run(fetches)
-
-
 class _RunWithoutHooks:
-    """Runs the fetches in a `MonitoredSession` that has no hooks to call around a run.
-
-    `fetches`: `Tensor`, or dict of them, to run.
-    """
+    """Runs the fetches in a `MonitoredSession` that has no hooks to call around a run."""
 
     def __init__(self, fetches: Any):
         self._fetches = fetches

@@ -35,17 +35,13 @@ class Predictor:
         return sorted(self._placeholders) if isinstance(self._placeholders, dict) else []
 
     def __call__(self, values: Any) -> Any:
-        """Returns the predictions, NumPy arrays, for the values of a batch.
-
-        `values`: array-like by input name, `[batch_size, ...]` each; or the value itself if there is only
-        one input.
-        """
+        """Returns the predictions, NumPy arrays, for the values of a batch."""
         feeds = self._feeds(values)
         with self._lock:
-            session = self._session_of(self._checkpoint_path())
+            session = self._open_session(self._checkpoint_path())
         return session.run(self._program.fetches, feeds)
 
-    def _session_of(self, checkpoint_path: str | None) -> Any:
+    def _open_session(self, checkpoint_path: str | None) -> Any:
         if checkpoint_path is None:
             raise ValueError("There is no checkpoint any more to predict with. Received: None")
         if self._session is None or checkpoint_path != self._restored:
@@ -57,7 +53,7 @@ class Predictor:
         return self._session
 
     def close(self) -> None:
-        """Closes the session; a later call opens a new one."""
+        """Closes the session; a later call opens a new session."""
         with self._lock:
             session, self._session = self._session, None
         if session is not None:

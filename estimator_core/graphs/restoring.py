@@ -8,7 +8,7 @@ from typing import Any
 from estimator_core import tf1
 from estimator_core.checkpoints import reader
 from estimator_core.checkpoints.background_saver import BackgroundSaver
-from estimator_core.checkpoints.newest import with_newest
+from estimator_core.checkpoints.latest import with_newest
 from estimator_core.graphs.program import Program
 from estimator_core.logs import logger
 from estimator_core.spec.estimator_spec import EstimatorSpec
@@ -18,9 +18,7 @@ class RestoringSessionCreator(tf1.train.SessionCreator):
     """Creates the sessions of a program, restored from the newest checkpoint at that moment.
 
     Building a graph takes seconds, during which a concurrent training may delete the checkpoint that was
-    newest before. So the newest checkpoint is looked up as late as possible, and again if necessary.
-
-    `newest`: function that returns the path of the checkpoint, or None to initialize the variables.
+    newest before. Therefore the newest checkpoint is looked up as late as possible, and again if necessary.
     """
 
     def __init__(self, program: Program, newest: Callable[[], str | None], has_hooks: bool = True):
@@ -68,7 +66,7 @@ class HookVariablesSessionCreator(tf1.train.SessionCreator):
     def _missing(self, path: str) -> list[Any]:
         """Returns the variables of hooks that the checkpoint at `path` does not have."""
         variables = tf1.global_variables()
-        added = [each for each in variables if each.ref() not in self._model_variables]
+        added = [variable for variable in variables if variable.ref() not in self._model_variables]
         saved = reader.saved_shapes(path) if added else {}
         missing = []
         for variable in added:
@@ -80,14 +78,16 @@ class HookVariablesSessionCreator(tf1.train.SessionCreator):
     def _restore_without(self, missing: list[Any]) -> None:
         """Makes the scaffold's saver initialize these variables after it has restored the others."""
         # A saver that the user's model_fn made restores the variables that existed then. Any other restores
-        # all variables, or fails, so another one takes its place for checkpoints that lack some.
+        # all variables, or fails, so it is replaced for checkpoints that lack some.
         others = None
         savers = tf1.get_collection(tf1.GraphKeys.SAVERS)
         if self._scaffold.saver is None and all(
-            isinstance(each, BackgroundSaver) for each in savers
+            isinstance(saver, BackgroundSaver) for saver in savers
         ):
             refs = {variable.ref() for variable in missing}
-            variables = [each for each in tf1.global_variables() if each.ref() not in refs]
+            variables = [
+                variable for variable in tf1.global_variables() if variable.ref() not in refs
+            ]
             objects = tf1.get_collection(tf1.GraphKeys.SAVEABLE_OBJECTS)
             others = tf1.train.Saver([*variables, *objects], sharded=True)
         initializers = [variable.initializer for variable in missing]

@@ -12,9 +12,9 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.execution.base import LoopSize
-from estimator_core.graphs.pace import Pace
+from estimator_core.graphs.loop_runner import Pace
 from estimator_core.graphs.program import Program
-from estimator_core.hooks.intervals import StepInterval, interval_of, pays_to_prepare
+from estimator_core.hooks.intervals import StepInterval, find_interval, pays_to_prepare
 from estimator_core.hooks.nan_loss import raise_nan_loss
 from estimator_core.logs import logger
 from estimator_core.spec.types import Hook
@@ -28,7 +28,7 @@ class StepRunner(tf1.train.SessionRunHook):
     per session call. The first call of a session makes one step, to check that each step adds 1 to the
     global step.
 
-    `failed_at`: Place of an error among the steps made without hooks, in words; None if the error came
+    `error_place`: Place of an error among the steps made without hooks, in words; None if the error came
     elsewhere.
     `loss_in_call`: Loss of the last step if the input ended among the steps made without hooks; None if
     there was no such step or its loss is not known.
@@ -52,11 +52,11 @@ class StepRunner(tf1.train.SessionRunHook):
         self._intervals: list[tuple[Hook, StepInterval]] = []
         self._step = 0
         self._counts_by_one = False
-        self.failed_at: str | None = None
+        self.error_place: str | None = None
         if self._most == 1:
             return
         for hook in hooks:
-            interval = interval_of(hook)
+            interval = find_interval(hook)
             if interval is None:
                 logger.info("One step in a session call: %r is to be called at every step.", hook)
                 self._most = 1
@@ -70,7 +70,7 @@ class StepRunner(tf1.train.SessionRunHook):
         return session.run_step_fn(self._run)
 
     def _run(self, step_context: Any) -> Any:
-        self.failed_at = self.loss_in_call = None
+        self.error_place = self.loss_in_call = None
         without_hooks = self._steps_until_due() - 1
         if without_hooks and self._advance:
             self._make_without_hooks(self._advance, step_context.session, without_hooks)
@@ -84,7 +84,7 @@ class StepRunner(tf1.train.SessionRunHook):
     def _make_without_hooks(
         self, advance: Callable[[Any, int], bool | None], session: Any, steps: int
     ) -> None:
-        """Runs steps by `advance`. If it fails, the global step tells how many were made."""
+        """Runs steps by `advance`. If it fails, the global step shows how many were made."""
         end = self._step + steps
         start = self._clock()
         try:
@@ -99,11 +99,13 @@ class StepRunner(tf1.train.SessionRunHook):
                 self._program.step.end(session)
             raise
         except tf.errors.OpError:
-            self.failed_at = f"in the step after global step {self._step}"
+            self.error_place = f"in the step after global step {self._step}"
             if steps > 1:
-                self.failed_at = f"between global steps {self._step} and {end}"
+                self.error_place = f"between global steps {self._step} and {end}"
                 with contextlib.suppress(tf.errors.OpError):  # the session may be lost
-                    self.failed_at += f"; the global step is {int(session.run(self._global_step))}"
+                    self.error_place += (
+                        f"; the global step is {int(session.run(self._global_step))}"
+                    )
             self._raise_cause()
             raise
         secs = self._clock() - start
@@ -119,7 +121,7 @@ class StepRunner(tf1.train.SessionRunHook):
             self.loss_in_call = self._program.step.last_loss(session)
 
     def _raise_cause(self) -> None:
-        """Raises the error of another thread, such as one that fills a queue, if it caused this one.
+        """Raises the error of another thread, such as one that fills a queue, if it caused the current error.
 
         For steps with hooks, `MonitoredSession` does so itself.
         """
@@ -167,11 +169,11 @@ class StepRunner(tf1.train.SessionRunHook):
         if self._most == 1:
             return
         if self._counts_by_one:
-            found = run_values.results
-            is_right = found in (self._step, self._step + 1)  # read before or after the update
+            global_step = run_values.results  # read before or after the update
+            is_right = global_step in (self._step, self._step + 1)
         else:  # the first step of a session
-            found = int(run_context.session.run(self._global_step))
-            is_right = found == self._step + 1
+            global_step = int(run_context.session.run(self._global_step))
+            is_right = global_step == self._step + 1
         if is_right:
             self._counts_by_one = True
             self._step += 1
@@ -180,7 +182,7 @@ class StepRunner(tf1.train.SessionRunHook):
             "One step in a session call from here on: the global step does not grow by 1 with each step. "
             "It was %s before the step, and %s was found.",
             self._step,
-            found,
+            global_step,
         )
         self._most = 1
 

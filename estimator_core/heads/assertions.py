@@ -1,4 +1,4 @@
-"""Assertions about the values of a batch: checked at once in eager mode, else when the graph runs."""
+"""Assertions about the values of a batch: checked immediately in eager mode, else when the graph runs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ _SHOWN_VALUES = 20
 
 
 def assertion(condition: tf.Tensor, message: str, *values: Any) -> list[Any]:
-    """Returns the control inputs that assert a condition.
-
-    `message`: condition and its remedy; the error shows `values` after it.
-    """
+    """Returns the control inputs that assert a condition."""
     if tf.executing_eagerly():
         if not condition:
             raise ValueError(" ".join([message, *(_as_text(value) for value in values)]))
@@ -41,7 +38,11 @@ def with_checked_shape(
     `other_name`: name of the tensor that the shape must fit.
     """
     shape = tf.shape(tensor)
-    fits = [_equal(shape, wanted) for wanted, known in accepted if _may_be(tensor, known)]
+    fits = [
+        _equal(shape, wanted)
+        for wanted, static_shape in accepted
+        if tensor.shape.is_compatible_with(static_shape)
+    ]
     control_inputs = assertion(
         fits[0] if len(fits) == 1 else tf.reduce_any(fits),
         f"{message} Received: shape",
@@ -51,10 +52,6 @@ def with_checked_shape(
     )
     with tf.control_dependencies(control_inputs):
         return tf.identity(tensor)
-
-
-def _may_be(tensor: tf.Tensor, known: tf.TensorShape) -> bool:
-    return bool(tensor.shape.is_compatible_with(known))
 
 
 def _equal(shape: tf.Tensor, wanted: tf.Tensor) -> tf.Tensor:
@@ -72,5 +69,5 @@ def _as_text(value: Any) -> str:
         return value
     values = tf.convert_to_tensor(value).numpy()
     flat = values.reshape(-1)
-    shown = " ".join(str(one) for one in flat[:_SHOWN_VALUES])
+    shown = " ".join(str(item) for item in flat[:_SHOWN_VALUES])
     return f"[{shown}{' ...' if flat.size > _SHOWN_VALUES else ''}]"

@@ -12,7 +12,7 @@ from estimator_core import tf1
 from estimator_core.execution.current import current_execution
 from estimator_core.heads.loss_reduction import LossReduction
 from estimator_core.heads.metrics import GraphMetric
-from estimator_core.heads.train_op import head_train_op
+from estimator_core.optimizers.minimize import minimize
 from estimator_core.spec.estimator_spec import DEFAULT_SERVING_SIGNATURE, EstimatorSpec
 from estimator_core.spec.export_outputs import ExportOutput, PredictOutput
 from estimator_core.spec.keys import MetricKeys, SignatureKeys
@@ -205,7 +205,7 @@ class Head(abc.ABC):
         *,
         with_metric_fn: bool = False,
     ) -> EstimatorSpec:
-        """Returns the `EstimatorSpec` of this class, whatever a subclass makes; see `create_estimator_spec`.
+        """Returns the `EstimatorSpec` of this class, even if a subclass makes another.
 
         With `with_metric_fn`, the metrics of EVAL are a `MetricFn`, which is not called yet.
         """
@@ -222,7 +222,7 @@ class Head(abc.ABC):
                 tensors = {"features": features, "logits": logits, "labels": labels}
                 if regularization_losses:
                     tensors["regularization_losses"] = list(regularization_losses)
-                metric_fn = MetricFn(self._metric_ops_of, tensors)
+                metric_fn = MetricFn(self._batch_metric_ops, tensors)
                 if self.loss_reduction not in LossReduction.MEANS:
                     loss = current_execution().whole_sum(loss)
                 return EstimatorSpec(
@@ -267,7 +267,7 @@ class Head(abc.ABC):
         )
         return loss, {}
 
-    def _metric_ops_of(
+    def _batch_metric_ops(
         self,
         features: Any,
         logits: Any,
@@ -299,11 +299,7 @@ def write_loss_summaries(
     regularization_losses: Sequence[Any] | None = None,
     tag_of: Callable[[str], str] | None = None,
 ) -> None:
-    """Adds the scalar summaries of a training loss and of its regularization.
-
-    `regularization_losses`: scalars that the loss includes; their sum has a summary of its own.
-    `tag_of`: function from a key of `MetricKeys` to the tag; None takes the key.
-    """
+    """Adds the scalar summaries of a training loss and of its regularization."""
     tag_of = tag_of or str
     write_summary(tag_of(MetricKeys.LOSS), loss)
     if regularization_losses:
@@ -325,3 +321,42 @@ def write_summary(tag: str, value: Any) -> None:
 def as_metric_op(metric: Any) -> Any:
     """Returns a metric in the form of `EstimatorSpec.eval_metric_ops`."""
     return metric.as_pair() if isinstance(metric, GraphMetric) else metric
+
+
+def head_train_op(
+    loss: Any,
+    loss_reduction: str,
+    optimizer: Any = None,
+    trainable_variables: Sequence[Any] | None = None,
+    train_op_fn: Callable[[Any], Any] | None = None,
+    update_ops: Sequence[Any] | None = None,
+    scope: str = "training",
+) -> Any:
+    """Returns the operation of a training step; see the arguments of `Head.create_estimator_spec`."""
+    if (optimizer is None) == (train_op_fn is None):
+        raise ValueError(
+            "Exactly one of optimizer and train_op_fn must be given in mode TRAIN. "
+            f"Received: optimizer={optimizer!r}, train_op_fn={train_op_fn!r}"
+        )
+    if optimizer is not None and tf.executing_eagerly():
+        raise ValueError(
+            "An optimizer needs the graph of the loss, and there is none in eager mode: take the "
+            "gradients of `loss()` in a tf.GradientTape, or make the EstimatorSpec in a model_fn. "
+            f"Received: optimizer={optimizer!r}"
+        )
+    if loss_reduction in LossReduction.MEANS:
+        loss = current_execution().share_of_mean(loss)
+    if update_ops is None:
+        update_ops = tf1.get_collection(tf1.GraphKeys.UPDATE_OPS)
+    # Outside of the current scopes: Adam's powers are "training/beta1_power" for every head.
+    root, training = tf.name_scope(""), tf.name_scope(scope)
+    with root, training, tf.control_dependencies(list(update_ops)):
+        if train_op_fn is not None:
+            train_op = train_op_fn(loss)
+        else:
+            train_op = minimize(optimizer, loss, trainable_variables)
+    if train_op is None:
+        raise ValueError(
+            f"train_op_fn must return an op or a tensor. Received: train_op_fn={train_op_fn!r}"
+        )
+    return tf.group(train_op, *update_ops) if update_ops else train_op

@@ -10,15 +10,15 @@ import tensorflow as tf
 from estimator_core.heads import metrics as metrics_lib
 from estimator_core.heads.checks import checked_class_ids, checked_labels, checked_logits
 from estimator_core.heads.class_predictions import (
+    LabelVocabulary,
     all_class_ids,
     all_class_names,
     class_names,
     classification_outputs,
     computed,
 )
-from estimator_core.heads.label_vocabulary import LabelVocabulary
 from estimator_core.heads.loss_reduction import LossReduction
-from estimator_core.heads.thresholds import check_thresholds, metrics_at, values_at
+from estimator_core.heads.thresholds import check_thresholds, threshold_metrics, threshold_values
 from estimator_core.heads.weighted import WeightedHead
 from estimator_core.spec.export_outputs import ExportOutput, RegressionOutput
 from estimator_core.spec.keys import MetricKeys, PredictionKeys, SignatureKeys
@@ -126,7 +126,7 @@ class BinaryClassHead(WeightedHead):
             ),
             MetricKeys.AUC: metrics_lib.auc(MetricKeys.AUC),
             MetricKeys.AUC_PR: metrics_lib.auc(MetricKeys.AUC_PR, curve="PR"),
-            **metrics_at(self._thresholds),
+            **threshold_metrics(self._thresholds),
         }
 
     def metric_values(self, labels: tf.Tensor, logits: tf.Tensor) -> Iterator[tuple[Any, ...]]:
@@ -141,13 +141,13 @@ class BinaryClassHead(WeightedHead):
             yield name, labels, class_ids
         for name in (MetricKeys.AUC, MetricKeys.AUC_PR):
             yield name, labels, logistic
-        yield from values_at(self._thresholds, labels, logistic)
+        yield from threshold_values(self._thresholds, labels, logistic)
 
     def export_outputs(self, predictions: Mapping[str, Any]) -> dict[str, ExportOutput]:
         """Returns the classification (the default), regression and predict signatures."""
-        found = classification_outputs(predictions, _N_CLASSES, self._vocabulary)
-        found[SignatureKeys.REGRESSION] = RegressionOutput(predictions[PredictionKeys.LOGISTIC])
-        return found
+        outputs = classification_outputs(predictions, _N_CLASSES, self._vocabulary)
+        outputs[SignatureKeys.REGRESSION] = RegressionOutput(predictions[PredictionKeys.LOGISTIC])
+        return outputs
 
 
 def _probabilities(logits: tf.Tensor) -> tf.Tensor:

@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core.heads.assertions import assertion, with_checked_shape
-from estimator_core.heads.label_vocabulary import LabelVocabulary
+from estimator_core.heads.class_predictions import LabelVocabulary
 
 
 def static_n_classes(n_classes: Any) -> Any:
@@ -90,9 +90,9 @@ def _labels_of_shape(labels: tf.Tensor, logits: tf.Tensor, labels_dimension: int
     batch_shape = logits.shape[:-1]
     if labels.shape.is_fully_defined() and batch_shape.is_fully_defined():
         return labels
-    wanted = _shape_of(logits, labels_dimension)
-    known = batch_shape.concatenate(labels_dimension)
-    accepted = [(wanted, known)]
+    wanted = _with_last_dimension(logits, labels_dimension)
+    static_shape = batch_shape.concatenate(labels_dimension)
+    accepted = [(wanted, static_shape)]
     if labels_dimension == 1 and labels.shape.rank is None:
         accepted.append((wanted[:-1], batch_shape))
     labels = with_checked_shape(
@@ -105,11 +105,11 @@ def _labels_of_shape(labels: tf.Tensor, logits: tf.Tensor, labels_dimension: int
     )
     if labels.shape.rank is None:
         labels = tf.reshape(labels, wanted)
-    labels.set_shape(known)
+    labels.set_shape(static_shape)
     return labels
 
 
-def _shape_of(tensor: tf.Tensor, last_dimension: int) -> tf.Tensor:
+def _with_last_dimension(tensor: tf.Tensor, last_dimension: int) -> tf.Tensor:
     """Returns the shape as a tensor, `[D0, ... DN, last_dimension]`."""
     shape = tf.shape(tensor)
     if tensor.shape.rank is not None and tensor.shape[-1] == last_dimension:
@@ -120,11 +120,7 @@ def _shape_of(tensor: tf.Tensor, last_dimension: int) -> tf.Tensor:
 def checked_class_ids(
     labels: tf.Tensor, n_classes: int, vocabulary: LabelVocabulary | None
 ) -> tf.Tensor:
-    """Returns labels as class ids in [0, n_classes), checked when the graph runs.
-
-    `labels`: class ids, or strings of the vocabulary.
-    `vocabulary`: vocabulary of string labels; None means that labels are ids already.
-    """
+    """Returns labels as class ids in [0, n_classes), checked when the graph runs."""
     if vocabulary is not None:
         if labels.dtype != tf.string:
             raise ValueError(
@@ -155,9 +151,9 @@ def checked_weights(features: Any, weight_column: Any, loss: tf.Tensor) -> Any:
         return 1.0
     key = weight_column if isinstance(weight_column, str) else weight_column.key
     if not isinstance(features, Mapping) or key not in features:
-        known = sorted(map(str, features)) if isinstance(features, Mapping) else features
+        names = sorted(map(str, features)) if isinstance(features, Mapping) else features
         raise ValueError(
-            f"Feature {key} (weight_column) is not in features dictionary. Received: {known}"
+            f"Feature {key} (weight_column) is not in features dictionary. Received: {names}"
         )
     weights = features[key]
     if isinstance(weights, tf.SparseTensor):
@@ -181,7 +177,7 @@ def checked_weights(features: Any, weight_column: Any, loss: tf.Tensor) -> Any:
         return weights
     accepted = [(tf.shape(loss), loss.shape)]
     if loss.shape.rank is None or loss.shape[-1] != 1:
-        accepted.append((_shape_of(loss, 1), one_for_each))
+        accepted.append((_with_last_dimension(loss, 1), one_for_each))
     return with_checked_shape(
         weights,
         accepted,
@@ -226,7 +222,7 @@ def call_loss_fn(
     if not (loss.shape.is_fully_defined() and expected.is_fully_defined()):
         loss = with_checked_shape(
             loss,
-            [(_shape_of(logits, expected_last_dimension), expected)],
+            [(_with_last_dimension(logits, expected_last_dimension), expected)],
             "loss_fn must return a loss for each example (and label dimension); no mean, no sum.",
             "logits",
             logits,

@@ -33,7 +33,7 @@ def curve_area(
     Source: Davis and Goadrich 2006, The relationship between precision-recall and ROC curves.
     """
     with tf1.variable_scope(name):
-        counts, update = _counts_of(labels, predictions, weights)
+        counts, update = _confusion_counts(labels, predictions, weights)
         value = counts.area(curve, summation_method)
         with tf.control_dependencies([update]):
             return value, counts.area(curve, summation_method)
@@ -42,8 +42,8 @@ def curve_area(
 def is_replaced() -> bool:
     """Returns whether the program has replaced TensorFlow's own counts for a curve.
 
-    AdaNet does so to evaluate models whose predictions are NaN, which the assertion in TensorFlow's function
-    refuses, as the one here does.
+    AdaNet does so to evaluate models whose predictions are NaN, which TensorFlow's function refuses,
+    as this one does.
     """
     module = sys.modules[tf1.metrics.auc.__module__]
     counts = getattr(module, "_confusion_matrix_at_thresholds", None)
@@ -53,7 +53,7 @@ def is_replaced() -> bool:
 _COUNTED = "_estimator_core_counted"  # an attribute of the graph, deleted with it
 
 
-def _counts_of(labels: Any, predictions: Any, weights: Any) -> tuple[_Counts, tf.Operation]:
+def _confusion_counts(labels: Any, predictions: Any, weights: Any) -> tuple[_Counts, tf.Operation]:
     """Returns the counts and the op that adds a batch; curves of the same tensors share them."""
     graph = tf1.get_default_graph()
     counted = getattr(graph, _COUNTED, {})

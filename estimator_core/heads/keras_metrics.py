@@ -14,10 +14,7 @@ def mean(name: str) -> Any:
 
 
 def accuracy(name: str, threshold: float | None = None) -> Any:
-    """Returns the weighted share of labels that equal the predictions.
-
-    `threshold`: predictions are 1 above it, else 0; None compares them as they are.
-    """
+    """Returns the weighted share of labels that equal the predictions."""
     if threshold is None:
         return tf.keras.metrics.Accuracy(name=name)
     return tf.keras.metrics.BinaryAccuracy(name=name, threshold=threshold)
@@ -55,10 +52,7 @@ def auc(name: str, curve: str) -> Any:
 
 
 def update(metric: Any, *values: Any, sample_weight: Any = None) -> None:
-    """Adds a batch to a Keras metric.
-
-    `values`: values to compare, labels first, or to average; all of one shape.
-    """
+    """Adds a batch to a Keras metric."""
     flat = [tf.reshape(tf.cast(value, tf.float32), [-1]) for value in values]
     if sample_weight is not None:
         # Keras versions differ in the broadcasting of weights of another shape, but not in the mean of

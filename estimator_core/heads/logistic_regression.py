@@ -41,19 +41,19 @@ class LogisticRegressionHead(RegressionHead):
         loss_reduction: str = LossReduction.SUM_OVER_BATCH_SIZE,
         name: str | None = None,
     ):
+        def loss_fn(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
+            in_range = tf.reduce_all((labels >= 0.0) & (labels <= 1.0))
+            message = "Labels must be in range [0, 1]; RegressionHead takes any. Received labels:"
+            with tf.control_dependencies(assertion(in_range, message, labels)):
+                return tf.nn.sigmoid_cross_entropy_with_logits(
+                    labels=tf.identity(labels), logits=logits
+                )
+
         super().__init__(
             label_dimension=1,
             weight_column=weight_column,
             loss_reduction=loss_reduction,
-            loss_fn=_cross_entropy,
+            loss_fn=loss_fn,
             inverse_link_fn=tf.sigmoid,
             name=name,
         )
-
-
-def _cross_entropy(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
-    """Returns the losses, `[batch_size, 1]`; labels outside [0, 1] fail when the graph runs."""
-    in_range = tf.reduce_all((labels >= 0.0) & (labels <= 1.0))
-    message = "Labels must be in range [0, 1]; RegressionHead takes any. Received labels:"
-    with tf.control_dependencies(assertion(in_range, message, labels)):
-        return tf.nn.sigmoid_cross_entropy_with_logits(labels=tf.identity(labels), logits=logits)

@@ -53,7 +53,7 @@ def reduce_loss(
     `unweighted_loss`: `[batch_size, any]`; the result has its dtype, but is computed in float32.
     `weights`: float32 `[batch_size, 1]`, or `[batch_size, any]`, or 1.0.
     `loss_reduction`: "sum" and "weighted_sum" add the weighted losses; "sum_over_batch_size" and
-    "weighted_sum_over_batch_size" divide the sum by the number of losses, whatever their weights,
+    "weighted_sum_over_batch_size" divide the sum by the number of losses regardless of their weights,
     "weighted_mean" by the sum of weights, "weighted_sum_by_nonzero_weights" by the number of losses whose
     weight is not 0.
     """

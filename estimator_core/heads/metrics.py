@@ -39,10 +39,7 @@ class GraphMetric:
         self._pair: tuple[Any, Any] | None = None
 
     def update_state(self, *values: Any, sample_weight: Any = None) -> Any:
-        """Returns the op that adds a batch to the metric.
-
-        `values`: values to compare, labels first, or to average.
-        """
+        """Returns the op that adds a batch to the metric."""
         self._pair = self._metric_fn(*values, weights=sample_weight)
         return self._pair[1]
 
@@ -58,10 +55,7 @@ class GraphMetric:
 
 
 def update(metric: Metric, *values: Any, sample_weight: Any = None) -> None:
-    """Adds a batch to a metric of this module, or to any Keras metric.
-
-    `values`: values to compare, labels first, or to average; all of one shape.
-    """
+    """Adds a batch to a metric of this module, or to any Keras metric."""
     if isinstance(metric, GraphMetric):
         metric.update_state(*values, sample_weight=sample_weight)
     else:
@@ -130,8 +124,8 @@ def recall(name: str, threshold: float | None = None) -> Metric:
 def auc(name: str, curve: str = "ROC", summation_method: str | None = None) -> Metric:
     """Returns the area under the ROC or precision-recall curve, over 200 thresholds.
 
-    `summation_method`: "trapezoidal" or "careful_interpolation"; None means the former for "ROC", the
-    latter for "PR". Eager mode has only these.
+    `summation_method`: "trapezoidal" or "careful_interpolation"; None means "trapezoidal" for "ROC" and
+    "careful_interpolation" for "PR". Eager mode has only these.
     """
     default = "trapezoidal" if curve == "ROC" else "careful_interpolation"
     if summation_method is None:

@@ -15,13 +15,13 @@ from estimator_core.heads.checks import (
     static_n_classes,
 )
 from estimator_core.heads.class_predictions import (
+    LabelVocabulary,
     all_class_ids,
     all_class_names,
     class_names,
     classification_outputs,
     computed,
 )
-from estimator_core.heads.label_vocabulary import LabelVocabulary
 from estimator_core.heads.loss_reduction import LossReduction
 from estimator_core.heads.weighted import WeightedHead
 from estimator_core.spec.export_outputs import ExportOutput

@@ -165,27 +165,27 @@ class MultiHead(Head):
         Raises:
             ValueError: No head predicts a key, or logits have another shape.
         """
-        found = {}
+        predictions = {}
         logits_by_name = self._split(logits)
         for name, head in self._heads.items():
             with tf.name_scope(name):
                 for key, value in head.predictions(logits_by_name[name]).items():
-                    found[name, key] = value
-        unknown = [key for key in keys or () if key not in found]
+                    predictions[name, key] = value
+        unknown = [key for key in keys or () if key not in predictions]
         if unknown:
-            raise ValueError(f"keys must be among {list(found)}. Received: keys={keys}")
-        return found if keys is None else {key: found[key] for key in keys}
+            raise ValueError(f"keys must be among {list(predictions)}. Received: keys={keys}")
+        return predictions if keys is None else {key: predictions[key] for key in keys}
 
     def metrics(self, regularization_losses: Sequence[Any] | None = None) -> dict[str, Any]:
         """Returns fresh metrics by key: those of all heads, and the loss of each."""
-        found = {}
+        metrics = {}
         if regularization_losses:
             name = MetricKeys.LOSS_REGULARIZATION
-            found[self._with_name(name)] = metrics_lib.mean(name)
+            metrics[self._with_name(name)] = metrics_lib.mean(name)
         for name, head in self._heads.items():
-            found[f"{MetricKeys.LOSS}/{name}"] = metrics_lib.mean(MetricKeys.LOSS)
-            found.update(head.metrics())
-        return found
+            metrics[f"{MetricKeys.LOSS}/{name}"] = metrics_lib.mean(MetricKeys.LOSS)
+            metrics.update(head.metrics())
+        return metrics
 
     def update_metrics(
         self,
@@ -223,14 +223,14 @@ class MultiHead(Head):
         The default signature of a head has its name, the others are "<head name>/<signature>";
         "predict" has all predictions as "<head name>/<key>". The first head's default is the default.
         """
-        found: dict[str, ExportOutput] = {}
+        outputs: dict[str, ExportOutput] = {}
         for name, head in self._heads.items():
             of_head = {key: value for (owner, key), value in predictions.items() if owner == name}
             for signature, output in head.export_outputs(of_head).items():
                 if signature == DEFAULT_SERVING_SIGNATURE:
-                    found.setdefault(DEFAULT_SERVING_SIGNATURE, output)
-                    found[name] = output
+                    outputs.setdefault(DEFAULT_SERVING_SIGNATURE, output)
+                    outputs[name] = output
                 else:
-                    found[f"{name}/{signature}"] = output
-        found[SignatureKeys.PREDICT] = PredictOutput(predictions)
-        return found
+                    outputs[f"{name}/{signature}"] = output
+        outputs[SignatureKeys.PREDICT] = PredictOutput(predictions)
+        return outputs

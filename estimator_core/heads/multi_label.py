@@ -1,4 +1,4 @@
-"""MultiLabelHead: any number of classes at once, with a logit for each."""
+"""MultiLabelHead: any number of classes for an example, with a logit for each."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from estimator_core.heads.checks import (
     static_n_classes,
 )
 from estimator_core.heads.class_predictions import (
+    LabelVocabulary,
     all_class_names,
     classification_outputs,
     computed,
 )
-from estimator_core.heads.label_vocabulary import LabelVocabulary
 from estimator_core.heads.loss_reduction import LossReduction
-from estimator_core.heads.thresholds import check_thresholds, metrics_at, values_at
+from estimator_core.heads.thresholds import check_thresholds, threshold_metrics, threshold_values
 from estimator_core.heads.weighted import WeightedHead
 from estimator_core.spec.export_outputs import ExportOutput
 from estimator_core.spec.keys import MetricKeys, PredictionKeys
@@ -145,18 +145,18 @@ class MultiLabelHead(WeightedHead):
 
     def own_metrics(self) -> dict[str, metrics_lib.Metric]:
         """Returns fresh metrics by name; see `WeightedHead.own_metrics`."""
-        found = {
+        metrics = {
             MetricKeys.AUC: metrics_lib.auc(MetricKeys.AUC),
             MetricKeys.AUC_PR: metrics_lib.auc(MetricKeys.AUC_PR, curve="PR"),
-            **metrics_at(self._thresholds),
+            **threshold_metrics(self._thresholds),
         }
         for suffix in self._metric_classes.values():
             name = f"{MetricKeys.PROBABILITY_MEAN}/{suffix}"
-            found[name] = metrics_lib.mean(name)
+            metrics[name] = metrics_lib.mean(name)
             for key, curve in ((MetricKeys.AUC, "ROC"), (MetricKeys.AUC_PR, "PR")):
                 name = f"{key}/{suffix}"
-                found[name] = metrics_lib.auc(name, curve)
-        return found
+                metrics[name] = metrics_lib.auc(name, curve)
+        return metrics
 
     def metric_values(self, labels: tf.Tensor, logits: tf.Tensor) -> Iterator[tuple[Any, ...]]:
         """Yields (name of a metric, *values of a batch); see `WeightedHead.metric_values`."""
@@ -164,7 +164,7 @@ class MultiLabelHead(WeightedHead):
         probabilities = predictions[PredictionKeys.PROBABILITIES]
         yield MetricKeys.AUC, labels, probabilities
         yield MetricKeys.AUC_PR, labels, probabilities
-        yield from values_at(self._thresholds, labels, probabilities)
+        yield from threshold_values(self._thresholds, labels, probabilities)
         for class_id, suffix in self._metric_classes.items():
             of_class = probabilities[..., class_id : class_id + 1]
             labels_of_class = labels[..., class_id : class_id + 1]
@@ -181,7 +181,7 @@ def _metric_classes(
     classes: Sequence[int | str] | None, n_classes: int, label_vocabulary: Sequence[str] | None
 ) -> dict[int, str]:
     """Returns the suffixes of the metrics of single classes, by class id."""
-    found: dict[int, str] = {}
+    by_class: dict[int, str] = {}
     for wanted_class in classes or ():
         if isinstance(wanted_class, str):
             if label_vocabulary is None or wanted_class not in label_vocabulary:
@@ -197,7 +197,7 @@ def _metric_classes(
                     f"classes_for_class_based_metrics must be in range [0, {n_classes - 1}]. "
                     f"Received: {wanted_class!r}"
                 )
-        found[class_id] = (
+        by_class[class_id] = (
             f"class{class_id}" if label_vocabulary is None else label_vocabulary[class_id]
         )
-    return found
+    return by_class

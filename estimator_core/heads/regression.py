@@ -92,13 +92,13 @@ class RegressionHead(WeightedHead):
         with tf.name_scope("predictions"):
             logits = checked_logits(logits, self.logits_dimension)
             if self._inverse_link_fn is None:
-                found = {PredictionKeys.PREDICTIONS: logits}
+                predictions = {PredictionKeys.PREDICTIONS: logits}
             else:
-                found = {
+                predictions = {
                     PredictionKeys.PREDICTIONS: self._inverse_link_fn(logits),
                     PredictionKeys.LOGITS: logits,
                 }
-        return {key: found[key] for key in wanted(keys, tuple(found))}
+        return {key: predictions[key] for key in wanted(keys, tuple(predictions))}
 
     def own_metrics(self) -> dict[str, metrics_lib.Metric]:
         """Returns fresh metrics by name; see `WeightedHead.own_metrics`."""

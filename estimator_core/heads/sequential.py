@@ -185,10 +185,10 @@ class SequentialHeadWrapper(Head):
 
     def _mask(self, features: Any) -> tf.Tensor:
         if not isinstance(features, Mapping) or self._sequence_length_mask not in features:
-            known = sorted(map(str, features)) if isinstance(features, Mapping) else features
+            names = sorted(map(str, features)) if isinstance(features, Mapping) else features
             raise ValueError(
                 f"The sequence_length_mask {self._sequence_length_mask!r} is not in the features "
-                f"dictionary. Received: {known}"
+                f"dictionary. Received: {names}"
             )
         mask = tf.convert_to_tensor(features[self._sequence_length_mask])
         if mask.shape.rank != 2:

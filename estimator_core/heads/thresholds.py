@@ -25,7 +25,7 @@ def check_thresholds(thresholds: Sequence[float] | None) -> tuple[float, ...]:
     return checked
 
 
-def metrics_at(thresholds: Sequence[float]) -> dict[str, metrics_lib.Metric]:
+def threshold_metrics(thresholds: Sequence[float]) -> dict[str, metrics_lib.Metric]:
     """Returns fresh metrics by name, three for each threshold."""
     return {
         key.format(at): metric(key.format(at), at)
@@ -34,10 +34,10 @@ def metrics_at(thresholds: Sequence[float]) -> dict[str, metrics_lib.Metric]:
     }
 
 
-def values_at(
+def threshold_values(
     thresholds: Sequence[float], labels: tf.Tensor, probabilities: tf.Tensor
 ) -> Iterator[tuple[Any, ...]]:
-    """Yields (name, labels, predictions) of a batch for each of `metrics_at`."""
+    """Yields (name, labels, predictions) of a batch for each of `threshold_metrics`."""
     for threshold in thresholds:
         positive = tf.cast(probabilities > threshold, tf.float32)
         for key in _METRICS:

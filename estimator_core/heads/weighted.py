@@ -27,17 +27,8 @@ class WeightedHead(Head):
 
     A subclass defines the processing of labels, their loss, and further metrics.
 
-    Args:
-        weight_column: Feature name or `tf.feature_column.numeric_column` of example weights; None
-            weighs all examples the same.
-        loss_reduction: One of `LossReduction`.
-        loss_fn: The user's replacement of `own_loss`, or None.
-        name: Suffix of metric keys and summary tags, as "/<name>"; None appends nothing.
-        loss_dimension: Number of losses of an example.
-
-    Raises:
-        TypeError: `weight_column` or `loss_fn` has a wrong type.
-        ValueError: `loss_reduction` is unknown, or `loss_fn` has other arguments.
+    `loss_fn`: the user's replacement of `own_loss`, or None.
+    `loss_dimension`: number of losses of an example.
     """
 
     def __init__(
@@ -71,12 +62,7 @@ class WeightedHead(Head):
 
     @abc.abstractmethod
     def processed_labels(self, labels: Any, logits: tf.Tensor) -> tf.Tensor:
-        """Returns the checked labels as numbers, `[batch_size, any]`.
-
-        Args:
-            labels: Labels of the batch, from `input_fn`.
-            logits: `[batch_size, logits_dimension]`.
-        """
+        """Returns the checked labels as numbers, `[batch_size, any]`."""
 
     @abc.abstractmethod
     def own_loss(self, labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
@@ -88,12 +74,7 @@ class WeightedHead(Head):
 
     @abc.abstractmethod
     def metric_values(self, labels: tf.Tensor, logits: tf.Tensor) -> Iterator[tuple[Any, ...]]:
-        """Yields (name, *values) of a batch for each of `own_metrics`.
-
-        Args:
-            labels: Processed labels.
-            logits: `[batch_size, logits_dimension]`.
-        """
+        """Yields (name, *values) for each of `own_metrics`, from processed labels and logits."""
 
     def example_weights(self, features: Any, values: tf.Tensor) -> Any:
         """Returns the weights of `values`, `[batch_size, any]`; see `checked_weights`."""
@@ -141,11 +122,14 @@ class WeightedHead(Head):
 
     def metrics(self, regularization_losses: Sequence[Any] | None = None) -> dict[str, Any]:
         """Returns fresh metrics by key; see `Head.metrics`."""
-        found = {MetricKeys.LOSS_MEAN: metrics_lib.mean(MetricKeys.LOSS_MEAN), **self.own_metrics()}
+        metrics = {
+            MetricKeys.LOSS_MEAN: metrics_lib.mean(MetricKeys.LOSS_MEAN),
+            **self.own_metrics(),
+        }
         if regularization_losses:
             name = MetricKeys.LOSS_REGULARIZATION
-            found[name] = metrics_lib.mean(name)
-        return {self._with_name(name): metric for name, metric in found.items()}
+            metrics[name] = metrics_lib.mean(name)
+        return {self._with_name(name): metric for name, metric in metrics.items()}
 
     def update_metrics(
         self,
@@ -174,14 +158,10 @@ class WeightedHead(Head):
         weights: Any,
         regularization_loss: Any = None,
     ) -> dict[str, Any]:
-        """Adds the values of a batch to the metrics and returns them.
+        """Adds a batch to the metrics and returns them.
 
-        Args:
-            eval_metrics: Metrics from `metrics`.
-            values: (name, *values) for each of `own_metrics`; see `metric_values`.
-            losses: `[batch_size, loss_dimension]`.
-            weights: Weights that broadcast to the losses, or 1.0.
-            regularization_loss: Sum of the regularization losses, or None.
+        `values`: (name, *values) for each of `own_metrics`; see `metric_values`.
+        `losses`: `[batch_size, loss_dimension]`; the weights broadcast to them.
         """
         if isinstance(weights, float):  # it is 1: metrics without weights have fewer operations
             weights = None

@@ -22,23 +22,3 @@ SessionRunValues = tf1.train.SessionRunValues
 StepCounterHook = tf1.train.StepCounterHook
 StopAtStepHook = tf1.train.StopAtStepHook
 SummarySaverHook = tf1.train.SummarySaverHook
-
-__all__ = [
-    "CheckpointSaverHook",
-    "CheckpointSaverListener",
-    "FeedFnHook",
-    "FinalOpsHook",
-    "GlobalStepWaiterHook",
-    "LoggingTensorHook",
-    "NanLossDuringTrainingError",
-    "NanTensorHook",
-    "ProfilerHook",
-    "SecondOrStepTimer",
-    "SessionRunArgs",
-    "SessionRunContext",
-    "SessionRunHook",
-    "SessionRunValues",
-    "StepCounterHook",
-    "StopAtStepHook",
-    "SummarySaverHook",
-]

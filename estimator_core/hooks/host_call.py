@@ -57,7 +57,6 @@ class HostCallHook(tf1.train.SessionRunHook):
         self._steps = 0
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Opens the writers."""
         del coord
         session.run(self._open)
 
@@ -72,5 +71,4 @@ class HostCallHook(tf1.train.SessionRunHook):
         return self._fetches if (self._steps - 1) % self._every_n_steps == 0 else []
 
     def end(self, session: Any) -> None:
-        """Flushes the writers."""
         session.run(self._flush)

@@ -44,21 +44,21 @@ class StepInterval(Protocol):
         """Counts steps that were made without calling the hook."""
 
 
-def interval_of(hook: Hook) -> StepInterval | None:
+def find_interval(hook: Hook) -> StepInterval | None:
     """Returns the interval of a hook; None if it has to be called at every step."""
     if isinstance(hook, SaverUnlessNan):
-        return interval_of(hook.saver)
+        return find_interval(hook.saver)
     if _declares_its_interval(hook):
         return cast("StepInterval", hook)
     for kind, make in _OF_TENSORFLOW.items():
-        if isinstance(hook, kind) and _has_the_calls_of(kind, hook):
+        if isinstance(hook, kind) and _inherits_calls(kind, hook):
             return make(hook)
-    return _Never() if _has_the_calls_of(Hook, hook) else None
+    return _Never() if _inherits_calls(Hook, hook) else None
 
 
 def is_called_around_steps(hook: Hook) -> bool:
     """Returns whether a hook does anything around steps, not only at the beginning or the end."""
-    return not _has_the_calls_of(Hook, hook)
+    return not _inherits_calls(Hook, hook)
 
 
 def is_of_library(hook: Hook) -> bool:
@@ -97,7 +97,7 @@ def _has_calls_of_its_own(hook: Hook) -> bool:
     return any(name in getattr(hook, "__dict__", ()) for name in _CALLS)
 
 
-def _has_the_calls_of(kind: type, hook: Hook) -> bool:
+def _inherits_calls(kind: type, hook: Hook) -> bool:
     """Returns whether `hook` inherits both calls from the class `kind` unchanged.
 
     A mock or a proxy says that it is of a class, but its own type has none of the calls.
@@ -161,7 +161,7 @@ class _ByNextStep(_ByGlobalStep):
 
 
 class _Logging(_OfTensorFlow):
-    """Interval of a hook that counts its calls from 0, and fetches before the call that is due."""
+    """Interval of a hook that counts its calls from 0, and fetches before a call at its interval."""
 
     def steps_until_due(self, global_step: int) -> int | None:
         del global_step
@@ -192,19 +192,15 @@ _OF_TENSORFLOW: dict[type, type[_OfTensorFlow]] = {
 
 def pays_to_prepare(hooks: Sequence[Hook]) -> bool:
     """Returns whether enough steps are to come to make building a loop in the graph worthwhile."""
-    known = []
+    intervals = []
     for hook in hooks:
         if isinstance(hook, tf1.train.StopAtStepHook):
-            known.append(hook._last_step if hook._num_steps is None else hook._num_steps)
-    return min(known, default=_FEWEST_FOR_A_LOOP) >= _FEWEST_FOR_A_LOOP
+            intervals.append(hook._last_step if hook._num_steps is None else hook._num_steps)
+    return min(intervals, default=_FEWEST_FOR_A_LOOP) >= _FEWEST_FOR_A_LOOP
 
 
 def steps_until_multiple(count: int, every: int | None) -> int | None:
-    """Returns the number of calls, after `count` of them, to the next one whose index `every` divides.
-
-    `count`: calls so far; the first call has index 0.
-    `every`: interval in calls; None or 0 means never.
-    """
+    """Returns the number of calls, after `count` of them, to the next one whose index `every` divides."""
     return None if not every else -count % every + 1
 
 

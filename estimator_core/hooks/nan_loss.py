@@ -36,7 +36,6 @@ class NanLossHook(tf1.train.SessionRunHook):
         del steps
 
     def before_run(self, run_context: Any) -> Any:
-        """Fetches the loss."""
         del run_context
         return tf1.train.SessionRunArgs(self._loss)
 
@@ -61,7 +60,7 @@ class SaverUnlessNan(tf1.train.SessionRunHook):
 
     So the newest checkpoint comes from a good step, and no listener sees a ruined model.
 
-    `nan_loss`: hook that checks the loss; it is called before this one.
+    `nan_loss`: hook that checks the loss and is called first.
     """
 
     def __init__(self, saver: Hook, nan_loss: NanLossHook):

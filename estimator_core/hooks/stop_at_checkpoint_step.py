@@ -17,7 +17,7 @@ def make_stop_at_checkpoint_step_hook(
 ) -> Any:
     """Returns a hook that ends training at `last_step`.
 
-    Workers go on until the chief has saved a checkpoint of the last step.
+    Workers continue until the chief has saved a checkpoint of the last step.
 
     Args:
         estimator: The Estimator that is trained.
@@ -52,7 +52,6 @@ class StopAtCheckpointStepHook(tf1.train.SessionRunHook):
         self._wait = wait
 
     def begin(self) -> None:
-        """Finds the global step."""
         self._global_step = tf1.train.get_global_step()
 
     def steps_until_due(self, global_step: int) -> int | None:
@@ -64,7 +63,6 @@ class StopAtCheckpointStepHook(tf1.train.SessionRunHook):
         del steps
 
     def before_run(self, run_context: Any) -> Any:
-        """Fetches the global step."""
         del run_context
         return tf1.train.SessionRunArgs(self._global_step)
 

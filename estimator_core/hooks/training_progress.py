@@ -13,8 +13,9 @@ from estimator_core.logs import logger
 class ProgressHook(tf1.train.SessionRunHook):
     """Logs "loss = ..., step = ..." at intervals, and knows the current step for error messages.
 
-    The step is the global step before the update that the loss belongs to, so the first one is 0. With
-    variables of TensorFlow 1 (`disable_resource_variables`) it is the one after it, as in tf.estimator.
+    The step is the global step before the update that the loss belongs to, so the first is 0. With
+    variables of TensorFlow 1 (`disable_resource_variables`), it is the step after the update, as in
+    tf.estimator.
 
     `every_n_iter`: steps between two lines; None or 0 logs nothing.
     `last_step`: The global step at the end of training; None before.
@@ -30,7 +31,6 @@ class ProgressHook(tf1.train.SessionRunHook):
         self.last_step: int | None = None
 
     def begin(self) -> None:
-        """Starts counting."""
         self._global_step = tf1.train.get_global_step()
         self._iteration = 0
         self._last_time = None
@@ -61,7 +61,6 @@ class ProgressHook(tf1.train.SessionRunHook):
         return tf1.train.SessionRunArgs(self._loss) if due else None
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Logs the line if it is due."""
         del run_context
         self._iteration += 1
         if self._step is None:

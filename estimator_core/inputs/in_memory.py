@@ -11,7 +11,7 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.execution.current import current_execution, is_built_by_an_estimator
 
-_MAX_BATCHES_PER_CALL = 16  # maximum batches that one call of Python takes from the arrays
+_MAX_BATCHES_PER_CALL = 16  # maximum batches that a call of Python takes from the arrays
 _MAX_BYTES_PER_CALL = 1 << 20  # and their maximum size
 
 
@@ -158,11 +158,7 @@ def pandas_input_fn(
 def _batches(
     elements: Any, count: int, batch_size: int, num_epochs: int | None, shuffle: bool
 ) -> tf.data.Dataset:
-    """Returns the examples in batches. One call of Python takes several small batches.
-
-    `elements`: array or nest of arrays, each `[count, ...]`.
-    `num_epochs`: passes over the data; None repeats them forever.
-    """
+    """Returns the examples in batches. One call of Python takes several small batches."""
     if not count:
         num_epochs = 0  # repeating nothing would never fill a batch
     if shuffle:

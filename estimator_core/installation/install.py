@@ -12,6 +12,7 @@ import tensorflow as tf
 from estimator_core.installation.model_analysis import provide_export
 from estimator_core.installation.old_head_attributes import provide_attributes
 from estimator_core.installation.old_modules import OldModuleFinder
+from estimator_core.installation.old_places import CONTRIB_ROOT
 
 _OWNERS = {
     "tensorflow": "estimator_core",
@@ -26,7 +27,7 @@ _STANDALONE = "tensorflow_estimator"
 _KERAS_ESTIMATOR = "tensorflow.keras.estimator"
 
 
-def install() -> None:
+def install(contrib: bool = False) -> None:
     """Makes `tf.estimator` and `tf.compat.v1.estimator` resolve to this package.
 
     Call it before importing the code that needs them; a second call changes nothing. From then on
@@ -44,6 +45,10 @@ def install() -> None:
     - `tfma.export.EvalInputReceiver`, `export_eval_savedmodel` and
       `build_parsing_eval_input_receiver_fn` of TensorFlow Model Analysis, where it is installed
 
+    Args:
+        contrib: True also provides `tf.contrib`, with those of its names that Estimator programs use
+            and that are functions of TensorFlow or of this package today.
+
     Example:
         >>> import estimator_core
         >>> estimator_core.install()
@@ -56,14 +61,21 @@ def install() -> None:
     core = importlib.import_module("estimator_core")
     # `tf.estimator` would load the original; the dictionary does not.
     present = vars(tf).get("estimator")
-    if present is core:
-        return
-    if present is not None:
+    if present is None:
+        _provide_estimator()
+    elif present is not core:
         raise RuntimeError(
             "This TensorFlow has its own tf.estimator, which install() does not replace: import "
             "estimator_core under its own name, or use TensorFlow 2.16 or later. "
             f"Received: TensorFlow {tf.__version__}"
         )
+    if contrib and CONTRIB_ROOT not in sys.modules:
+        sys.meta_path.insert(0, OldModuleFinder(contrib=True))
+        tf1_module: Any = importlib.import_module("tensorflow.compat.v1")
+        tf1_module.contrib = importlib.import_module(CONTRIB_ROOT)
+
+
+def _provide_estimator() -> None:
     for owner, package in _OWNERS.items():
         _provide(owner, "estimator", importlib.import_module(package))
     tpu: Any = importlib.import_module("estimator_core.tpu")

@@ -14,10 +14,9 @@ from estimator_core import tf1
 from estimator_core.heads import checks, class_predictions
 from estimator_core.heads import metrics as metrics_lib
 from estimator_core.heads.assertions import assertion
-from estimator_core.heads.base import as_metric_op, write_loss_summaries
-from estimator_core.heads.label_vocabulary import LabelVocabulary
+from estimator_core.heads.base import as_metric_op, head_train_op, write_loss_summaries
+from estimator_core.heads.class_predictions import LabelVocabulary
 from estimator_core.heads.loss_reduction import LossReduction, check_loss_reduction
-from estimator_core.heads.train_op import head_train_op
 from estimator_core.keras_in_graph import keras_optimizers
 from estimator_core.spec.estimator_spec import DEFAULT_SERVING_SIGNATURE
 from estimator_core.spec.export_outputs import ClassificationOutput

@@ -16,11 +16,15 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.execution.current import current_execution
 from estimator_core.heads import metrics as metrics_lib
-from estimator_core.heads.base import as_metric_op, write_loss_summaries, write_summary
+from estimator_core.heads.base import (
+    as_metric_op,
+    head_train_op,
+    write_loss_summaries,
+    write_summary,
+)
 from estimator_core.heads.binary_or_multi_class import binary_or_multi_class_head
 from estimator_core.heads.checks import checked_class_ids, checked_logits
 from estimator_core.heads.loss_reduction import LossReduction, check_loss_reduction, reduce_loss
-from estimator_core.heads.train_op import head_train_op
 from estimator_core.heads.weighted import WeightedHead
 from estimator_core.installation.old_base_head import create_eval_metrics_tuple
 from estimator_core.spec.estimator_spec import EstimatorSpec

@@ -14,7 +14,7 @@ from estimator_core.spec.arguments import config_with_model_dir
 from estimator_core.spec.calling import arg_names
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import Hook
-from estimator_core.v1.optimizers import optimizer_for
+from estimator_core.v1.model_fns import v1_optimizer
 
 _Symbol = TypeVar("_Symbol")
 
@@ -48,7 +48,7 @@ def get_optimizer_instance(opt: Any, learning_rate: float | None = None) -> Any:
         raise ValueError(
             f"learning_rate must be specified when opt is string. Received: opt={opt!r}"
         )
-    found = optimizer_for(opt, learning_rate or 0.0)
+    found = v1_optimizer(opt, learning_rate or 0.0)
     found = found() if callable(found) and not isinstance(found, tf1.train.Optimizer) else found
     if not isinstance(found, tf1.train.Optimizer):
         raise ValueError(f"The given object is not an Optimizer instance. Received: opt={opt!r}")

@@ -12,8 +12,7 @@ from estimator_core.canned.dnn import Network
 from estimator_core.canned.linear import LinearModel, linear_model_fn
 from estimator_core.experimental import dnn_logit_fn_builder
 from estimator_core.heads.loss_reduction import LossReduction
-from estimator_core.v1 import dnn as v1_dnn
-from estimator_core.v1 import linear as v1_linear
+from estimator_core.v1 import model_fns as v1_model_fns
 from estimator_core.v1.heads import classifier_head
 
 
@@ -75,7 +74,7 @@ def _dnn_model_fn(
     """Returns the spec of TensorFlow 1's `DNNEstimator`; its arguments are the same."""
     network = Network(hidden_units, feature_columns, activation_fn, dropout, batch_norm)
     own_head: Any = _WithTpuSpec(head) if use_tpu else head
-    model_fn = v1_dnn.dnn_model_fn(
+    model_fn = v1_model_fns.dnn_model_fn(
         own_head,
         network,
         optimizer,
@@ -120,7 +119,7 @@ def _linear_model_fn(
 ) -> Any:
     """Returns the spec of TensorFlow 1's `LinearEstimator`; its arguments are the same."""
     linear = LinearModel(feature_columns, sparse_combiner)
-    model_fn = v1_linear.linear_model_fn(head, linear, optimizer, partitioner, config)
+    model_fn = v1_model_fns.linear_model_fn(head, linear, optimizer, partitioner, config)
     return model_fn(features, labels, mode)
 
 

@@ -1,4 +1,4 @@
-"""The modules inside tensorflow_estimator 2.15, by their former paths.
+"""The modules inside tensorflow_estimator 2.15 and tf.contrib, by their former paths.
 
 These paths were never public, but many programs use them. `OldModuleFinder` makes them importable, with the
 names that `old_places` lists.
@@ -13,9 +13,10 @@ import importlib.machinery
 import sys
 import types
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
-from estimator_core.installation.old_places import ALIASES, PLACES, instead_of
+from estimator_core.installation.old_places import ALIASES, CONTRIB_ROOT, PLACES, instead_of
 
 _MANAGED = ("tensorflow_estimator", "tensorflow.python.estimator")
 
@@ -30,7 +31,7 @@ class _OldModule(types.ModuleType):
         names = PLACES[self.__name__]
         if name in names:
             module, _, attribute = names[name].partition(":")
-            value = getattr(importlib.import_module(module), attribute)
+            value = attrgetter(attribute)(importlib.import_module(module))
             setattr(self, name, value)
             return value
         if full_name in PLACES or full_name in ALIASES:
@@ -38,8 +39,8 @@ class _OldModule(types.ModuleType):
         if name.startswith("__") or _is_probe(name):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         message = (
-            f"estimator_core has no {name!r} in {self.__name__}, a module inside the former "
-            f"tensorflow_estimator.{instead_of(full_name)} It has {_contents(self.__name__)}."
+            f"estimator_core has no {name!r} in {self.__name__}, a module of the former "
+            f"{_former(full_name)}.{instead_of(full_name)} It has {_contents(self.__name__)}."
         )
         if _is_asked_by_an_import(sys._getframe(1)):  # noqa: SLF001  # no public way in
             raise ImportError(message, name=self.__name__)
@@ -59,6 +60,10 @@ def _is_asked_by_an_import(frame: types.FrameType) -> bool:
     return frame.f_code.co_code[frame.f_lasti] == dis.opmap["IMPORT_FROM"]
 
 
+def _former(name: str) -> str:
+    return "tf.contrib" if f"{name}.".startswith(f"{CONTRIB_ROOT}.") else "tensorflow_estimator"
+
+
 def _inner_modules(name: str) -> list[str]:
     """Returns the names of the modules directly below a module."""
     prefix = f"{name}."
@@ -72,7 +77,14 @@ def _contents(name: str) -> str:
 
 
 class OldModuleFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds and loads the modules of the table, and raises for others below the same paths."""
+    """Finds and loads the modules of the table, and raises for others below the same paths.
+
+    Each finder finds either those of tf.contrib or all others.
+    """
+
+    def __init__(self, contrib: bool = False):
+        self._managed = (CONTRIB_ROOT,) if contrib else _MANAGED
+        self._former = "tf.contrib" if contrib else "tensorflow_estimator"
 
     def find_spec(
         self,
@@ -82,7 +94,9 @@ class OldModuleFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     ) -> importlib.machinery.ModuleSpec | None:
         """Returns the spec of a module of the table; None for modules outside of its paths."""
         del path, target
-        is_managed = f"{fullname}.".startswith(tuple(f"{root}." for root in _MANAGED))
+        if _former(fullname) != self._former:
+            return None
+        is_managed = f"{fullname}.".startswith(tuple(f"{root}." for root in self._managed))
         if not is_managed and fullname not in PLACES:
             return None
         if fullname in PLACES or _alias(fullname) is not None:
@@ -90,13 +104,13 @@ class OldModuleFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         parent = fullname.rpartition(".")[0]
         raise ModuleNotFoundError(
             f"estimator_core has no module {fullname!r}, which would have been inside the former "
-            f"tensorflow_estimator.{instead_of(fullname)} Below {parent} it has {_contents(parent)}.",
+            f"{self._former}.{instead_of(fullname)} Below {parent} it has {_contents(parent)}.",
             name=fullname,
         )
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
         """Returns the module, which looks up its own names."""
-        return _OldModule(spec.name, "A module of the former tensorflow_estimator.")
+        return _OldModule(spec.name, f"A module of the former {self._former}.")
 
     def exec_module(self, module: types.ModuleType) -> None:
         """Replaces the module by ours if it stands for a whole module."""

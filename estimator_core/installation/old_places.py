@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from estimator_core.installation.old_contrib import CONTRIB, CONTRIB_ADVICE
+from estimator_core.installation.old_contrib import ROOT as CONTRIB_ROOT
+
 _ROOTS = ("tensorflow_estimator.python.estimator", "tensorflow.python.estimator")
 _CORE, _V1 = "estimator_core", "estimator_core.v1"
 _HERE = "estimator_core.installation"
@@ -128,7 +131,7 @@ _ESTIMATOR_PRIVATE = _all_of(
     "_load_global_step_from_checkpoint_dir",
     "_verify_model_fn_args",
     "_write_dict_to_summary",
-) | {"_get_default_warm_start_settings": f"{_CORE}.checkpoints.warm_start_settings:settings_from"}
+) | {"_get_default_warm_start_settings": f"{_CORE}.checkpoints.warm_start_settings:as_settings"}
 _RUN_CONFIG = _all_of(_CORE, "RunConfig") | _all_of(_HELPERS, "TaskType")
 _KERAS = {"model_to_estimator": f"{_V1}:model_to_estimator"}
 _BASELINE = _canned("BaselineClassifier", "BaselineEstimator", "BaselineRegressor")
@@ -331,14 +334,22 @@ PLACES |= {
     if path.startswith("tpu.") and path != "tpu._tpu_estimator_embedding"
 }
 PLACES["tensorflow.python.distribute.estimator_training"] = _COORDINATOR
+PLACES |= {_full_name(CONTRIB_ROOT, path): names for path, names in CONTRIB.items()}
+PLACES |= {f"{CONTRIB_ROOT}.tpu.python": {}, f"{CONTRIB_ROOT}.tpu.python.tpu": {}}
+PLACES |= {
+    f"{CONTRIB_ROOT}.tpu.python.{path}": names
+    for path, names in _MODULES.items()
+    if path.startswith("tpu.")
+}
 
 _LAYERS = "the functions of estimator_core.experimental that build logits"
 _OWN_LISTENER = (
     "a CheckpointSaverListener in TrainSpec(saving_listeners=...), and EvalSpec's intervals"
 )
 
-# Advice for missing names, by their path below a root.
+# Advice for missing names, by their path below a root; for tf.contrib, by the whole path.
 INSTEAD = {
+    **{_full_name(CONTRIB_ROOT, path): advice for path, advice in CONTRIB_ADVICE.items()},
     "canned.boosted_trees._bt_model_fn": "BoostedTreesEstimator",
     "canned.boosted_trees_utils": "estimator_core's BoostedTreesClassifier and its explanations",
     "canned.dnn._DNNModel": _LAYERS,
@@ -360,4 +371,6 @@ def instead_of(full_name: str) -> str:
     for root in (*_ROOTS, "tensorflow.python"):
         if advice := INSTEAD.get(full_name.removeprefix(f"{root}.")):
             return f" Use {advice}."
+    if full_name.startswith(f"{CONTRIB_ROOT}."):
+        return " No TensorFlow 2 has it: copy it into your project."
     return ""

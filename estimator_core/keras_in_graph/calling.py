@@ -16,7 +16,7 @@ from estimator_core.spec.metric_fn import MetricFn
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import ModelFn
 
-# Of the same minor version: another one would replace TensorFlow.
+# The same minor version, because another would replace TensorFlow.
 USE_KERAS_2 = (
     f"`pip install 'tf_keras=={'.'.join(tf.__version__.split('.')[:2])}.*'` and set the environment variable "
     "TF_USE_LEGACY_KERAS=1 before TensorFlow is imported."

@@ -14,7 +14,6 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.execution.sparse_gradients import are_different
 from estimator_core.keras_in_graph import keras_internals
 
 Update = Callable[[tf.Tensor, Any, tf.Tensor], None]
@@ -25,7 +24,7 @@ def is_known(optimizer: Any) -> bool:
 
     A user's subclass counts as another optimizer, even one of Adam.
     """
-    return _update_of(optimizer) is not None
+    return _fast_update(optimizer) is not None
 
 
 @contextlib.contextmanager
@@ -34,7 +33,7 @@ def faster_updates(optimizer: Any) -> Iterator[None]:
 
     Keras does all the rest: schedules, clipping, weight decay, averages, accumulated gradients.
     """
-    make = _update_of(optimizer)
+    make = _fast_update(optimizer)
     if make is None:
         yield
         return
@@ -62,7 +61,7 @@ def dense(gradient: Any, variable: Any) -> Any:
     return tf.math.unsorted_segment_sum(gradient.values, gradient.indices, variable.shape[0])
 
 
-def _update_of(optimizer: Any) -> Callable[[Any], Update] | None:
+def _fast_update(optimizer: Any) -> Callable[[Any], Update] | None:
     if "keras.optimizers" not in sys.modules:  # so the optimizer isn't Keras 3's
         return None
     if keras_internals.has_own_update_step(optimizer):
@@ -98,7 +97,7 @@ def _adam(optimizer: Any) -> Update:
             betas = (optimizer.beta_1, optimizer.beta_2)
             power_1, power_2 = (tf.pow(tf.cast(beta, variable.dtype), step) for beta in betas)
             rates[key] = cast(learning_rate) * tf.sqrt(1 - power_2) / (1 - power_1)
-        momentum, velocity = keras_internals.slots_of(
+        momentum, velocity = keras_internals.optimizer_slots(
             optimizer, variable, "_momentums", "_velocities"
         )
         gradient = cast(gradient)
@@ -116,7 +115,7 @@ def _ftrl(optimizer: Any) -> Update:
         def cast(value: Any) -> tf.Tensor:
             return _as_type(value, variable.dtype)
 
-        accumulator, linear = keras_internals.slots_of(
+        accumulator, linear = keras_internals.optimizer_slots(
             optimizer, variable, "_accumulators", "_linears"
         )
         tf.raw_ops.ResourceApplyFtrl(
@@ -138,3 +137,10 @@ def _as_type(value: Any, dtype: tf.DType) -> tf.Tensor:
     if isinstance(value, (int, float)):
         return tf.constant(value, dtype)
     return tf.cast(value, dtype)
+
+
+def are_different(indices: tf.Tensor) -> bool:
+    """Returns whether the row indices of a gradient are known to be unique."""
+    while indices.op.type in ("Identity", "Reshape"):
+        indices = indices.op.inputs[0]
+    return indices.op.type == "Unique" and indices.value_index == 0

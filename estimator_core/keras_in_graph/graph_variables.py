@@ -17,7 +17,7 @@ def tf_variable(variable: Any) -> Any:
     return variable if isinstance(variable, tf.Variable) else variable.value
 
 
-def graph_of(variable: Any) -> tf.Graph | None:
+def variable_graph(variable: Any) -> tf.Graph | None:
     """Returns the graph of a `tf.Variable`; None for an eager one."""
     if not hasattr(variable, "handle"):  # a ref variable, which only graphs have
         return variable.graph
@@ -43,10 +43,7 @@ def keep_replicas_together(variable: Any) -> None:
 
 
 def make_local(variables: Iterable[Any]) -> None:
-    """Makes variables local: checkpoints leave them out, and each session initializes them.
-
-    `variables`: keras or TensorFlow variables of the default graph.
-    """
+    """Makes variables local: checkpoints leave them out, and each session initializes them."""
     _move(variables, tf1.GraphKeys.GLOBAL_VARIABLES, tf1.GraphKeys.LOCAL_VARIABLES)
 
 
@@ -57,16 +54,16 @@ def make_random_state_global(variables: Iterable[Any]) -> None:
 
 
 def _move(variables: Iterable[Any], source: str, target: str) -> None:
-    before, after = tf1.get_collection_ref(source), tf1.get_collection_ref(target)
+    original, after = tf1.get_collection_ref(source), tf1.get_collection_ref(target)
     for variable in map(tf_variable, variables):
         whole_and_parts = (variable, *components(variable))
-        before[:] = [v for v in before if not any(v is each for each in whole_and_parts)]
+        original[:] = [v for v in original if not any(v is part for part in whole_and_parts)]
         if not any(other is variable for other in after):
             after.append(variable)
 
 
 def merged_value(variable: Any, value: Any) -> Any:
-    """Returns the value to assign to a variable: the mean over the replicas if each has a copy of its own.
+    """Returns the value to assign to a variable: the mean over the replicas if each has its own copy.
 
     Layers of Keras 3 leave open how replicas share a moving average; a checkpoint would hold the first
     replica's alone.

@@ -36,12 +36,12 @@ def fresh_names() -> Iterator[None]:
         return
     from keras.src.backend.common import global_state
 
-    before = global_state.get_global_attribute(_NAME_COUNTS)
+    previous = global_state.get_global_attribute(_NAME_COUNTS)
     global_state.set_global_attribute(_NAME_COUNTS, collections.defaultdict(int))
     try:
         yield
     finally:
-        global_state.set_global_attribute(_NAME_COUNTS, before)
+        global_state.set_global_attribute(_NAME_COUNTS, previous)
 
 
 def current_path() -> str:
@@ -51,27 +51,27 @@ def current_path() -> str:
     return path()
 
 
-def tracking_tf_variables(keras_object: Any, found: dict[int, Any] | None = None) -> Any:
+def tracking_tf_variables(keras_object: Any, variables: dict[int, Any] | None = None) -> Any:
     """Returns an object with which a checkpoint has the same paths as with a Keras 3 object.
 
-    Where that has a Keras variable, this one has its `tf.Variable`: a Keras variable can't restore the
+    Keras variables are replaced by their `tf.Variable`, because a Keras variable can't restore the
     components of several replicas.
 
     `found`: results by `id` of the object, for objects that are tracked twice; None if there are none yet.
     """
     import keras
 
-    found = {} if found is None else found
-    if id(keras_object) in found:
-        return found[id(keras_object)]
+    variables = {} if variables is None else variables
+    if id(keras_object) in variables:
+        return variables[id(keras_object)]
     if isinstance(keras_object, keras.Variable):
-        found[id(keras_object)] = keras_object.value
+        variables[id(keras_object)] = keras_object.value
         return keras_object.value
     if isinstance(keras_object, tf.Variable):
         return keras_object
-    node = found[id(keras_object)] = tf.__internal__.tracking.AutoTrackable()
+    node = variables[id(keras_object)] = tf.__internal__.tracking.AutoTrackable()
     for name, child in keras_object._trackable_children().items():  # noqa: SLF001
-        node._track_trackable(tracking_tf_variables(child, found), name)  # noqa: SLF001
+        node._track_trackable(tracking_tf_variables(child, variables), name)  # noqa: SLF001
     return node
 
 
@@ -95,12 +95,12 @@ def clipped_gradients(optimizer: Any, gradients: Sequence[Any]) -> list[Any]:
     return optimizer._clip_gradients(gradients)  # noqa: SLF001 - only `apply` does it otherwise
 
 
-def decays_weights_of(optimizer: Any, variable: Any) -> bool:
+def decays_weight(optimizer: Any, variable: Any) -> bool:
     """Returns whether the optimizer's weight decay, if any, applies to the variable."""
-    return optimizer._use_weight_decay(variable)  # noqa: SLF001 - no public name tells
+    return optimizer._use_weight_decay(variable)  # noqa: SLF001 - there is no public name
 
 
-def slots_of(optimizer: Any, variable: Any, *names: str) -> list[tf.Variable]:
+def optimizer_slots(optimizer: Any, variable: Any, *names: str) -> list[tf.Variable]:
     """Returns a built optimizer's slots of a variable, by the names of the attributes that list them."""
     index = optimizer._get_variable_index(variable)  # noqa: SLF001 - as its own updates find it
     return [getattr(optimizer, name)[index].value for name in names]
@@ -228,7 +228,7 @@ def loss_trackers(model: Any) -> list[Any]:
 
 def is_functional(model: Any) -> bool:
     """Returns whether a tf_keras model is a graph of layers, functional or sequential."""
-    return model._is_graph_network  # noqa: SLF001 - no public name tells
+    return model._is_graph_network  # noqa: SLF001 - there is no public name
 
 
 def tf_keras_compile_settings(model: Any) -> dict[str, Any]:
@@ -248,7 +248,7 @@ def weigh_losses(model: Any, sample_weights: Sequence[Any] | None) -> None:
     model._compile_weights_loss_and_weighted_metrics(sample_weights)  # noqa: SLF001 - `fit` does it
 
 
-def clone_of(model: Any, inputs: Any, custom_objects: Mapping[str, Any]) -> Any:
+def clone_optimizer(model: Any, inputs: Any, custom_objects: Mapping[str, Any]) -> Any:
     """Returns an uncompiled copy of a functional tf_keras model in the current graph.
 
     `inputs`: tensors to call it with; None makes placeholders.
@@ -261,7 +261,7 @@ def clone_of(model: Any, inputs: Any, custom_objects: Mapping[str, Any]) -> Any:
 def restore_eager_classes(model: Any) -> None:
     """Restores the classes of a tf_keras model's layers, and of metrics, to those for eager mode.
 
-    `__new__` of a layer changes its class to the one for graphs whenever a graph is current.
+    `__new__` of a layer changes its class to that for graphs whenever a graph is current.
     """
     tf_keras = importlib.import_module("tf_keras")
     with tf.__internal__.eager_context.eager_mode():

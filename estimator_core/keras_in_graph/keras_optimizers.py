@@ -16,7 +16,7 @@ from estimator_core import tf1
 from estimator_core.execution.current import current_execution
 from estimator_core.keras_in_graph import eager_tracing, keras_internals
 from estimator_core.keras_in_graph.faster_updates import dense, faster_updates, is_known
-from estimator_core.keras_in_graph.graph_variables import graph_of, tf_variable
+from estimator_core.keras_in_graph.graph_variables import tf_variable, variable_graph
 
 _FIRST_USE = "_first_use_in_a_graph"  # attribute of optimizers that a graph uses itself
 _first_uses = threading.Lock()
@@ -55,7 +55,7 @@ def in_this_graph(optimizer: Any, iterations: Any = None, itself: bool = False) 
             )
     else:
         variable = variable.value  # Keras 3 wraps the tf.Variable
-    if graph_of(variable) is not None:
+    if variable_graph(variable) is not None:
         return optimizer
     config = _config(optimizer)
     # Keras numbers its objects: the third Adam of a process is "adam_2". Without the number, the copy's
@@ -71,7 +71,7 @@ def another_in_this_graph(optimizer: Any) -> Any:
     Only `tf_keras.optimizers.legacy` optimizers that were made outside of the graph are copied.
     """
     use = _first_use(optimizer)
-    return optimizer if use is None else use.copy_of(optimizer)
+    return optimizer if use is None else use.copy_optimizer(optimizer)
 
 
 class _FirstUse:
@@ -90,7 +90,7 @@ class _FirstUse:
     def __reduce__(self) -> tuple[Any, ...]:
         return type(None), ()
 
-    def copy_of(self, optimizer: Any) -> Any:
+    def copy_optimizer(self, optimizer: Any) -> Any:
         """Returns a copy of the optimizer without variables, with the settings that it has now."""
         if self._unused is None:
             raise ValueError(
@@ -119,22 +119,22 @@ def _legacy_in_this_graph(optimizer: Any, itself: bool) -> Any:
     if any(tf.is_symbolic_tensor(value) for value in hyperparameters.values()):
         return optimizer  # made in this graph, from a tensor as learning rate
     graph = tf1.get_default_graph()
-    if optimizer.weights and graph_of(optimizer.weights[0]) is graph:
+    if optimizer.weights and variable_graph(optimizer.weights[0]) is graph:
         return optimizer
     has_variables = optimizer.weights or any(
         isinstance(value, tf.Variable) for value in hyperparameters.values()
     )
     use = _first_use(optimizer)  # looked up now: another thread may have created the variables
     if use is None:
-        if _holds_tensor_of(graph, vars(optimizer)):
-            return optimizer  # made in this graph, with a state of its own
+        if _holds_graph_tensor(graph, vars(optimizer)):
+            return optimizer  # made in this graph, with its own state
         if has_variables:
             return _legacy_from_config(optimizer, hyperparameters)
         if not itself or current_execution().is_in_replica:
             return _unused_copy(optimizer)
         use = _begin_use(optimizer)
     if use.graph() is not graph:
-        return use.copy_of(optimizer)
+        return use.copy_optimizer(optimizer)
     keras_internals.set_legacy_strategy(optimizer, current_execution().strategy)
     return optimizer
 
@@ -167,12 +167,12 @@ def _legacy_from_config(optimizer: Any, hyperparameters: Mapping[str, Any]) -> A
     return fresh
 
 
-def _holds_tensor_of(graph: tf.Graph, value: Any) -> bool:
+def _holds_graph_tensor(graph: tf.Graph, value: Any) -> bool:
     """Returns whether a value is a tensor of the graph, or a container of one."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (list, tuple)):
-        return any(_holds_tensor_of(graph, each) for each in value)
+        return any(_holds_graph_tensor(graph, item) for item in value)
     return bool(tf.is_symbolic_tensor(value)) and getattr(value, "graph", None) is graph
 
 
@@ -295,7 +295,7 @@ def _update_of_one(optimizer: Any, constraint: Any) -> Callable[[Any, Any], tf.O
     def update(variable: Any, gradient: Any) -> tf.Operation:
         def step(gradient: Any) -> tf.Tensor:
             rate = tf.cast(optimizer.learning_rate, variable.dtype)
-            decays = keras_internals.decays_weights_of(optimizer, variable)
+            decays = keras_internals.decays_weight(optimizer, variable)
             if optimizer.weight_decay is not None and decays:
                 variable.assign_sub(variable * optimizer.weight_decay * rate)
             optimizer.update_step(gradient, variable, rate)

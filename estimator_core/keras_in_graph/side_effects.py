@@ -56,7 +56,7 @@ class SideEffects:
         handles = {}
         for variable in self.variables if variables is None else variables:
             for part in graph_variables.components(variable):
-                if graph_variables.graph_of(part) is self.graph:
+                if graph_variables.variable_graph(part) is self.graph:
                     handles[part.op.outputs[0].name] = part.initializer
         return [
             operation
@@ -70,8 +70,8 @@ class SideEffects:
 
     def in_this_graph(self, optimizer: Any) -> Any:
         """Returns an optimizer, or its only copy in the current graph if it was made outside of it."""
-        for given, usable in self._optimizers:
-            if given is optimizer:
+        for original, usable in self._optimizers:
+            if original is optimizer:
                 return usable
         usable = keras_optimizers.in_this_graph(optimizer)
         self._optimizers.append((optimizer, usable))
@@ -141,7 +141,7 @@ def _replacements() -> list[Replacement]:
 def _watch_for_late_imports(had_keras: bool) -> Callable[..., Any]:
     """Returns a variable creator that notices a Keras imported by model_fn itself.
 
-    TensorFlow imports one Keras; this is for the other one. tf_keras makes a variable before any
+    TensorFlow imports one Keras; this is for the other. tf_keras makes a variable before any
     replacement matters. With Keras 3 it is too late, since that variable may be a random state.
     """
 
@@ -191,7 +191,10 @@ def _optimizer_init(make_optimizer: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(make_optimizer)
     def optimizer_init(self: Any, learning_rate: Any, *args: Any, **kwargs: Any) -> None:
         # Keras accepts a tensor of a graph, such as a decay of tf.compat.v1, only as a function.
-        rate = (lambda: learning_rate) if _is_of_a_model(learning_rate) else learning_rate
+        is_in_model = tf.is_symbolic_tensor(learning_rate) and any(
+            learning_rate.graph is graph for graph in _graphs
+        )
+        rate = (lambda: learning_rate) if is_in_model else learning_rate
         make_optimizer(self, rate, *args, **kwargs)
 
     return optimizer_init
@@ -224,11 +227,6 @@ def _collections_of_this_graph() -> list[SideEffects]:
     The innermost collection has the graph that is being built; the default graph may be Keras' own.
     """
     return [effects for effects in _active.stack if effects.graph is _active.stack[-1].graph]
-
-
-def _is_of_a_model(value: Any) -> bool:
-    """Returns whether a value is a tensor of a graph that a model_fn is building."""
-    return tf.is_symbolic_tensor(value) and any(value.graph is graph for graph in _graphs)
 
 
 def _in_plain_graph() -> bool:

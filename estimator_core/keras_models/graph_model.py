@@ -52,14 +52,14 @@ class Conversion:
         """Returns the `ExportOutput`s of the predictions; None leaves them to the Estimator."""
         if self.export_outputs is None:
             return None
-        given = {DEFAULT_SERVING_SIGNATURE: PredictOutput, **self.export_outputs}
+        outputs = {DEFAULT_SERVING_SIGNATURE: PredictOutput, **self.export_outputs}
         tensors = {DEFAULT_SERVING_SIGNATURE: predictions, **predictions}
-        if not given.keys() <= tensors.keys():
+        if not outputs.keys() <= tensors.keys():
             raise ValueError(
                 f"The keys of export_outputs must be names of the model's outputs, "
                 f"{sorted(predictions)}. Received: {sorted(self.export_outputs)}"
             )
-        return {name: make_output(tensors[name]) for name, make_output in given.items()}
+        return {name: make_output(tensors[name]) for name, make_output in outputs.items()}
 
 
 class GraphModel(abc.ABC):

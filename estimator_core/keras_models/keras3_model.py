@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -63,7 +63,9 @@ class Keras3Model(GraphModel):
                 "The Keras model has no configuration to copy it from: give its class a get_config() that "
                 f"returns the arguments of its constructor. Received: keras_model={model!r}"
             ) from error
-        self._custom_objects = {**_own_classes(model), **functions, **conversion.custom_objects}
+        classes = {type(layer) for layer in keras_internals.flattened_layers(model)}
+        own = {kind.__name__: kind for kind in classes if kind.__module__.split(".")[0] != "keras"}
+        self._custom_objects = {**own, **functions, **conversion.custom_objects}
         self._build_config = model.get_build_config() if model.built else None
         values = [variable.numpy() for variable in model.variables]
         self._weights = ModelWeights(values, conversion.checkpoint_format)
@@ -163,23 +165,17 @@ class Keras3Model(GraphModel):
     @contextlib.contextmanager
     def _scratch_graph(self) -> Iterator[Any]:
         """Opens a new default graph, and yields a copy of the model in it."""
-        self._check_is_built()
-        with tf.Graph().as_default() as graph, side_effects.collected_side_effects():
-            tf1.train.create_global_step(graph)
-            yield self._copy(None)
-
-    def _check_is_built(self) -> None:
         if not self._weights.values:
             raise ValueError(
                 "The Keras model has no variables yet: call the model once, or its build(), before it is "
                 f"made an Estimator. Received: keras_model={self.model!r}"
             )
+        with tf.Graph().as_default() as graph, side_effects.collected_side_effects():
+            tf1.train.create_global_step(graph)
+            yield self._copy(None)
 
     def _copy(self, inputs: Any) -> Any:
-        """Returns a copy of the model in the current graph, with all its variables.
-
-        `inputs`: inputs to call it with; None if the model is built.
-        """
+        """Returns a copy of the model in the current graph, with all its variables."""
         try:
             with keras.utils.custom_object_scope(self._custom_objects):
                 copy = type(self.model).from_config(deepcopy(self._config))
@@ -232,37 +228,29 @@ class Keras3Model(GraphModel):
         """Returns features in the structure that the model is called with."""
         if not self.model.built or _is_subclass(self.model):
             return features
-        structure = self._input_structure()
+        is_sequential = isinstance(self.model, keras.Sequential)
+        structure = None if is_sequential else self.model.input
         if isinstance(structure, Mapping):
             names = list(structure)
-            tensors = model_inputs.in_order_of(names, features, "features", {})
+            tensors = model_inputs.order_tensors(names, features, "features", {})
             return dict(zip(names, tensors, strict=True))
         names = [tensor.name for tensor in self.model.inputs]
-        tensors = model_inputs.in_order_of(names, features, "features", self._input_aliases(names))
+        # Earlier Keras named the input of a sequential model after its first layer.
+        aliases = {f"{self.model.layers[0].name}_input": names[0]} if is_sequential else {}
+        tensors = model_inputs.order_tensors(names, features, "features", aliases)
         return tensors if isinstance(structure, (list, tuple)) else tensors[0]
 
-    def _input_structure(self) -> Any:
-        if isinstance(self.model, keras.Sequential):
-            return None
-        return self.model.input
-
-    def _input_aliases(self, names: Sequence[str]) -> dict[str, str]:
-        """Returns the name of a sequential model's input in earlier Keras, as an alias."""
-        if isinstance(self.model, keras.Sequential):
-            return {f"{self.model.layers[0].name}_input": names[0]}
-        return {}
-
-    def _targets(self, given: Any, what: str) -> Any:
+    def _targets(self, passed: Any, what: str) -> Any:
         """Returns labels or sample weights with the structure of the model's outputs."""
         names = self._output_names()
-        if given is None or names is None:
-            return given
-        if what == "sample weights" and not isinstance(given, (Mapping, list, tuple)):
-            return given  # the same weights for all outputs
+        if passed is None or names is None:
+            return passed
+        if what == "sample weights" and not isinstance(passed, (Mapping, list, tuple)):
+            return passed  # the same weights for all outputs
         structure = None if isinstance(self.model, keras.Sequential) else self.model.output
         if isinstance(structure, Mapping):
             names = list(structure)
-        tensors = model_inputs.in_order_of(names, given, what, {})
+        tensors = model_inputs.order_tensors(names, passed, what, {})
         if isinstance(structure, Mapping):
             return dict(zip(names, tensors, strict=True))
         return tensors if isinstance(structure, (list, tuple)) else tensors[0]
@@ -278,12 +266,6 @@ class Keras3Model(GraphModel):
 
 def _tf_variables(model: Any) -> list[Any]:
     return [variable.value for variable in model.variables]
-
-
-def _own_classes(model: Any) -> dict[str, type]:
-    """Returns the user's classes among the model's layers, by name."""
-    classes = {type(layer) for layer in keras_internals.flattened_layers(model)}
-    return {own.__name__: own for own in classes if own.__module__.partition(".")[0] != "keras"}
 
 
 def _check_has_no_tables(model: Any) -> None:

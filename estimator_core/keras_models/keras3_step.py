@@ -40,7 +40,8 @@ class CallState(keras.StatelessScope):
         return [
             (variable, value)
             for variable, value in pairs
-            if value is not None and not any(value is before for before in self._values_before)
+            if value is not None
+            and not any(value is old_value for old_value in self._values_before)
         ]
 
 
@@ -64,10 +65,7 @@ def predict(model: Any, inputs: Any) -> Any:
 def train(
     model: Any, optimizer: Any, inputs: Any, targets: Any, sample_weights: Any
 ) -> tuple[Any, Any, Any]:
-    """Returns (outputs, loss, train_op); the train_op also increments the global step.
-
-    `sample_weights`: weights in the same structure, or one for all outputs; None weighs all alike.
-    """
+    """Returns (outputs, loss, train_op); the train_op also increments the global step."""
     trainable = model.trainable_variables
     if not trainable:
         raise ValueError(f"The Keras model has no trainable variables. Received: {model!r}")
@@ -109,8 +107,6 @@ def evaluate(
     """Returns (outputs, loss, metrics): (value, update_op) of each metric by its name in Keras.
 
     The means of losses, which Keras lists among the metrics, are left out: an Estimator has its own.
-
-    `sample_weights`: weights in the same structure, or one for all outputs; None weighs all alike.
     """
     _make_metrics(model, inputs, targets, sample_weights)
     variables = model.metrics_variables

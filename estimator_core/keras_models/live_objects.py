@@ -14,10 +14,7 @@ _PLAIN = (bool, int, float, str, type(None))
 
 
 def fresh_metric(metric: Any) -> Any:
-    """Returns a copy of a metric in the current graph; names and functions as they are.
-
-    `metric`: A metric of Keras 3 or tf_keras, or any other value that `compile` takes as one.
-    """
+    """Returns a copy of a metric in the current graph; names and functions as they are."""
     if isinstance(metric, type) or not hasattr(metric, "update_state"):
         return metric
     config = metric.get_config()

@@ -43,23 +43,20 @@ def check_needs_no_labels(model: Any) -> None:
         )
 
 
-def in_order_of(
-    names: Sequence[str], given: Any, what: str, aliases: Mapping[str, str]
+def order_tensors(
+    names: Sequence[str], values: Any, what: str, aliases: Mapping[str, str]
 ) -> list[Any]:
-    """Returns tensors in the order of the names.
-
-    `given`: dict by name, tuple or list in order, or a single tensor.
-    """
-    if isinstance(given, Mapping):
-        by_name = {aliases.get(name, name): tensor for name, tensor in given.items()}
+    """Returns tensors, given by name, in order or as a single tensor, in the order of the names."""
+    if isinstance(values, Mapping):
+        by_name = {aliases.get(name, name): tensor for name, tensor in values.items()}
         missing = [name for name in names if name not in by_name]
         if missing:
             raise KeyError(
                 f"The dict of {what} lacks {missing} of the Keras model's names {list(names)}. "
-                f"Received: {sorted(given)}"
+                f"Received: {sorted(values)}"
             )
         return [by_name[name] for name in names]
-    tensors = list(given) if isinstance(given, (list, tuple)) else [given]
+    tensors = list(values) if isinstance(values, (list, tuple)) else [values]
     if len(tensors) != len(names):
         raise ValueError(
             f"The Keras model takes {len(names)} {what}, {list(names)}: give a dict by these names, or "

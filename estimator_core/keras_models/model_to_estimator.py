@@ -104,17 +104,25 @@ def model_to_estimator(
             f"Checkpoint format must be one of {_FORMATS}. Received: checkpoint_format={checkpoint_format!r}"
         )
     if keras_model is None:
-        keras_model = _loaded(os.fspath(keras_model_path), custom_objects)  # type: ignore[arg-type]
+        path = os.fspath(keras_model_path)  # type: ignore[arg-type]
+        try:
+            keras_model = tf.keras.models.load_model(
+                path, custom_objects=dict(custom_objects or {})
+            )
+        except (OSError, TypeError, ValueError) as error:
+            raise ValueError(
+                "tf.keras can't load the model: load it yourself, with tf_keras if an earlier Keras saved "
+                f"it, and pass it as keras_model. Received: keras_model_path={path!r}"
+            ) from error
     conversion = Conversion(
         dict(custom_objects or {}), checkpoint_format, metric_names_map, export_outputs
     )
-    graph_model = graph_model_of(keras_model, conversion)
+    graph_model = as_graph_model(keras_model, conversion)
     graph_model.check_is_trainable()
     return KerasEstimator(graph_model, model_dir, config)
 
 
-def graph_model_of(model: Any, conversion: Conversion) -> GraphModel:
-    """Returns the `GraphModel` of a model, by its Keras."""
+def as_graph_model(model: Any, conversion: Conversion) -> GraphModel:
     import keras
 
     from estimator_core.keras_models.keras3_model import Keras3Model
@@ -127,13 +135,3 @@ def graph_model_of(model: Any, conversion: Conversion) -> GraphModel:
 
         return TfKerasModel(model, conversion)
     raise TypeError(f"keras_model must be a Keras model. Received: keras_model={model!r}")
-
-
-def _loaded(path: str, custom_objects: Mapping[str, Any] | None) -> Any:
-    try:
-        return tf.keras.models.load_model(path, custom_objects=dict(custom_objects or {}))
-    except (OSError, TypeError, ValueError) as error:
-        raise ValueError(
-            "tf.keras can't load the model: load it yourself, with tf_keras if an earlier Keras saved it, "
-            f"and pass it as keras_model. Received: keras_model_path={path!r}"
-        ) from error

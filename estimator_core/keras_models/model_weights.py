@@ -16,10 +16,7 @@ from estimator_core.keras_models.graph_model import GLOBAL_STEP_ATTRIBUTE, OBJEC
 
 
 class ModelWeights:
-    """Initial values of a model's variables, and their names in checkpoints.
-
-    `values`: numPy arrays in the order of the model's variables; empty if it has none yet.
-    """
+    """Initial values of a model's variables, and their names in checkpoints."""
 
     def __init__(self, values: Sequence[Any], checkpoint_format: str):
         self.values = list(values)
@@ -28,10 +25,7 @@ class ModelWeights:
     def scaffold(
         self, copy: Any, variables: Sequence[Any], optimizer: Any = None, for_writing: bool = False
     ) -> Any:
-        """Returns a scaffold that starts from the values and saves in the format.
-
-        `for_writing`: True if checkpoints are written, not only read.
-        """
+        """Returns a scaffold that starts from the values and saves in the format."""
 
         def init_fn(_: Any, session: Any) -> None:
             for variable, value in zip(variables, self.values, strict=True):

@@ -58,7 +58,9 @@ class TfKerasModel(GraphModel):
         del params
         features, labels = model_inputs.as_tensors((features, labels))
         features, sample_weights = model_inputs.split_sample_weights(features)
-        inputs = self._inputs(features)
+        inputs = features  # a subclass takes any structure
+        if self.model.input_names:
+            inputs = model_inputs.order_tensors(self.model.input_names, features, "features", {})
         if labels is None and mode != ModeKeys.PREDICT:
             model_inputs.check_needs_no_labels(self.model)
         is_training = mode == ModeKeys.TRAIN
@@ -122,7 +124,9 @@ class TfKerasModel(GraphModel):
             with warnings.catch_warnings():  # no other way sets the phase of a whole graph model
                 warnings.filterwarnings("ignore", ".*set_learning_phase", UserWarning)
                 tf_keras.backend.set_learning_phase(is_training)
-            copy = keras_internals.clone_of(self.model, inputs, self.conversion.custom_objects)
+            copy = keras_internals.clone_optimizer(
+                self.model, inputs, self.conversion.custom_objects
+            )
             if is_compiled:
                 settings = dict(self._settings)
                 for name in ("metrics", "weighted_metrics"):
@@ -162,12 +166,6 @@ class TfKerasModel(GraphModel):
                 updates = [global_step.assign_add(1, read_value=False)]
         return optimizer, tf.group(*updates)
 
-    def _inputs(self, features: Any) -> Any:
-        """Returns features as a list, or for a subclass in the structure that its call takes."""
-        if self.model.input_names:
-            return model_inputs.in_order_of(self.model.input_names, features, "features", {})
-        return features
-
     def _placeholders(self) -> Any:
         """Returns inputs to call a copy with; None for a functional model, which makes its own."""
         if keras_internals.is_functional(self.model):
@@ -192,11 +190,11 @@ def _check_has_configuration(model: Any) -> None:
         ) from error
 
 
-def _targets(model: Any, given: Any, what: str) -> list[Any] | None:
+def _targets(model: Any, passed: Any, what: str) -> list[Any] | None:
     """Returns labels or sample weights in the order of the model's outputs."""
-    if given is None:
+    if passed is None:
         return None
-    return model_inputs.in_order_of(model.output_names, given, what, {})
+    return model_inputs.order_tensors(model.output_names, passed, what, {})
 
 
 def _as_legacy(optimizer: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from estimator_core.estimator import Estimator
 from estimator_core.keras_models.graph_model import NAME_BASED, Conversion
-from estimator_core.keras_models.model_to_estimator import KerasEstimator, graph_model_of
+from estimator_core.keras_models.model_to_estimator import KerasEstimator, as_graph_model
 
 
 def to_keras(
@@ -27,7 +27,7 @@ def to_keras(
             checkpoints have the names of that model's variables.
         keras_model: Built Keras model to write to. None writes to the model that the Estimator was made
             from.
-        checkpoint_path: Checkpoint to read; None takes the newest one.
+        checkpoint_path: Checkpoint to read; None takes the newest.
 
     Returns:
         The Keras model.
@@ -41,13 +41,13 @@ def to_keras(
     if isinstance(estimator, KerasEstimator):
         graph_model = estimator.graph_model
         if keras_model is not None:
-            graph_model = graph_model_of(keras_model, graph_model.conversion)
+            graph_model = as_graph_model(keras_model, graph_model.conversion)
         return graph_model.load(checkpoint_path)
     if keras_model is None:
         raise ValueError(
             "keras_model is needed for an Estimator that model_to_estimator did not make. "
             f"Received: estimator={estimator!r}"
         )
-    return graph_model_of(keras_model, Conversion(checkpoint_format=NAME_BASED)).load(
+    return as_graph_model(keras_model, Conversion(checkpoint_format=NAME_BASED)).load(
         checkpoint_path
     )

@@ -11,13 +11,10 @@ from estimator_core import tf1
 
 
 def baseline_logit_fn_builder(units: int) -> Callable[..., tf.Tensor]:
-    """Returns `logit_fn(features, mode)`, which returns the same logits for all examples.
+    """Returns `logit_fn(features, mode)`, which returns the same `units` logits for all examples.
 
     The variable is `baseline/bias`, `[units]`, initially 0. Features only give the number of
     examples.
-
-    Args:
-        units: Number of outputs, the head's `logits_dimension`.
 
     Source: the models of `tf.estimator.BaselineEstimator`. Ours also trains on batches of unknown static
     size and on sparse features, and predicts to the end of the input with batches of a known
@@ -43,7 +40,12 @@ def _batch_size(features: Mapping[str, Any]) -> tf.Tensor:
             "A Baseline model needs at least one feature, to know the number of examples. "
             f"Received: features={features}"
         )
-    tensors = [_as_tensor(feature) for feature in features.values()]
+    tensors = [
+        feature
+        if isinstance(feature, (tf.SparseTensor, tf.RaggedTensor))
+        else tf.convert_to_tensor(feature)
+        for feature in features.values()
+    ]
     sizes = tf.stack([_first_dimension(tensor) for tensor in tensors])
     message = f"All features must have the same batch size. Received, of {list(features)}:"
     check = tf.raw_ops.Assert(
@@ -53,13 +55,6 @@ def _batch_size(features: Mapping[str, Any]) -> tf.Tensor:
     inputs = tf.nest.flatten(tensors, expand_composites=True)
     with tf.control_dependencies([check, *inputs]):
         return tf.identity(sizes[0])
-
-
-def _as_tensor(feature: Any) -> Any:
-    """Returns a feature as a tensor of any kind; an input_fn may return arrays and lists."""
-    if isinstance(feature, (tf.SparseTensor, tf.RaggedTensor)):
-        return feature
-    return tf.convert_to_tensor(feature)
 
 
 def _first_dimension(feature: Any) -> tf.Tensor:

@@ -11,7 +11,6 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.feature_columns.input_layer import input_layer
-from estimator_core.logits.activation_summary import add_activation_summary
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.rows import batch_weight
 
@@ -35,24 +34,8 @@ def dnn_logit_fn_builder(
     `dnn/hiddenlayer_<i>/batchnorm_<i>/...`, and for embeddings
     `dnn/input_from_feature_columns/input_layer/<column>/embedding_weights`.
 
-    Args:
-        units: Size of the last layer, the head's `logits_dimension`.
-        hidden_units: Size of each hidden layer, from the input on; may be empty.
-        feature_columns: Dense feature columns.
-        activation_fn: Activation of the hidden layers: a function, a Keras activation name, or None for
-            none.
-        dropout: Probability in [0, 1) with which a hidden unit is dropped in training; None drops
-            nothing.
-        batch_norm: Adds batch normalization to each hidden layer if true. Ops in the graph's
-            `UPDATE_OPS` collection update its moving averages.
-        scope: Variable scope of the network; None builds it in the current one.
-        input_layer_partitioner: Function from shape and dtype to the number of partitions of each
-            axis, for the variables of the input layer; None takes the current scope's.
-
-    Raises:
-        ValueError: A size or a probability is invalid.
-
-    Source: `tf.estimator.experimental.dnn_logit_fn_builder` and the DNN models of 2.15.
+    `scope`: variable scope of the network; None builds it in the current one.
+    See `experimental.dnn_logit_fn_builder` for the other arguments.
     """
     if not isinstance(hidden_units, Iterable) or isinstance(hidden_units, str):
         raise ValueError(
@@ -113,10 +96,7 @@ def _activation(activation_fn: Any) -> Callable[[Any], Any]:
 
 
 def dense(value: tf.Tensor, units: int) -> tf.Tensor:
-    """Returns value times `kernel` plus `bias`, two variables of the current variable scope.
-
-    `value`: float32 `[batch_size, size]`.
-    """
+    """Returns value times `kernel` plus `bias`, two variables of the current variable scope."""
     kernel = tf1.get_variable(
         "kernel",
         [value.shape[-1], units],
@@ -173,7 +153,9 @@ def batch_normalization(value: tf.Tensor, training: bool) -> tf.Tensor:
     mean, variance = tf.nn.moments(value, axes=[0])
     weight = batch_weight(value)
     if weight is not None:  # of a batch without rows, they are NaN
-        mean, variance = (tf.math.multiply_no_nan(each, weight) for each in (mean, variance))
+        mean, variance = (
+            tf.math.multiply_no_nan(statistic, weight) for statistic in (mean, variance)
+        )
     for average, current in ((moving_mean, mean), (moving_variance, variance)):
         change = (average - current) * (1.0 - _BATCH_NORM_MOMENTUM)
         if weight is not None:
@@ -182,3 +164,18 @@ def batch_normalization(value: tf.Tensor, training: bool) -> tf.Tensor:
             tf1.GraphKeys.UPDATE_OPS, average.assign_sub(change, read_value=False)
         )
     return tf.nn.batch_normalization(value, mean, variance, beta, gamma, _BATCH_NORM_EPSILON)
+
+
+def add_activation_summary(value: tf.Tensor, tag: str) -> None:
+    """Writes the share of zeros as "<tag>/fraction_of_zero_values", a histogram as "<tag>/activation"."""
+    tf1.summary.scalar(f"{tag}/fraction_of_zero_values", tf.math.zero_fraction(value))
+    tf1.summary.histogram(f"{tag}/activation", value)
+
+
+def with_activation_summary(logit_fn: Callable[..., tf.Tensor], tag: str) -> Callable[..., Any]:
+    def logit_fn_with_summary(features: Mapping[str, Any], mode: str) -> tf.Tensor:
+        logits = logit_fn(features, mode)
+        add_activation_summary(logits, tag)
+        return logits
+
+    return logit_fn_with_summary

@@ -23,14 +23,7 @@ def linear_logit_fn_builder(
 
     The variables are `linear/linear_model/<column>/weights` and `linear/linear_model/bias_weights`.
 
-    Args:
-        units: Number of outputs, the head's `logits_dimension`.
-        feature_columns: Categorical and dense feature columns.
-        sparse_combiner: Reduction of the weights of several values in one categorical column:
-            "sum", "mean" or "sqrtn".
-        scope: Variable scope of the model; None builds it in the current one.
-
-    Source: `tf.estimator.experimental.linear_logit_fn_builder`.
+    `scope`: variable scope of the model; None builds it in the current one.
     """
 
     def logit_fn(features: Mapping[str, Any], mode: str | None = None) -> tf.Tensor:
@@ -41,14 +34,10 @@ def linear_logit_fn_builder(
             tf1.summary.histogram("bias", tf.convert_to_tensor(model.bias))
         else:
             tf1.summary.scalar("bias", tf.convert_to_tensor(model.bias)[0])
-        tf1.summary.scalar("fraction_of_zero_weights", _zero_fraction(model.weights))
+        weights = [tf.convert_to_tensor(weight) for weight in model.weights]
+        zeros = tf.add_n([tf.reduce_sum(tf.cast(tf.equal(w, 0.0), tf.float32)) for w in weights])
+        fraction = zeros / tf.cast(tf.add_n([tf.size(weight) for weight in weights]), tf.float32)
+        tf1.summary.scalar("fraction_of_zero_weights", fraction)
         return model.logits
 
     return logit_fn
-
-
-def _zero_fraction(weights: list[Any]) -> tf.Tensor:
-    """Returns the share of zeros among all weights."""
-    tensors = [tf.convert_to_tensor(weight) for weight in weights]
-    zeros = tf.add_n([tf.reduce_sum(tf.cast(tf.equal(t, 0.0), tf.float32)) for t in tensors])
-    return zeros / tf.cast(tf.add_n([tf.size(t) for t in tensors]), tf.float32)

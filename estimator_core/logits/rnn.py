@@ -65,7 +65,8 @@ def rnn_logit_fn_builder(
         tf1.summary.histogram("rnn_model/sequence_input_layer/sequence_length", lengths)
         if context_feature_columns:
             context = input_layer(features, context_feature_columns, scope="dense_features")
-            inputs = _with_context(inputs, context)
+            by_step = tf.repeat(context[:, tf.newaxis], tf.shape(inputs)[1], axis=1)
+            inputs = tf.concat([inputs, by_step], axis=-1)
         mask = tf.sequence_mask(lengths, maxlen=tf.shape(inputs)[1])
         with tf1.variable_scope("rnn_model"):
             outputs = recurrent_layers(*_with_a_step(inputs, mask), mode)
@@ -76,12 +77,6 @@ def rnn_logit_fn_builder(
         return SequenceLogits(logits, mask)
 
     return logit_fn
-
-
-def _with_context(inputs: tf.Tensor, context: tf.Tensor) -> tf.Tensor:
-    """Returns the sequences `[batch_size, max_length, size]`, with the context appended to each step."""
-    max_length = tf.shape(inputs)[1]
-    return tf.concat([inputs, tf.repeat(context[:, tf.newaxis], max_length, axis=1)], axis=-1)
 
 
 def _with_a_step(inputs: tf.Tensor, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -166,11 +161,11 @@ def _keras_layer(make_cell: Callable[[], Any], return_sequences: bool) -> Layer:
 def _rnn_class(cell: Any) -> Any:
     """Returns `keras.layers.RNN` or `tf_keras.layers.RNN`."""
     cells = cell if isinstance(cell, (list, tuple)) else [cell]
-    for each in cells:
-        if not hasattr(each, "call") or not hasattr(each, "state_size"):
+    for cell in cells:
+        if not hasattr(cell, "call") or not hasattr(cell, "state_size"):
             raise ValueError(
                 "An RNN cell must have a `call` method and a `state_size`, as Keras cells do. "
-                f"Received: {each!r}"
+                f"Received: {cell!r}"
             )
     tf_keras: Any = sys.modules.get("tf_keras")  # imported if a cell is one of its
     is_tf_keras = tf_keras is not None and isinstance(cells[0], tf_keras.layers.Layer)

@@ -13,7 +13,7 @@ from estimator_core import tf1
 class Cell(abc.ABC):
     """The computation of one time step of a recurrent layer.
 
-    `project` depends only on the input, so that one matrix product serves all time steps; `step` adds
+    `project` depends only on the input, so that a single matrix product serves all time steps; `step` adds
     the contribution of the previous step. An object serves one graph: its constructor creates its
     variables in the current variable scope, named and initialized as in Keras: `kernel` (Glorot uniform),
     `recurrent_kernel` (orthogonal) and `bias` (zeros).
@@ -46,11 +46,7 @@ class Cell(abc.ABC):
 
     @abc.abstractmethod
     def step(self, projected: tf.Tensor, states: list[tf.Tensor]) -> list[tf.Tensor]:
-        """Returns the states after a time step.
-
-        `projected`: contribution of this step's input from `project`, `[batch_size, num_gates * units]`.
-        `states`: states before the step, `[batch_size, units]` each.
-        """
+        """Returns the states after a time step."""
 
 
 class SimpleRNNCell(Cell):
@@ -65,7 +61,7 @@ class SimpleRNNCell(Cell):
 
 
 _MAX_KERNEL_SIZE = 24_576  # kernel values; with more, a loop's matrix products are faster
-_MAX_INPUTS_PER_UNIT = 2  # with more, a loop is faster: it projects all steps at once
+_MAX_INPUTS_PER_UNIT = 2  # with more, a loop is faster, because it projects all steps together
 
 
 class LSTMCell(Cell):
@@ -97,7 +93,9 @@ class LSTMCell(Cell):
         return [tf.sigmoid(read) * tf.tanh(memory), memory]
 
     @classmethod
-    def of(cls, kernel: tf.Tensor, recurrent_kernel: tf.Tensor, bias: tf.Tensor) -> LSTMCell:
+    def from_parts(
+        cls, kernel: tf.Tensor, recurrent_kernel: tf.Tensor, bias: tf.Tensor
+    ) -> LSTMCell:
         """Returns a cell with given values, without variables."""
         cell = cls.__new__(cls)
         cell.units = recurrent_kernel.shape[0]
@@ -165,30 +163,30 @@ def _gradient(operation: tf.Operation, *gradients: tf.Tensor) -> list[Any]:
     inputs = dict(zip(names, operation.inputs, strict=True))
     outputs = dict(zip(("i", "cs", "f", "o", "ci", "co", "h"), operation.outputs, strict=True))
     with operation.graph.gradient_override_map({"BlockLSTMGrad": _SECOND_GRADIENT}):
-        found = tf.raw_ops.BlockLSTMGrad(
+        cell_gradients = tf.raw_ops.BlockLSTMGrad(
             **inputs, **outputs, cs_grad=gradients[1], h_grad=gradients[-1], use_peephole=False
         )
-    return [None, *found]
+    return [None, *cell_gradients]
 
 
 @tf.RegisterGradient(_SECOND_GRADIENT)
 def _gradient_of_gradient(operation: tf.Operation, *gradients: tf.Tensor) -> list[Any]:
     """Returns the gradients of a `BlockLSTMGrad`, by the gradients of a loop over the steps."""
     # Copies, since the gradients of the outputs may depend on the other inputs.
-    given = [tf.identity(operation.inputs[index]) for index in (1, 4, 8, -1)]
-    x, kernel, bias, of_outputs = given
+    upstream = [tf.identity(operation.inputs[index]) for index in (1, 4, 8, -1)]
+    x, kernel, bias, of_outputs = upstream
     input_size = x.shape[-1]
     in_order = _other_order(kernel)
-    cell = LSTMCell.of(in_order[:input_size], in_order[input_size:], _other_order(bias))
+    cell = LSTMCell.from_parts(in_order[:input_size], in_order[input_size:], _other_order(bias))
     inputs = tf.transpose(x, [1, 0, 2])
     everything = tf.ones(tf.shape(inputs)[:2], tf.bool)
     outputs = unroll(cell, inputs, everything, return_sequences=True, is_served=True)
     first = tf.gradients(tf.transpose(outputs, [1, 0, 2]), [x, kernel, bias], of_outputs)
     of_first = [gradients[index] for index in (0, 3, 7)]
-    second = tf.gradients(first, given, of_first)
-    found: list[Any] = [None] * len(operation.inputs)
-    found[1], found[4], found[8], found[-1] = second
-    return found
+    second = tf.gradients(first, upstream, of_first)
+    results: list[Any] = [None] * len(operation.inputs)
+    results[1], results[4], results[8], results[-1] = second
+    return results
 
 
 class GRUCell(Cell):
@@ -262,8 +260,8 @@ def unroll(
         is_valid = mask[:, step, tf.newaxis]
         new = cell.step(projected.read(step), states)
         states = [
-            tf.ensure_shape(tf.where(is_valid, after, before), before.shape)
-            for after, before in zip(new, states, strict=True)
+            tf.ensure_shape(tf.where(is_valid, after, old), old.shape)
+            for after, old in zip(new, states, strict=True)
         ]
         if return_sequences:
             outputs = outputs.write(step, states[0])
@@ -281,11 +279,7 @@ def unroll(
 
 
 def _last_valid(outputs: tf.Tensor, mask: tf.Tensor, return_sequences: bool) -> tf.Tensor:
-    """Returns the outputs of `unroll`, from the outputs of a cell that ignores the mask.
-
-    `outputs`: `[max_length, batch_size, units]`.
-    `mask`: bool `[batch_size, max_length]`, True for the first steps of each example, False for the others.
-    """
+    """Returns the outputs of `unroll`, from the outputs of a cell that ignores the mask."""
     last = tf.reduce_sum(tf.cast(mask, tf.int32), axis=1) - 1
     batch_size, num_steps = tf.unstack(tf.shape(mask))
     rows = tf.range(batch_size)
@@ -293,5 +287,5 @@ def _last_valid(outputs: tf.Tensor, mask: tf.Tensor, return_sequences: bool) -> 
         last = tf.minimum(tf.range(num_steps), last[:, tf.newaxis])
         rows = tf.broadcast_to(rows[:, tf.newaxis], [batch_size, num_steps])
     # `gather_nd`, since the gradient of `gather` would be sparse, of unknown shape.
-    found = tf.gather_nd(outputs, tf.stack([tf.maximum(last, 0), rows], axis=-1))
-    return tf.where((last >= 0)[..., tf.newaxis], found, tf.zeros_like(found))
+    last_outputs = tf.gather_nd(outputs, tf.stack([tf.maximum(last, 0), rows], axis=-1))
+    return tf.where((last >= 0)[..., tf.newaxis], last_outputs, tf.zeros_like(last_outputs))

@@ -9,16 +9,15 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.execution.current import current_execution
-from estimator_core.keras_in_graph import keras_optimizers
-from estimator_core.optimizers.named import NAMED_OPTIMIZERS
-from estimator_core.optimizers.names import optimizer_named
-from estimator_core.optimizers.own_updates import (
-    first_after,
-    has_own,
-    has_own_updates,
-    own_updates,
-    updates_of,
+from estimator_core.execution.shards.updates import (
+    called_functions,
+    find_updated_handles,
+    is_handle,
 )
+from estimator_core.keras_in_graph import keras_optimizers
+from estimator_core.optimizers.named import NAMED_OPTIMIZERS, optimizer_named
+
+_LIBRARIES = ("estimator_core.", "keras.", "tensorflow.", "tf_keras.")
 
 
 class OptimizedPart(NamedTuple):
@@ -40,7 +39,7 @@ def get_optimizer(
     one of these; it is called in the current graph, so it may use the global step.
     `learning_rate`: learning rate of an optimizer given by name: None means 0.001, and 0.01 for "SGD".
     `iterations`: variable that counts training steps, for optimizers that can use it; None lets the
-    optimizer count by itself.
+    optimizer count.
     """
     if isinstance(optimizer, str):
         return optimizer_named(optimizer, NAMED_OPTIMIZERS)(learning_rate, iterations)
@@ -81,14 +80,14 @@ def minimize_parts(loss: tf.Tensor, parts: Sequence[OptimizedPart]) -> tf.Operat
     for part in parts:
         step = None if optimizers else global_step
         optimizer = get_optimizer(part.optimizer, part.learning_rate, step)
-        if any(optimizer is each for each in optimizers):
+        if any(optimizer is candidate for candidate in optimizers):
             optimizer = keras_optimizers.another_in_this_graph(optimizer)
         optimizers.append(optimizer)
     gradients = [
         None if has_own_updates(optimizer) else _compute_gradients(optimizer, loss, part.variables)
         for optimizer, part in zip(optimizers, parts, strict=True)
     ]
-    before = updates_of(global_step) if _is_own(optimizers[0]) else set()
+    updates_before = find_updates(global_step) if _is_own(optimizers[0]) else set()
     to_increment = global_step if len(parts) == 1 else None
     updates = [
         own_updates(optimizer, loss, part.variables, to_increment)
@@ -97,7 +96,11 @@ def minimize_parts(loss: tf.Tensor, parts: Sequence[OptimizedPart]) -> tf.Operat
         for optimizer, part, grads_and_vars in zip(optimizers, parts, gradients, strict=True)
     ]
     counts = []
-    if not _is_counted(optimizers[0], global_step, before):
+    if _is_own(optimizers[0]):
+        is_counted = find_updates(global_step) != updates_before
+    else:
+        is_counted = keras_optimizers.increments(optimizers[0], global_step)
+    if not is_counted:
         with tf.control_dependencies(updates):
             counts = [global_step.assign_add(1, read_value=False)]
     return first_after(updates, counts)
@@ -107,13 +110,6 @@ def _is_own(optimizer: Any) -> bool:
     """Returns whether methods of the user's make the update, and may increment the global step."""
     is_own = has_own_updates(optimizer) or has_own(optimizer, "apply_gradients")
     return is_own and current_execution().num_replicas == 1
-
-
-def _is_counted(optimizer: Any, global_step: Any, before: set[tf.Operation]) -> bool:
-    """Returns whether the optimizer's update increments the global step."""
-    if _is_own(optimizer):
-        return updates_of(global_step) != before
-    return keras_optimizers.increments(optimizer, global_step)
 
 
 def _compute_gradients(
@@ -144,3 +140,69 @@ def _apply_gradients(
             return optimizer.apply_gradients(grads_and_vars, global_step=global_step)
         return optimizer.apply_gradients(grads_and_vars)
     return keras_optimizers.apply_gradients(optimizer, grads_and_vars)
+
+
+def has_own(optimizer: Any, name: str) -> bool:
+    """Returns whether a method of the optimizer exists and is the user's, not a library's."""
+    method = getattr(optimizer, name, None)
+    return method is not None and not str(getattr(method, "__module__", "")).startswith(_LIBRARIES)
+
+
+def has_own_updates(optimizer: Any) -> bool:
+    """Returns whether the optimizer has its own `get_updates` (Keras 2) or `minimize` (`tf.compat.v1`).
+
+    In a replica, `compute_gradients` and `apply_gradients` are called in place of `minimize`: the
+    gradients of all replicas are added up in between.
+    """
+    if isinstance(optimizer, tf1.train.Optimizer):
+        return current_execution().num_replicas == 1 and has_own(optimizer, "minimize")
+    return has_own(optimizer, "get_updates")
+
+
+def own_updates(
+    optimizer: Any, loss: tf.Tensor, variables: Sequence[Any], global_step: Any = None
+) -> Any:
+    """Returns the op of all updates by the optimizer's own method, or the value that it returns.
+
+    `global_step`: variable that a `tf.compat.v1` optimizer should increment; None for none.
+
+    Source: tf.estimator 2.15 calls `get_updates(loss, params)`, but runs only the first of several updates,
+    and `minimize(loss, global_step=global_step)`, with a `var_list` only if there are other variables.
+    """
+    with tf.control_dependencies([loss]):  # nothing is counted at the end of the input
+        if not isinstance(optimizer, tf1.train.Optimizer):
+            return first_after(optimizer.get_updates(loss, list(variables)))
+        arguments: dict[str, Any] = {}
+        if global_step is not None:
+            arguments["global_step"] = global_step
+        if {id(variable) for variable in variables} != set(map(id, tf1.trainable_variables())):
+            arguments["var_list"] = list(variables)
+        return optimizer.minimize(loss, **arguments)
+
+
+def first_after(updates: Sequence[Any], others: Sequence[Any] = ()) -> Any:
+    """Returns the op of all updates; if the first one is a tensor, its value after all of them."""
+    everything = [*updates, *others]
+    if not tf.is_tensor(updates[0]):
+        return tf.group(*everything)
+    with tf.control_dependencies(everything):
+        return tf.identity(updates[0])
+
+
+def find_updates(variable: Any) -> set[tf.Operation]:
+    """Returns the operations so far that update a variable, directly or in functions that they call."""
+    updates = set()
+    handles = [variable.op.outputs[0]]
+    names = {handles[0].name}
+    for handle in handles:
+        users = handle.consumers()
+        functions = called_functions(users)
+        for user in users:
+            if handle.name in {updated.name for updated in find_updated_handles(user, functions)}:
+                updates.add(user)
+            passed_on = [
+                tensor for tensor in user.outputs if is_handle(tensor) and tensor.name not in names
+            ]
+            handles += passed_on  # as by the Switch of a condition
+            names |= {operation.name for operation in passed_on}
+    return updates

@@ -8,15 +8,16 @@ embedding table updates only the looked-up rows.
 
 from __future__ import annotations
 
+import difflib
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.execution.sparse_gradients import are_different
+from estimator_core.keras_in_graph.faster_updates import are_different
 
 _EPSILON = 1e-7
 
@@ -49,7 +50,10 @@ class NamedOptimizer(tf1.train.Optimizer):
         self._values: dict[str, Any] = {}
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
-        with tf1.variable_scope(_free_scope(f"{_training_scope()}/{self.get_name()}")):
+        # As in tf.estimator, the slots of a `MultiHead` of two heads are below "training_2".
+        scope = tf1.get_default_graph().get_name_scope()
+        scope = scope if re.fullmatch(r"training_\d+", scope) else "training"
+        with tf1.variable_scope(_free_scope(f"{scope}/{self.get_name()}")):
             if self.iterations is None:
                 self._own_iterations = self.iterations = _untrained("iter", 0, tf.int64)
             # In the order of tf.estimator, which on parameter servers determines their placement.
@@ -91,15 +95,6 @@ class NamedOptimizer(tf1.train.Optimizer):
             with tf.control_dependencies(list(update_ops)):
                 update_ops = [*update_ops, self._own_iterations.assign_add(1, read_value=False)]
         return tf.group(*update_ops, name=name_scope)
-
-
-def _training_scope() -> str:
-    """Returns "training", or the name scope "training_<n>" of the n-th repetition in a graph.
-
-    As in tf.estimator, the slots of a `MultiHead` of two heads are below "training_2".
-    """
-    scope = tf1.get_default_graph().get_name_scope()
-    return scope if re.fullmatch(r"training_\d+", scope) else "training"
 
 
 def _free_scope(scope: str) -> str:
@@ -286,3 +281,12 @@ NAMED_OPTIMIZERS: dict[str, type[Any]] = {
     "RMSProp": RMSProp,
     "SGD": SGD,
 }
+
+
+def optimizer_named(name: str, choices: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
+    if name in choices:
+        return choices[name]
+    nearest = difflib.get_close_matches(name, choices, n=len(choices), cutoff=0.0)
+    raise ValueError(
+        f"Unsupported optimizer name: it must be one of {nearest}. Received: optimizer={name!r}"
+    )

@@ -128,9 +128,9 @@ def _unique_categories(
     """
     example_index, category = ids.indices[:, 0], tf.cast(ids.values, tf.int64)
     value = tf.ones_like(category, tf.float32) if id_weights is None else id_weights.values
-    known = category >= 0
+    is_valid = category >= 0
     example_index, category, value = (
-        tf.boolean_mask(tensor, known) for tensor in (example_index, category, value)
+        tf.boolean_mask(tensor, is_valid) for tensor in (example_index, category, value)
     )
     pair, position = tf.unique(example_index * num_buckets + category)
     total = tf.math.unsorted_segment_sum(tf.cast(value, tf.float32), position, tf.size(pair))

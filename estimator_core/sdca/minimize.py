@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.sdca.example_state import ExampleStates
 from estimator_core.sdca.examples import Examples
 from estimator_core.sdca.linear_sdca import LinearSDCA
 
+_STATE_SIZE = 4  # dual value, primal loss, dual loss, weight
+_EMPTY_KEY = (0, 0)
+_DELETED_KEY = (1, 1)
+_INITIAL_NUM_BUCKETS = 2**17
 _PRIMAL_LOSS, _DUAL_LOSS, _WEIGHT = 1, 2, 3  # indices in the state of an example
 
 
@@ -69,10 +74,12 @@ def minimize(
             updates.append(weights.assign_add(delta, read_value=False))
     threshold = sdca.symmetric_l1_regularization / sdca.symmetric_l2_regularization
     with tf.control_dependencies(updates):
-        shrunk = [
-            variable.assign(_shrunk(unshrunk[variable.ref()], threshold), read_value=False)
-            for variable in variables
-        ]
+        shrunk = []
+        for variable in variables:
+            value = tf.convert_to_tensor(unshrunk[variable.ref()])
+            if threshold:
+                value = tf.sign(value) * tf.maximum(0.0, tf.abs(value) - threshold)
+            shrunk.append(variable.assign(value, read_value=False))
     with tf.control_dependencies(shrunk):
         _write_summaries(sdca, variables, states, summary_scope)
         return tf1.train.get_or_create_global_step().assign_add(1, read_value=False)
@@ -90,13 +97,6 @@ def _unshrunk(variable: tf.Variable) -> tf.Variable:
             trainable=False,
             use_resource=True,
         )
-
-
-def _shrunk(variable: tf.Variable, threshold: float) -> tf.Tensor:
-    value = tf.convert_to_tensor(variable)
-    if not threshold:
-        return value
-    return tf.sign(value) * tf.maximum(0.0, tf.abs(value) - threshold)
 
 
 def _write_summaries(
@@ -117,3 +117,54 @@ def _write_summaries(
     with tf1.get_default_graph().name_scope(f"{scope}/" if scope else None):
         tf1.summary.scalar("approximate_duality_gap", gap)
         tf1.summary.scalar("examples_seen", states.size())
+
+
+class ExampleStates:
+    """A sharded table from example ids to four numbers, saved in checkpoints.
+
+    Create it at the root of the name scopes: checkpoints name the shards
+    `ShardedMutableHashTable-<i>-of-<n>`.
+    """
+
+    def __init__(self, num_shards: int):
+        self._tables = [
+            tf.lookup.experimental.DenseHashTable(
+                key_dtype=tf.int64,
+                value_dtype=tf.float32,
+                default_value=[0.0] * _STATE_SIZE,
+                empty_key=_EMPTY_KEY,
+                deleted_key=_DELETED_KEY,
+                initial_num_buckets=_INITIAL_NUM_BUCKETS,
+                name=f"ShardedMutableHashTable-{shard + 1}-of-{num_shards}",
+            )
+            for shard in range(num_shards)
+        ]
+
+    def lookup(self, keys: tf.Tensor) -> tf.Tensor:
+        """Returns the states, float32 `[batch_size, 4]`, 0 for new examples.
+
+        `keys`: int64 `[batch_size, 2]`, fingerprints of the ids.
+        """
+        positions = self._partition(tf.range(tf.shape(keys)[0]), keys)
+        parts = zip(self._tables, self._partition(keys, keys), strict=True)
+        return tf.dynamic_stitch(positions, [table.lookup(part) for table, part in parts])
+
+    def insert(self, keys: tf.Tensor, states: tf.Tensor) -> tf.Operation:
+        """Returns the op that stores the states."""
+        parts = zip(
+            self._tables, self._partition(keys, keys), self._partition(states, keys), strict=True
+        )
+        return tf.group(*(table.insert(key, state) for table, key, state in parts))
+
+    def size(self) -> tf.Tensor:
+        """Returns the number of examples, int64 scalar."""
+        return tf.add_n([table.size() for table in self._tables])
+
+    def totals(self) -> tf.Tensor:
+        """Returns the sums over all examples, float64 `[4]`."""
+        states = [table.export()[1] for table in self._tables]
+        return tf.add_n([tf.reduce_sum(tf.cast(state, tf.float64), axis=0) for state in states])
+
+    def _partition(self, data: tf.Tensor, keys: tf.Tensor) -> Sequence[tf.Tensor]:
+        shard = tf.cast(tf.abs(keys[:, 0]) % len(self._tables), tf.int32)
+        return tf.dynamic_partition(data, shard, len(self._tables))

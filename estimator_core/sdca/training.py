@@ -18,14 +18,13 @@ from estimator_core.heads import (
     PoissonRegressionHead,
     RegressionHead,
 )
-from estimator_core.sdca.example_state import ExampleStates
 from estimator_core.sdca.examples import (
     Examples,
     features_with_weights,
     with_probabilities_as_weights,
 )
 from estimator_core.sdca.linear_sdca import LinearSDCA
-from estimator_core.sdca.minimize import minimize
+from estimator_core.sdca.minimize import ExampleStates, minimize
 
 # The first match counts: the special regressions are subclasses of RegressionHead.
 _LOSS_TYPES: tuple[tuple[type[Head], str], ...] = (
@@ -66,7 +65,12 @@ class SdcaTraining:
 
     def train_op_fn(self, model: Any) -> Callable[[tf.Tensor], tf.Operation]:
         """Returns the function from the loss to the op of one training step."""
-        _check_one_replica()
+        num_replicas = current_execution().num_replicas
+        if num_replicas > 1:
+            raise ValueError(
+                "LinearSDCA can't be split over the replicas of a tf.distribute.Strategy: train it on one "
+                f"device, or on parameter servers. Received: {num_replicas} replicas"
+            )
         with (
             tf1.variable_scope(self._model_scope) if self._model_scope else contextlib.nullcontext()
         ):
@@ -98,15 +102,6 @@ def _loss_type(head: Any) -> str:
             f"Received: label_dimension={head.logits_dimension}"
         )
     return loss_type
-
-
-def _check_one_replica() -> None:
-    num_replicas = current_execution().num_replicas
-    if num_replicas > 1:
-        raise ValueError(
-            "LinearSDCA can't be split over the replicas of a tf.distribute.Strategy: train it on one "
-            f"device, or on parameter servers. Received: {num_replicas} replicas"
-        )
 
 
 def _examples(

@@ -75,7 +75,6 @@ def checked_features(features: Any) -> Mapping[Any, Any]:
 
 
 def selected_predictions(predictions: Any, keys: Any) -> Any:
-    """Returns the predictions named by `keys`."""
     if keys is None:
         return predictions
     if not isinstance(predictions, Mapping):

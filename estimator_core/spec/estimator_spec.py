@@ -230,6 +230,6 @@ def _check_graph(value: Any, name: str) -> None:
     graph = tf1.get_default_graph()
     if getattr(value, "graph", graph) is not graph:
         raise ValueError(
-            f"{name} was made in another graph than the one that the Estimator is building: make it "
+            f"{name} was made in another graph than the Estimator is building: make it "
             f"inside model_fn, also if it is only passed on (tf.identity). Received: {value!r}"
         )

@@ -47,7 +47,7 @@ def _signature(inputs: Mapping[str, Any], outputs: Mapping[str, Any], method_nam
 
 
 def _check_serialized(receiver_tensors: Mapping[str, tf.Tensor], values: Any, kind: str) -> None:
-    """Checks what classify and regress requests need: serialized tf.Examples in, float32 out."""
+    """Checks the tensors of classify and regress requests: serialized tf.Examples in, float32 out."""
     tensors = [*receiver_tensors.values()]
     if len(tensors) != 1 or not tf.is_tensor(tensors[0]) or tensors[0].dtype != tf.string:
         raise ValueError(
@@ -97,9 +97,9 @@ class ClassificationOutput(ExportOutput):
         """Returns a classify signature over serialized tf.Examples."""
         _check_serialized(receiver_tensors, self._scores, "Classification")
         outputs = {"classes": self._classes, "scores": self._scores}
-        given = {name: tensor for name, tensor in outputs.items() if tensor is not None}
+        present = {name: tensor for name, tensor in outputs.items() if tensor is not None}
         (examples,) = receiver_tensors.values()
-        return _signature({"inputs": examples}, given, "tensorflow/serving/classify")
+        return _signature({"inputs": examples}, present, "tensorflow/serving/classify")
 
 
 class RegressionOutput(ExportOutput):

@@ -33,7 +33,7 @@ def with_parts(model_fn: Callable[..., Any], parts: Iterable[Any]) -> Callable[.
     return model_fn
 
 
-def fingerprint_of(model_fn: Any) -> Any:
+def take_fingerprint(model_fn: Any) -> Any:
     """Returns a value that compares equal while a model's predictions can't have changed; None if unknown.
 
     Equal fingerprints mean the same graph. Mutable objects are in it by value. It is None for a user's
@@ -43,18 +43,18 @@ def fingerprint_of(model_fn: Any) -> Any:
     if of_function is not model_fn:
         return None
     try:
-        return _value_of(parts, 0)
+        return _settled_value(parts, 0)
     except UnknownValueError:
         return None
 
 
-def _value_of(thing: Any, depth: int) -> Any:
+def _settled_value(thing: Any, depth: int) -> Any:
     if depth > _MAX_DEPTH:
         raise UnknownValueError("too deep")
     kind = type(thing)
     if kind in _PLAIN:
         return (kind, repr(thing) if kind is float else thing)  # NaN equals itself
-    values_of = functools.partial(_values_of, depth=depth + 1)
+    values_of = functools.partial(_settled_values, depth=depth + 1)
     if kind in (list, tuple):
         return (kind, values_of(thing))
     if kind in (set, frozenset):
@@ -87,8 +87,8 @@ def _value_of(thing: Any, depth: int) -> Any:
     return (id(kind), values_of(state), values_of(state.values()))
 
 
-def _values_of(things: Iterable[Any], depth: int) -> tuple[Any, ...]:
-    return tuple(_value_of(each, depth) for each in things)
+def _settled_values(things: Iterable[Any], depth: int) -> tuple[Any, ...]:
+    return tuple(_settled_value(thing, depth) for thing in things)
 
 
 def _value_of_function(function: types.FunctionType, depth: int) -> Any:
@@ -101,7 +101,7 @@ def _value_of_function(function: types.FunctionType, depth: int) -> Any:
         raise UnknownValueError(f"{function!r}")
     cells = [cell.cell_contents for cell in function.__closure__ or ()]
     held = (cells, function.__defaults__, function.__kwdefaults__)
-    return (types.FunctionType, id(function.__code__), _values_of(held, depth + 1))
+    return (types.FunctionType, id(function.__code__), _settled_values(held, depth + 1))
 
 
 def _is_of_a_library(thing: Any) -> bool:

@@ -10,7 +10,7 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.execution.current import current_execution
 from estimator_core.execution.shards.shard_copies import sources
-from estimator_core.execution.shards.shards import operation_of
+from estimator_core.execution.shards.shards import as_operation
 from estimator_core.execution.shards.updates import is_handle, is_update
 from estimator_core.logs import logger
 from estimator_core.spec.estimator_spec import EstimatorSpec
@@ -43,19 +43,24 @@ class EmbeddingTables:
 
     def computed(self, pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
         """Returns pairs of gradient and variable, with 0 for the tables, and records the real gradients."""
-        found = []
+        remaining = []
         for gradient, variable in pairs:
-            if gradient is not None and self._column_of(variable) is not None:
+            if gradient is not None and self._find_column(variable) is not None:
                 self._record(gradient, variable)
-                gradient = _zero_gradient(gradient)  # excludes it from norms of gradients
-            found.append((gradient, variable))
-        return found
+                # A gradient of 0 is left out of norms of gradients.
+                if isinstance(gradient, tf.IndexedSlices):
+                    values, indices = gradient.values[:0], gradient.indices[:0]
+                    gradient = tf.IndexedSlices(values, indices, gradient.dense_shape)
+                else:
+                    gradient = tf.zeros_like(gradient)
+            remaining.append((gradient, variable))
+        return remaining
 
     def summed_when_applied(self, pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
         """Returns the pairs of other variables; records gradients of tables that no optimizer computed."""
         others = []
         for gradient, variable in pairs:
-            if self._column_of(variable) is None:
+            if self._find_column(variable) is None:
                 others.append((gradient, variable))
             elif gradient is not None and variable.name not in self._gradients:
                 self._record(gradient, variable)
@@ -65,7 +70,7 @@ class EmbeddingTables:
         """Returns the pairs of other variables."""
         others = []
         for gradient, variable in pairs:
-            if self._column_of(variable) is None:
+            if self._find_column(variable) is None:
                 others.append((gradient, variable))
             elif gradient is not None and variable.name not in self._gradients:
                 raise RuntimeError(
@@ -79,7 +84,7 @@ class EmbeddingTables:
 
     def with_updates(self, spec: EstimatorSpec) -> EstimatorSpec:
         """Returns the spec of a shard with a `train_op` that updates the tables as well."""
-        tables = {end: self._table_of(end) for end in self._columns}
+        tables = {end: self._find_table(end) for end in self._columns}
         self._check_updates(spec.train_op, list(tables.values()))
         step = tf.identity(tf1.train.get_global_step())
         updates = []
@@ -126,33 +131,36 @@ class EmbeddingTables:
             )
         self._gradients[variable.name] = gradient
 
-    def _column_of(self, variable: Any) -> Any:
+    def _find_column(self, variable: Any) -> Any:
         name = variable.name.partition(":")[0]
-        return next((self._columns[end] for end in self._columns if _ends_with(name, end)), None)
+        return next((self._columns[end] for end in self._columns if _has_suffix(name, end)), None)
 
-    def _table_of(self, end: str) -> Any:
-        found = [
+    def _find_table(self, end: str) -> Any:
+        tables = [
             variable
             for variable in tf1.global_variables()
-            if _ends_with(variable.name.partition(":")[0], end)
+            if _has_suffix(variable.name.partition(":")[0], end)
         ]
-        if not found:
+        if not tables:
             raise RuntimeError(
                 "Each embedding column of embedding_config_spec must be looked up in model_fn, by "
                 "tf.compat.v1.feature_column.input_layer or a DenseFeatures layer. Received: column "
                 f"{self._columns[end].name!r}, and no variable named {end!r}"
             )
-        if len(found) > 1:
+        if len(tables) > 1:
             raise ValueError(
                 "An embedding column has one table: look it up in one variable scope. Received: column "
-                f"{self._columns[end].name!r} with {[variable.name for variable in found]}"
+                f"{self._columns[end].name!r} with {[variable.name for variable in tables]}"
             )
-        return found[0]
+        return tables[0]
 
     def _check_updates(self, train_op: Any, tables: Sequence[Any]) -> None:
-        names = {tensor: table.name for table in tables for tensor in [_handle(table).op]}
+        names = {}
+        for table in tables:
+            handle = table.handle if hasattr(table, "handle") else table.op.outputs[0]
+            names[handle.op] = table.name
         reached: set[Any] = set()
-        pending = [operation_of(train_op)]
+        pending = [as_operation(train_op)]
         while pending:
             operation = pending.pop()
             if operation in reached:
@@ -179,16 +187,5 @@ def _name_suffix(column: Any) -> str:
     return f"{column.name}/embedding_weights"
 
 
-def _ends_with(name: str, end: str) -> bool:
+def _has_suffix(name: str, end: str) -> bool:
     return name == end or name.endswith(f"/{end}")
-
-
-def _handle(variable: Any) -> tf.Tensor:
-    return variable.handle if hasattr(variable, "handle") else variable.op.outputs[0]
-
-
-def _zero_gradient(gradient: Any) -> Any:
-    """Returns a gradient of 0 of the same kind."""
-    if not isinstance(gradient, tf.IndexedSlices):
-        return tf.zeros_like(gradient)
-    return tf.IndexedSlices(gradient.values[:0], gradient.indices[:0], gradient.dense_shape)

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.estimator import Estimator
-from estimator_core.execution.shards.shards import replace, replica_ids_of
+from estimator_core.execution.shards.shards import find_replica_ids, replace
 from estimator_core.graphs.build import Model
 from estimator_core.keras_in_graph.calling import call_model_fn
 from estimator_core.logs import logger
@@ -22,7 +22,7 @@ from estimator_core.tpu import serving_graph
 
 
 class HostEstimator(Estimator):
-    """An Estimator whose exports may have a graph for TPUs beside the one for CPUs and GPUs."""
+    """An Estimator whose exports may have a graph for TPUs in addition to that for CPUs and GPUs."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class HostEstimator(Estimator):
         self, features: Any, labels: Any, mode: str, config: RunConfig
     ) -> EstimatorSpec:
         spec = super()._call_model_fn(features, labels, mode, config)
-        replica_ids = replica_ids_of(tf1.get_default_graph().get_operations())
+        replica_ids = find_replica_ids(tf1.get_default_graph().get_operations())
         if replica_ids:  # which a CPU can't compute; this is the only copy
             replace(replica_ids, tf.constant(0))
         return spec
@@ -58,3 +58,17 @@ class HostEstimator(Estimator):
     ) -> EstimatorSpec:
         assert self._model_fn_on_tpu is not None
         return call_model_fn(self._model_fn_on_tpu, features, labels, mode, self.params, config)
+
+
+class ConvertedModelFn:
+    """Calls the model_fn of another Estimator. `TPUEstimator` averages its gradients over the shards."""
+
+    def __init__(self, estimator: Estimator):
+        self._estimator = estimator
+
+    def __call__(
+        self, features: Any, labels: Any, mode: str, config: Any, params: Any
+    ) -> EstimatorSpec:
+        """Returns the spec of the model, built with the other Estimator's own `params`."""
+        del params
+        return self._estimator.model_fn(features, labels, mode, config)

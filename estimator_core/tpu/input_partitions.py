@@ -48,7 +48,9 @@ def _check(batch: Any, dims: Any, num_cores: int, what: str, name: str) -> None:
     for where, tensor, of_tensor in _paired(batch, dims, what, name):
         if of_tensor is None:
             continue
-        if not isinstance(of_tensor, (list, tuple)) or not all(map(_is_count, of_tensor)):
+        if not isinstance(of_tensor, (list, tuple)) or not all(
+            isinstance(value, numbers.Integral) and int(value) >= 1 for value in of_tensor
+        ):
             raise ValueError(
                 f"{name} must have a list of whole numbers above 0, or None, for {where}. "
                 f"Received: {of_tensor!r}"
@@ -66,10 +68,6 @@ def _check(batch: Any, dims: Any, num_cores: int, what: str, name: str) -> None:
                 f"{name} must have a number for each dimension. Received: {of_tensor} for {where} of shape "
                 f"{tensor.shape}"
             )
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, numbers.Integral) and int(value) >= 1
 
 
 def _paired(batch: Any, dims: Any, where: str, name: str) -> Iterator[tuple[str, Any, Any]]:

@@ -66,7 +66,12 @@ class RunConfig(run_config.RunConfig):
         # the caller's; without the default device filters of RunConfig
         session_config = kwargs.get("session_config")
         if cluster is not None:
-            session_config = _with_cluster(session_config, cluster.cluster_spec())
+            # Sessions see the whole cluster.
+            default = tf1.ConfigProto(allow_soft_placement=True, isolate_session_state=True)
+            session_config = copy.deepcopy(session_config) or default
+            cluster_spec = cluster.cluster_spec()
+            if cluster_spec:
+                session_config.cluster_def.CopyFrom(cluster_spec.as_cluster_def())
         self._set("session_config", session_config)
 
     @property
@@ -116,12 +121,3 @@ class RunConfig(run_config.RunConfig):
         changed: Any = super().replace(**changes)
         object.__setattr__(changed, "tpu_config", tpu_config)
         return changed
-
-
-def _with_cluster(session_config: Any, cluster_spec: tf.train.ClusterSpec | None) -> Any:
-    """Returns the configuration of sessions that see the whole cluster."""
-    default = tf1.ConfigProto(allow_soft_placement=True, isolate_session_state=True)
-    config = copy.deepcopy(session_config) or default
-    if cluster_spec:
-        config.cluster_def.CopyFrom(cluster_spec.as_cluster_def())
-    return config

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
+from estimator_core import tf1
 from estimator_core.spec.calling import arg_names
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.export_outputs import (
@@ -17,10 +19,10 @@ from estimator_core.spec.export_outputs import (
     RegressionOutput,
 )
 from estimator_core.spec.types import ModelFn
-from estimator_core.tpu.partitioned_call import partitioned_call
 from estimator_core.tpu.tpu_estimator_spec import TPUEstimatorSpec
 from estimator_core.tpu.user_functions import call_with_use_tpu, with_arguments
 
+_NAME = "tpu_subgraph"
 TAGS = ("serve", "tpu")
 
 
@@ -109,20 +111,55 @@ def _served(spec: TPUEstimatorSpec | EstimatorSpec) -> tuple[Any, dict[str, Any]
 
 def _tensors(name: str, output: ExportOutput) -> dict[str, tf.Tensor]:
     if isinstance(output, ClassificationOutput):
-        found = {"scores": output.scores, "classes": output.classes}
+        tensors = {"scores": output.scores, "classes": output.classes}
     elif isinstance(output, RegressionOutput):
-        found = {"value": output.value}
+        tensors = {"value": output.value}
     elif isinstance(output, PredictOutput):
-        found = output.outputs
+        tensors = output.outputs
     else:
         raise TypeError(
             "The graph for TPUs has signatures of the types ClassificationOutput, RegressionOutput and "
             f"PredictOutput. Received: export_outputs[{name!r}]={output!r}"
         )
-    return {key: tensor for key, tensor in found.items() if tensor is not None}
+    return {key: tensor for key, tensor in tensors.items() if tensor is not None}
 
 
 def _with_tensors(output: ExportOutput, tensors: dict[str, tf.Tensor]) -> ExportOutput:
     if isinstance(output, PredictOutput):
         return PredictOutput(tensors)
     return type(output)(**tensors)
+
+
+def partitioned_call(computation: Callable[[], Sequence[tf.Tensor]]) -> list[tf.Tensor]:
+    """Returns the results of a computation on a TPU, as tensors of the default graph.
+
+    The variables that it makes, and the tensors of the default graph that it reads, stay outside of the
+    function and are passed to it. The core that runs it is chosen at each call.
+    """
+    function_graph = tf.__internal__.FuncGraph(_NAME)
+    with function_graph.as_default(), tf.variable_creator_scope(_outside):
+        results = tf1.tpu.rewrite(computation, [])
+    function_graph.outputs = list(results)
+    function = _concrete_function_class().from_func_graph(function_graph, None, {})
+    function.add_to_graph(tf1.get_default_graph())
+    outputs = tf.raw_ops.TPUPartitionedCall(
+        args=function.captured_inputs,
+        device_ordinal=tf.raw_ops.TPUOrdinalSelector(),
+        Tout=[result.dtype for result in results],
+        f=function,
+    )
+    for output, result in zip(outputs, results, strict=True):
+        output.set_shape(result.shape)
+    return list(outputs)
+
+
+def _outside(make: Callable[..., Any], **arguments: Any) -> Any:
+    with tf.init_scope():
+        return make(**arguments)
+
+
+@functools.cache
+def _concrete_function_class() -> Any:
+    """Returns the class. It has no public name; getting it starts TensorFlow's threads: not at import."""
+    with tf.init_scope():
+        return type(tf.function(lambda: None).get_concrete_function())

@@ -22,7 +22,7 @@ def check_settings(
     for name in ("train_distribute", "eval_distribute", "experimental_distribute"):
         if getattr(config, name) is not None:
             raise ValueError(
-                f"use_tpu=True divides batches among shards by itself: leave {name} out of tpu.RunConfig, or "
+                f"use_tpu=True already divides batches among shards: leave {name} out of tpu.RunConfig, or "
                 f"train with use_tpu=False. Received: {name}={getattr(config, name)!r}"
             )
     if batch_sizes[ModeKeys.TRAIN] is None:

@@ -106,10 +106,10 @@ class ShardedModes:
 
 def loop_size(iterations_per_loop: int | str) -> LoopSize:
     """Returns the size of a loop for `TPUConfig.iterations_per_loop`."""
-    text = str(iterations_per_loop)
-    if text[-1] in _SECS:
-        return LoopSize(secs=int(text[:-1]) * _SECS[text[-1]])
-    return LoopSize(int(text))
+    number = str(iterations_per_loop)
+    if number[-1] in _SECS:
+        return LoopSize(secs=int(number[:-1]) * _SECS[number[-1]])
+    return LoopSize(int(number))
 
 
 def _kind(mode: str, config: TPUConfig) -> ShardInput:

@@ -74,8 +74,8 @@ def update_rows(
             gradients = _clipped(gradients, -clipping_limit, clipping_limit)
         slots = [_slot(table, name, value) for name, value in optimizer.slots.items()]
         rate = tf.cast(learning_rate, table.dtype.base_dtype)
-        before = [tf.gather(slot, ids) for slot in slots]
-        rows, kept = optimizer.update(tf.gather(table, ids), before, gradients, rate)
+        old_slots = [tf.gather(slot, ids) for slot in slots]
+        rows, kept = optimizer.update(tf.gather(table, ids), old_slots, gradients, rate)
         rows = _clipped(rows, parameters.clip_weight_min, parameters.clip_weight_max)
         return tf.group(
             tf1.scatter_update(table, ids, rows),

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from estimator_core.estimator import Estimator
-from estimator_core.tpu.converted_model_fn import ConvertedModelFn
+from estimator_core.tpu.host_estimator import ConvertedModelFn
 from estimator_core.tpu.run_config import RunConfig
 from estimator_core.tpu.tpu_config import TPUConfig
 from estimator_core.tpu.tpu_estimator import TPUEstimator
@@ -33,7 +33,7 @@ def to_tpu_estimator(
     same steps.
 
     Its input_fn may take `params`: the params of `estimator` and "batch_size". Otherwise it may return
-    batches of any size: a dataset with batches of other sizes than the ones given here is rebatched. In
+    batches of any size: a dataset with batches of other sizes than these is rebatched. In
     training and evaluation, the examples of an incomplete last batch are then dropped.
 
     Example:
@@ -65,7 +65,7 @@ def to_tpu_estimator(
             f"estimator must be an Estimator, and not a TPUEstimator. Received: estimator={estimator!r}"
         )
     if not isinstance(config, RunConfig):
-        config = _config_of(estimator, config or TPUConfig())
+        config = _as_tpu_config(estimator, config or TPUConfig())
     if config.model_dir is None:
         model_dir = model_dir or estimator.model_dir
     return TPUEstimator(
@@ -84,7 +84,7 @@ def to_tpu_estimator(
     )
 
 
-def _config_of(estimator: Estimator, tpu_config: TPUConfig) -> RunConfig:
+def _as_tpu_config(estimator: Estimator, tpu_config: TPUConfig) -> RunConfig:
     """Returns the settings of the Estimator as a `tpu.RunConfig`."""
     settings: dict[str, Any] = {
         field.name: getattr(estimator.config, field.name)

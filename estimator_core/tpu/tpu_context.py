@@ -72,7 +72,7 @@ class TPUContext:
         return 0
 
     def current_input_fn_deployment(self) -> tuple[str, int | None, int, int]:
-        """Returns the device, the number of this call, all calls, and the replicas that this one feeds."""
+        """Returns the device, the number of this call, all calls, and the replicas that this call feeds."""
         self._check_in_input_fn("current_input_fn_deployment")
         fed = self.num_replicas // self._num_invocations
         return "/device:CPU:0", self._invocation, self._num_invocations, fed

@@ -16,13 +16,16 @@ from estimator_core.spec import calling
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import Hook, InputFn, ReceiverFn, SavingListener
-from estimator_core.tpu.all_steps_hook import AllStepsHook
-from estimator_core.tpu.converted_model_fn import ConvertedModelFn
-from estimator_core.tpu.examples_per_second_hook import ExamplesPerSecondHook, log_every_n_steps
 from estimator_core.tpu.experimental.embedding_config_spec import EmbeddingConfigSpec
-from estimator_core.tpu.host_estimator import HostEstimator
+from estimator_core.tpu.hooks import (
+    AllStepsHook,
+    ExamplesPerSecondHook,
+    LossHook,
+    log_every_n_loops,
+    log_every_n_steps,
+)
+from estimator_core.tpu.host_estimator import ConvertedModelFn, HostEstimator
 from estimator_core.tpu.input_partitions import input_fn_with_partitions
-from estimator_core.tpu.loss_hook import LossHook, log_every_n_loops
 from estimator_core.tpu.run_config import RunConfig
 from estimator_core.tpu.serving_graph import model_fn_for_serving
 from estimator_core.tpu.settings_for_shards import check_settings
@@ -228,12 +231,7 @@ class TPUEstimator(Estimator):
     ) -> dict[str, Any]:
         """Returns the metrics of the model over `input_fn`; see `Estimator.evaluate`.
 
-        Args:
-            input_fn: See `Estimator.evaluate`; it takes `params`, with "batch_size".
-            steps: Batches to evaluate; None, with one copy of the model, goes to the end of the input.
-            hooks: `SessionRunHook`s called around each batch.
-            checkpoint_path: Checkpoint to evaluate; None takes the newest one.
-            name: Name of this evaluation: its summaries go to `eval_<name>`.
+        `input_fn` takes `params`, with "batch_size". With `use_tpu=True`, `steps` is needed.
 
         Raises:
             ValueError: The input is empty, or `input_fn` takes no `params`.
@@ -261,15 +259,7 @@ class TPUEstimator(Estimator):
     ) -> Iterator[Any]:
         """Yields the predictions for `input_fn`, example by example; see `Estimator.predict`.
 
-        Args:
-            input_fn: See `Estimator.predict`; it takes `params`, with "batch_size".
-            predict_keys: Names of the predictions to yield; None yields all.
-            hooks: `SessionRunHook`s called around each batch.
-            checkpoint_path: Checkpoint to predict with; None takes the newest one.
-            yield_single_examples: False yields whole batches.
-
-        Yields:
-            Dict of name to NumPy value, or a NumPy value when predictions are a `Tensor`.
+        `input_fn` takes `params`, with "batch_size".
 
         Raises:
             ValueError: `input_fn` takes no `params`, or batch sizes differ.
@@ -286,12 +276,7 @@ class TPUEstimator(Estimator):
     ) -> Predictor:
         """Returns a function from feature values to predictions; see `Estimator.predictor`.
 
-        Args:
-            serving_input_receiver_fn: See `export_saved_model`; its receiver tensors are the values to feed.
-            checkpoint_path: Checkpoint to predict with; None takes the newest one at each call.
-
         Raises:
-            ValueError: There is no checkpoint.
             RuntimeError: It would run on another machine, or needs a feature that shards lack.
         """
         self._check_runs_here(ModeKeys.PREDICT)
@@ -342,14 +327,7 @@ class TPUEstimator(Estimator):
         starts_from_checkpoint: bool = True,
         execution: Execution | None = None,
     ) -> Program:
-        """Returns the graph of one mode, built and not run; see `Estimator.build_program`.
-
-        Args:
-            mode: One of `ModeKeys`.
-            input_fn: See `Estimator.train`; it takes `params`, with "batch_size".
-            starts_from_checkpoint: See `Estimator.build_program`.
-            execution: See `Estimator.build_program`.
-        """
+        """Returns the graph of one mode, built and not run; see `Estimator.build_program`."""
         batch_size, num_shards = self._batch_sizes[mode], None
         cores = self._tpu_config.num_cores_per_replica
         if self._runs_on_shards(mode):
@@ -381,13 +359,7 @@ class TPUEstimator(Estimator):
 
         With `export_to_tpu`, mode PREDICT has two graphs: one with the tag "serve" for CPUs and GPUs,
         and one with "serve" and "tpu" for TPUs. `params` has no "batch_size" here: clients choose it.
-
-        Args:
-            export_dir_base: Directory that holds the exports.
-            input_receiver_fn_map: Mode to the function that returns its receiver.
-            assets_extra: Paths below `assets.extra/` to the files to copy there.
-            as_text: Writes the graph as text if true.
-            checkpoint_path: Checkpoint to export; None takes the newest one.
+        See `Estimator.experimental_export_all_saved_models` for the arguments.
 
         Raises:
             ValueError: Neither `export_to_cpu` nor `export_to_tpu` is True, there is no checkpoint,

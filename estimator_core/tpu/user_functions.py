@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -10,6 +11,7 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.execution.current import current_execution
+from estimator_core.execution.shards.shard_sums import replaced_sums
 from estimator_core.hooks.host_call import HostCallHook
 from estimator_core.logs import logger
 from estimator_core.spec.calling import arg_names
@@ -18,13 +20,15 @@ from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import InputFn, ModelFn
 from estimator_core.tpu.embedding_tables import EmbeddingTables
 from estimator_core.tpu.experimental.embedding_config_spec import EmbeddingConfigSpec
-from estimator_core.tpu.global_step_order import read_before_write
-from estimator_core.tpu.one_replica import without_cross_replica_sums
 from estimator_core.tpu.sharding import ShardedModes
 from estimator_core.tpu.tpu_config import TPUConfig
 from estimator_core.tpu.tpu_context import TPUContext
 from estimator_core.tpu.tpu_estimator_spec import TPUEstimatorSpec
 
+_READS = ("ReadVariableOp",)
+_CALLS = ("Case", "If", "PartitionedCall", "StatefulPartitionedCall", "While")
+_WRITES = ("AssignAddVariableOp", "AssignSubVariableOp", "AssignVariableOp")
+_REF_WRITES = ("Assign", "AssignAdd", "AssignSub")
 BATCH_SIZE = "batch_size"
 CONTEXT = "context"
 RESERVED_PARAMS = (BATCH_SIZE, CONTEXT)
@@ -235,3 +239,82 @@ def _set(params: Any, name: str, value: Any) -> None:
         params.set_hparam(name, value)
     else:
         params.add_hparam(name, value)
+
+
+def without_cross_replica_sums(graph: tf.Graph) -> contextlib.AbstractContextManager[None]:
+    """Returns a context in which a cross-replica sum added to `graph` is the replica's own value.
+
+    With one replica the sum is the value itself, so an identity replaces it.
+    """
+
+    def identity(value: tf.Tensor, groups: tf.Tensor, name: str) -> tf.Operation:
+        del groups
+        return tf.identity(value, name=name).op
+
+    return replaced_sums(graph, identity, "leave them out when params['use_tpu'] is False")
+
+
+def read_before_write(train_op: Any, *others: Any) -> None:
+    """Orders a step's reads of the global step before its increment, in `train_op` and the ops run with it.
+
+    A learning rate schedule reads the global step, the optimizer increments it, and the graph does not
+    order the two: on a busy machine a schedule occasionally sees the next step. This function adds the
+    order: direct reads, then functions (`tf.cond`, `tf.while_loop`, `tf.function`), then
+    direct writes. Reads that the graph orders after a write stay there. It adds nothing that `train_op`
+    does not run anyway.
+    not run anyway.
+
+    `train_op`: operation or `Tensor` of one training step, in the default graph.
+
+    Source: tf.estimator 2.15 leaves the order open, and almost always reads first.
+    """
+    run = [value.op if tf.is_tensor(value) else value for value in (train_op, *others)]
+    steps = _with_ancestors(run)
+    reads, calls, writes = (
+        [user for user in users if user in steps] for users in _users(tf1.train.get_global_step())
+    )
+    late = [user for user in reads + calls if not _with_ancestors([user]).isdisjoint(writes)]
+    reads, calls = ([user for user in users if user not in late] for users in (reads, calls))
+    _put_before(reads, calls + writes)
+    _put_before(calls, writes)
+
+
+def _users(variable: Any) -> tuple[list[tf.Operation], ...]:
+    """Returns the direct reads of a variable, the functions that take it, and its direct writes."""
+    if hasattr(variable, "handle"):
+        users = variable.handle.consumers()
+        kinds = (_READS, _CALLS, _WRITES)
+        return tuple([user for user in users if user.type in kind] for kind in kinds)
+    # With `disable_resource_variables` a read is not a copy: the operations that use its value come first.
+    users = variable.op.outputs[0].consumers()
+    reads = [read for user in users if user.type == "Identity" for read in _reads_through(user)]
+    return reads, [], [user for user in users if user.type in _REF_WRITES]
+
+
+def _reads_through(identity: tf.Operation) -> list[tf.Operation]:
+    """Returns the operations that read a value through identities, which don't copy it."""
+    reads = []
+    for user in identity.outputs[0].consumers():
+        reads += _reads_through(user) if user.type == "Identity" else [user]
+    return reads or [identity]
+
+
+def _put_before(first: list[tf.Operation], then: list[tf.Operation]) -> None:
+    """Runs `first` before `then`, except for pairs that the graph orders the other way."""
+    for late in then:
+        early = [operation for operation in first if late not in _with_ancestors([operation])]
+        # TensorFlow has no public way to order existing operations.
+        late._add_control_inputs(early)  # noqa: SLF001
+
+
+def _with_ancestors(operations: list[tf.Operation]) -> set[tf.Operation]:
+    """Returns the operations, and all that have to run before them."""
+    reached = set(operations)
+    pending = list(operations)
+    while pending:
+        operation = pending.pop()
+        for source in [*(tensor.op for tensor in operation.inputs), *operation.control_inputs]:
+            if source not in reached:
+                reached.add(source)
+                pending.append(source)
+    return reached

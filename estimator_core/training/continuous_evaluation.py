@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from estimator_core.checkpoints import reader
-from estimator_core.checkpoints.newest import with_newest
+from estimator_core.checkpoints.latest import with_newest
 from estimator_core.estimator import Estimator
 from estimator_core.logs import logger
 from estimator_core.training.evaluator import Evaluator
@@ -20,7 +20,7 @@ _LAST_CHECKPOINT_SECS = 60  # maximum wait for the chief's end after a checkpoin
 training_is_over = threading.Event()
 """Event in an evaluator's process, set when there will be no more checkpoints.
 
-The evaluator then evaluates the last checkpoint at once, as final, and ends: it has no other way to know
+The evaluator then evaluates the last checkpoint immediately, as final, and ends: it has no other way to know
 that training ended before `max_steps`, with its input or by an early stop.
 """
 
@@ -40,7 +40,7 @@ def evaluate_continuously(
     It begins after `eval_spec.start_delay_secs`, and leaves `eval_spec.throttle_secs` between the starts
     of two evaluations.
 
-    `max_steps`: global step at which training and this function end; None goes on until `is_over`.
+    `max_steps`: global step at which training and this function end; None continues until `is_over`.
     `clock`: function that returns the time in seconds.
     `sleep`: function that waits for a number of seconds.
     Returns the metrics of the last evaluation, None when there was no checkpoint, and the results of its
@@ -55,11 +55,14 @@ def evaluate_continuously(
         start = clock()
         # Before the lookup, so that the newest checkpoint is the last.
         was_over = is_over() or evaluator.is_over
-        step = with_newest(estimator.latest_checkpoint, _step_of)
+        step = with_newest(estimator.latest_checkpoint, _read_step)
         is_final = was_over or (max_steps is not None and step is not None and step >= max_steps)
         if is_final and not was_over:
-            _wait_for_the_last(chief_is_there, is_over, sleep)
-            step = with_newest(estimator.latest_checkpoint, _step_of)
+            for _ in range(_LAST_CHECKPOINT_SECS):
+                if is_over() or not chief_is_there():
+                    break
+                sleep(_MIN_WAIT_SECS)
+            step = with_newest(estimator.latest_checkpoint, _read_step)
         evaluation = evaluator.evaluate_and_export(is_the_final_export=is_final)
         if is_final and evaluation is not None:
             logger.info("Exiting evaluation: global step %s, max_steps=%s.", step, max_steps)
@@ -73,16 +76,5 @@ def evaluate_continuously(
         sleep(wait)
 
 
-def _wait_for_the_last(
-    chief_is_there: Callable[[], bool],
-    is_over: Callable[[], bool],
-    sleep: Callable[[float], object],
-) -> None:
-    for _ in range(_LAST_CHECKPOINT_SECS):
-        if is_over() or not chief_is_there():
-            return
-        sleep(_MIN_WAIT_SECS)
-
-
-def _step_of(path: str | None) -> int | None:
-    return None if path is None else reader.global_step_of(path)
+def _read_step(path: str | None) -> int | None:
+    return None if path is None else reader.read_global_step(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, NamedTuple
 
-from estimator_core.checkpoints.newest import with_newest
+from estimator_core.checkpoints.latest import with_newest
 from estimator_core.estimator import Estimator
 from estimator_core.graphs.program import Program
 from estimator_core.logs import logger

@@ -50,7 +50,7 @@ def train_and_evaluate_in_turns(
 
 
 class _EvaluateAtCheckpoints(tf1.train.CheckpointSaverListener):
-    """Evaluates after checkpoints as `eval_spec` requires, always after the first new one."""
+    """Evaluates after checkpoints as `eval_spec` requires, always after the first new checkpoint."""
 
     def __init__(self, evaluator: Evaluator, eval_spec: EvalSpec, max_steps: int | None):
         self._evaluator = evaluator
@@ -71,7 +71,7 @@ class _EvaluateAtCheckpoints(tf1.train.CheckpointSaverListener):
         self._last_step = None
 
     def after_save(self, session: Any, global_step_value: int) -> bool:
-        """Evaluates the checkpoint just saved, not the one before the first step; returns whether to stop."""
+        """Evaluates the checkpoint just saved, except before the first step; returns whether to stop."""
         del session
         if self._is_closed:
             return False

@@ -34,15 +34,15 @@ class Termination(NamedTuple):
 def ends_on_sigterm() -> Iterator[Termination]:
     """Yields the hooks that end a training on SIGTERM; raises SystemExit at the end if they did.
 
-    There are no hooks if the program handles SIGTERM itself, which it goes on doing, or in a thread other
-    than the main one, which can't handle signals.
+    There are no hooks if the program handles SIGTERM itself, and continues to do so, or in a thread other
+    than the main thread, which can't handle signals.
     """
     is_default = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     if threading.current_thread() is not threading.main_thread() or not is_default:
         yield Termination([], lambda: None)
         return
     hook = _EndOnSigterm()
-    with _handled_by(hook.handle):
+    with _sigterm_handler(hook.handle):
         yield Termination([hook], hook.exit_if_asked)
         hook.exit_if_asked()
 
@@ -54,7 +54,7 @@ def serve_until_sigterm(
 ) -> NoReturn:
     """Serves until SIGTERM, and then as long as tasks need it, so that the chief can save.
 
-    A second SIGTERM ends the process at once.
+    A second SIGTERM ends the process immediately.
 
     `max_wait_secs`: maximum wait for them after SIGTERM. Kubernetes kills a process after 30 seconds.
     `sleep`: function that waits for a number of seconds.
@@ -85,7 +85,7 @@ def serve_until_sigterm(
 def exits_on_sigterm() -> Iterator[None]:
     """Makes SIGTERM leave the context by SystemExit, as Ctrl-C does by KeyboardInterrupt.
 
-    A program that handles SIGTERM itself goes on doing so.
+    A program that handles SIGTERM itself continues to do so.
     """
     is_default = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     if threading.current_thread() is not threading.main_thread() or not is_default:
@@ -99,18 +99,18 @@ def exits_on_sigterm() -> Iterator[None]:
         was_asked = True
         raise SystemExit(SIGTERM_EXIT_CODE)
 
-    with _handled_by(handle):
+    with _sigterm_handler(handle):
         yield
         if was_asked:
             raise SystemExit(SIGTERM_EXIT_CODE)
 
 
 @contextlib.contextmanager
-def _handled_by(handle: Callable[[], None]) -> Iterator[None]:
+def _sigterm_handler(handle: Callable[[], None]) -> Iterator[None]:
     """Installs a handler of SIGTERM, which may raise SystemExit, within a context.
 
     Python calls it between any two instructions, also within a destructor or a callback of the garbage
-    collection (JAX has one), and drops the exception there. Then the handler is called again.
+    collection (JAX has one), and drops the exception there; the handler is then called again.
     """
     main_thread = threading.get_ident()
     raised: list[SystemExit] = []
@@ -149,7 +149,7 @@ def _handled_by(handle: Callable[[], None]) -> Iterator[None]:
 class _EndOnSigterm(tf1.train.SessionRunHook):
     """Ends the training after the step in which SIGTERM arrives. All hooks end, and save, as usual.
 
-    Without a session there is nothing to save, and it ends the process at once.
+    Without a session there is nothing to save, and it ends the process immediately.
     """
 
     def __init__(self) -> None:
@@ -157,7 +157,6 @@ class _EndOnSigterm(tf1.train.SessionRunHook):
         self._was_asked = False
 
     def handle(self) -> None:
-        """Handles the signal."""
         self._was_asked = True
         if not self._has_session:
             raise SystemExit(SIGTERM_EXIT_CODE)
@@ -169,7 +168,6 @@ class _EndOnSigterm(tf1.train.SessionRunHook):
         self._has_session = True
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Ends the training if SIGTERM came."""
         del run_values
         if self._was_asked:
             run_context.request_stop()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -57,24 +57,11 @@ class _CannedHead(WeightedHead):
         mode: str,
         logits: Any,
         labels: Any = None,
-        optimizer: Any = None,
-        trainable_variables: Sequence[Any] | None = None,
-        train_op_fn: Callable[[Any], Any] | None = None,
         *args: Any,
         **others: Any,
     ) -> EstimatorSpec:
         """Returns the `EstimatorSpec` of a model that ends in this head; see `Head`."""
-        spec = super().create_estimator_spec(
-            features,
-            mode,
-            logits,
-            labels,
-            optimizer,
-            trainable_variables,
-            train_op_fn,
-            *args,
-            **others,
-        )
+        spec = super().create_estimator_spec(features, mode, logits, labels, *args, **others)
         aliases = self._aliases(spec)
         if mode == ModeKeys.TRAIN and self.loss_reduction in LossReduction.SUMS:
             with tf.name_scope("losses"):

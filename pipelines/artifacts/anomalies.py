@@ -1,5 +1,6 @@
 """Findings of the ExampleValidator."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,28 +25,23 @@ class Anomaly:
 def read_anomalies(anomalies: Any) -> list[Anomaly]:
     """Returns one anomaly for each column of each split that has any."""
     from tensorflow_metadata.proto.v0 import anomalies_pb2
-    from tfx.types import artifact_utils
 
     kinds = anomalies_pb2.AnomalyInfo.Type
     drift = {kinds.Value(name) for name in _DRIFT}
-    found = []
-    for split in sorted(anomalies.splits):
-        folder = Path(artifact_utils.get_split_uri([anomalies], split))
-        proto = anomalies_pb2.Anomalies.FromString((folder / "SchemaDiff.pb").read_bytes())
-        for feature, info in sorted(proto.anomaly_info.items()):
-            text = (info.description or info.short_description).strip().rstrip(".")
-            is_breaking = info.severity == anomalies_pb2.AnomalyInfo.ERROR
-            is_drift = any(reason.type in drift for reason in info.reason)
-            found.append(
+    result = []
+    for split, proto in _protos(anomalies):
+        for column, info in sorted(proto.anomaly_info.items()):
+            description = (info.description or info.short_description).strip().rstrip(".")
+            result.append(
                 Anomaly(
-                    f"{split} split, column {feature!r}: {text}.",
-                    is_breaking,
-                    is_drift,
-                    split,
-                    feature,
+                    f"{split} split, column {column!r}: {description}.",
+                    is_breaking=info.severity == anomalies_pb2.AnomalyInfo.ERROR,
+                    is_drift=any(reason.type in drift for reason in info.reason),
+                    split=split,
+                    column=column,
                 )
             )
-    return found
+    return result
 
 
 def read_drift(anomalies: Any) -> list[dict[str, Any]]:
@@ -54,22 +50,27 @@ def read_drift(anomalies: Any) -> list[dict[str, Any]]:
     The ExampleValidator measures it where there are data to compare with.
     """
     from tensorflow_metadata.proto.v0 import anomalies_pb2
-    from tfx.types import artifact_utils
 
     measures = anomalies_pb2.DriftSkewInfo.Measurement.Type
-    found = []
+    return [
+        {
+            "split": split,
+            "column": ".".join(info.path.step),
+            "measure": measures.Name(measurement.type).lower(),
+            "value": measurement.value,
+            "limit": measurement.threshold,
+        }
+        for split, proto in _protos(anomalies)
+        for info in proto.drift_skew_info
+        for measurement in info.drift_measurements
+    ]
+
+
+def _protos(anomalies: Any) -> Iterator[tuple[str, Any]]:
+    from tensorflow_metadata.proto.v0 import anomalies_pb2
+    from tfx.types import artifact_utils
+
     for split in sorted(anomalies.splits):
         folder = Path(artifact_utils.get_split_uri([anomalies], split))
-        proto = anomalies_pb2.Anomalies.FromString((folder / "SchemaDiff.pb").read_bytes())
-        for info in proto.drift_skew_info:
-            for measurement in info.drift_measurements:
-                found.append(
-                    {
-                        "split": split,
-                        "column": ".".join(info.path.step),
-                        "measure": measures.Name(measurement.type).lower(),
-                        "value": measurement.value,
-                        "limit": measurement.threshold,
-                    }
-                )
-    return found
+        content = (folder / "SchemaDiff.pb").read_bytes()
+        yield split, anomalies_pb2.Anomalies.FromString(content)

@@ -25,7 +25,7 @@ def read_curves(model_run: str) -> dict[str, Any]:
     """
     root = Path(model_run)
     files = sorted(root.rglob(_FILES))
-    base = _base_of([file.parent for file in files], root)
+    base = _common_folder([file.parent for file in files], root)
     points: dict[tuple[str, str], dict[int, float]] = {}
     for file in files:
         run = file.parent.relative_to(base).as_posix()
@@ -38,7 +38,7 @@ def read_curves(model_run: str) -> dict[str, Any]:
     return {"curves": curves[:MAX_CURVES], "num_curves": len(curves)}
 
 
-def _base_of(folders: list[Path], root: Path) -> Path:
+def _common_folder(folders: list[Path], root: Path) -> Path:
     """Returns the folder that the training wrote to, which contains all others."""
     if not folders:
         return root
@@ -55,7 +55,7 @@ def _scalars(file: Path) -> list[tuple[str, int, float]]:
     from tensorboard.compat.proto import event_pb2
     from tensorboard.util import tensor_util
 
-    found = []
+    scalars = []
     try:
         for record in tf.data.TFRecordDataset(str(file)).as_numpy_iterator():
             event = event_pb2.Event.FromString(record)
@@ -65,20 +65,19 @@ def _scalars(file: Path) -> list[tuple[str, int, float]]:
                 kind = value.WhichOneof("value")
                 if kind == "simple_value":
                     number = float(value.simple_value)
-                elif kind == "tensor" and _is_scalar(value.tensor):
+                elif (
+                    kind == "tensor"
+                    and not value.tensor.tensor_shape.dim
+                    and value.tensor.dtype in (1, 2, 3, 9)  # float, double, int32, int64
+                ):
                     number = float(tensor_util.make_ndarray(value.tensor))
                 else:
                     continue
                 if math.isfinite(number):
-                    found.append((value.tag, int(event.step), float(f"{number:.6g}")))
+                    scalars.append((value.tag, int(event.step), float(f"{number:.6g}")))
     except (tf.errors.DataLossError, DecodeError) as error:
         _LOGGER.warning("%s ends early, as after a killed training: %s", file, error)
-    return found
-
-
-def _is_scalar(tensor: Any) -> bool:
-    shape = [dimension.size for dimension in tensor.tensor_shape.dim]
-    return shape == [] and tensor.dtype in (1, 2, 3, 9)  # float, double, int32, int64
+    return scalars
 
 
 def _thinned(points: list[tuple[int, float]]) -> list[list[float]]:

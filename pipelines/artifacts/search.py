@@ -6,10 +6,10 @@ from typing import Any
 
 def search_in_words(search: Mapping[str, Any]) -> str:
     """Returns a sentence that compares the best trial with the training without a search."""
-    trials = {one["number"]: one for one in search["trials"]}
+    trials = {trial["number"]: trial for trial in search["trials"]}
     best, default = trials[search["best"]], trials.get(search["default"])
     reasons = {
-        state: [one["reason"] for one in search["trials"] if one["state"] == state]
+        state: [trial["reason"] for trial in search["trials"] if trial["state"] == state]
         for state in ("pruned", "failed")
     }
     remarks = []
@@ -41,7 +41,6 @@ def search_in_words(search: Mapping[str, Any]) -> str:
 
 
 def values_in_words(values: Mapping[str, Any]) -> str:
-    """Returns the values of a trial as text."""
     named = [
         f"{name} = {value:.4g}" if isinstance(value, float) else f"{name} = {value}"
         for name, value in values.items()

@@ -18,7 +18,7 @@ def describe_model(model: Any) -> dict[str, Any]:
     from components.tfx.model_paths import serving_model_path
 
     folder = serving_model_path(model)
-    return {"signatures": read_signatures(folder), "bytes": size_of(folder)}
+    return {"signatures": read_signatures(folder), "bytes": folder_size(folder)}
 
 
 def read_signatures(folder: str) -> list[dict[str, Any]]:
@@ -41,11 +41,19 @@ def read_signatures(folder: str) -> list[dict[str, Any]]:
                 (name for name in graph.signature_def if name not in _LEFT_OUT),
                 key=lambda name: (name != "serving_default", name),
             )
-            return [_signature(name, graph.signature_def[name]) for name in names]
+            return [
+                {
+                    "name": name,
+                    "method": graph.signature_def[name].method_name.rpartition("/")[2],
+                    "inputs": _tensors(graph.signature_def[name].inputs),
+                    "outputs": _tensors(graph.signature_def[name].outputs),
+                }
+                for name in names
+            ]
     return []
 
 
-def size_of(folder: str) -> int:
+def folder_size(folder: str) -> int:
     """Returns the size of the files of a folder on this machine, in bytes."""
     return sum(
         os.path.getsize(os.path.join(place, name))
@@ -54,23 +62,14 @@ def size_of(folder: str) -> int:
     )
 
 
-def _signature(name: str, signature: Any) -> dict[str, Any]:
-    return {
-        "name": name,
-        "method": signature.method_name.rpartition("/")[2],
-        "inputs": _tensors(signature.inputs),
-        "outputs": _tensors(signature.outputs),
-    }
-
-
 def _tensors(tensors: Any) -> list[dict[str, Any]]:
     import tensorflow as tf
 
-    found = []
+    described = []
     for name in sorted(tensors)[:MAX_TENSORS]:
         tensor = tensors[name]
         shape = None
         if not tensor.tensor_shape.unknown_rank:
             shape = [None if dim.size < 0 else int(dim.size) for dim in tensor.tensor_shape.dim]
-        found.append({"name": name, "type": tf.as_dtype(tensor.dtype).name, "shape": shape})
-    return found
+        described.append({"name": name, "type": tf.as_dtype(tensor.dtype).name, "shape": shape})
+    return described

@@ -27,11 +27,11 @@ def describe_statistics(statistics: Any) -> dict[str, Any]:
     columns: dict[str, dict[str, Any]] = {}
     for split in artifact_utils.decode_split_names(statistics.split_names):
         uri = artifact_utils.get_split_uris([statistics], split)[0]
-        found = statistics_pb2.DatasetFeatureStatisticsList.FromString(
+        proto = statistics_pb2.DatasetFeatureStatisticsList.FromString(
             (Path(uri) / "FeatureStats.pb").read_bytes()
         )
-        sizes[split] = sum(dataset.num_examples for dataset in found.datasets)
-        for dataset in found.datasets[:1]:
+        sizes[split] = sum(dataset.num_examples for dataset in proto.datasets)
+        for dataset in proto.datasets[:1]:
             for feature in dataset.features:
                 name = feature.name or ".".join(feature.path.step)
                 column = columns.setdefault(name, {"name": name, "type": "", "splits": {}})
@@ -52,31 +52,34 @@ def describe_feature(feature: Any, num_examples: int) -> dict[str, Any]:
         return {"type": "", "missing": num_examples, "values": 0}
     stats = getattr(feature, kind)
     common = stats.common_stats
-    found: dict[str, Any] = {
-        "missing": _missing(common, num_examples),
+    # A feature that is present can be empty, which only the number of values of a single-valued one shows.
+    is_single = common.max_num_values <= 1
+    num_present = common.tot_num_values if is_single else common.num_non_missing
+    description: dict[str, Any] = {
+        "missing": int(num_examples - num_present),
         "values": int(common.tot_num_values),
     }
     if parsed := readings(feature):
-        # The first format is that of these data; another one is that of the data they were compared with.
+        # The first format is that of these data; the other is that of the data they were compared with.
         quantity, values = next(iter(next(iter(parsed.values())).items()))
-        found["parsed"] = {
+        description["parsed"] = {
             "quantity": quantity,
             "missing": num_examples - int(values.num_stats.common_stats.tot_num_values),
             **_describe_numbers(values.num_stats),
         }
     if kind == "num_stats":
         what = "whole numbers" if feature.type == feature.INT else "numbers"
-        return {"type": what, **found, **_describe_numbers(stats)}
+        return {"type": what, **description, **_describe_numbers(stats)}
     if kind == "string_stats":
         buckets = stats.rank_histogram.buckets[:MAX_VALUES]
         return {
             "type": "text",
-            **found,
+            **description,
             "unique": int(stats.unique),
             "length": _number(stats.avg_length),
             "top": [[_shortened(bucket.label), float(bucket.sample_count)] for bucket in buckets],
         }
-    return {"type": kind.removesuffix("_stats"), **found}
+    return {"type": kind.removesuffix("_stats"), **description}
 
 
 def _describe_numbers(stats: Any) -> dict[str, Any]:
@@ -86,13 +89,6 @@ def _describe_numbers(stats: Any) -> dict[str, Any]:
         "zeros": int(stats.num_zeros),
         "histogram": _histogram(stats),
     }
-
-
-def _missing(common: Any, num_examples: int) -> int:
-    """Returns the number of examples without a value: a feature that is present can be empty."""
-    absent = int(num_examples - common.num_non_missing)
-    single = common.max_num_values <= 1
-    return int(num_examples - common.tot_num_values) if single else absent
 
 
 def _histogram(stats: Any) -> list[list[float]]:
@@ -114,3 +110,18 @@ def _number(value: float) -> float | None:
 
 def _shortened(text: str) -> str:
     return text if len(text) <= _MAX_LENGTH else f"{text[: _MAX_LENGTH - 1]}…"
+
+
+def count_examples(statistics: Any) -> dict[str, int]:
+    """Returns the number of examples by split."""
+    from tensorflow_metadata.proto.v0 import statistics_pb2
+    from tfx.dsl.io import fileio
+    from tfx.types import artifact_utils
+
+    sizes = {}
+    for split in artifact_utils.decode_split_names(statistics.split_names):
+        uri = artifact_utils.get_split_uris([statistics], split)[0]
+        with fileio.open(f"{uri}/FeatureStats.pb", "rb") as stream:
+            proto = statistics_pb2.DatasetFeatureStatisticsList.FromString(stream.read())
+        sizes[split] = sum(dataset.num_examples for dataset in proto.datasets)
+    return sizes

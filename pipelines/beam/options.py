@@ -1,9 +1,12 @@
 """Conversion of `[beam]` to options of Beam's runners."""
 
+import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any, NoReturn
 
+from components.nearest import nearest_first
 from pipelines.config.beam import (
     BeamConfig,
     DataflowConfig,
@@ -13,6 +16,7 @@ from pipelines.config.beam import (
     SparkConfig,
     WorkerConfig,
 )
+from pipelines.errors import BadInputError
 
 # A worker imports TensorFlow, which takes seconds, so an idle worker is kept for the next step.
 KEEP_WORKERS_MILLIS = 30_000
@@ -22,12 +26,7 @@ _PROCESSES_RUNNER = "--runner=components.beam.processes.ProcessesRunner"
 
 
 def direct_options(config: DirectConfig) -> list[str]:
-    """Returns the options for processes on this machine."""
-    return [
-        _PROCESSES_RUNNER,
-        f"--direct_num_workers={config.workers}",
-        _PROCESSES,
-    ]
+    return [_PROCESSES_RUNNER, f"--direct_num_workers={config.workers}", _PROCESSES]
 
 
 def given_options(config: BeamConfig) -> tuple[str, ...]:
@@ -57,7 +56,6 @@ def worker_options(config: WorkerConfig, launcher: Path) -> list[str]:
 
 
 def job_options(config: JobServerConfig, job_endpoint: str, launcher: Path) -> list[str]:
-    """Returns the options of a pipeline for a job server."""
     return [
         "--runner=PortableRunner",
         f"--job_endpoint={job_endpoint}",
@@ -75,13 +73,11 @@ def flink_options(config: FlinkConfig, job_endpoint: str, launcher: Path) -> lis
 
 
 def spark_options(config: SparkConfig, job_endpoint: str, launcher: Path) -> list[str]:
-    """Returns the options of a pipeline on Spark; for the arguments see `job_options`."""
     return [*job_options(config, job_endpoint, launcher), f"--spark_master_url={config.master}"]
 
 
 def dataflow_options(config: DataflowConfig) -> list[str]:
-    """Returns the options of a pipeline on Dataflow."""
-    given = {
+    values = {
         "project": config.project,
         "region": config.region,
         "temp_location": config.temp_location,
@@ -94,7 +90,7 @@ def dataflow_options(config: DataflowConfig) -> list[str]:
         "disk_size_gb": config.disk_size_gb,
         "subnetwork": config.subnetwork,
     }
-    options = [f"--{name}={value}" for name, value in given.items() if value is not None]
+    options = [f"--{name}={value}" for name, value in values.items() if value is not None]
     if not config.public_ips:
         options.append("--no_use_public_ips")
     return ["--runner=DataflowRunner", "--sdk_location=container", *options]
@@ -109,3 +105,44 @@ def engine_name(config: BeamConfig) -> str:
     if config.runner == "dataflow":
         return f"Dataflow in project {config.dataflow.project}"
     return f"{config.direct.workers} processes on this machine"
+
+
+def check_beam_args(args: Sequence[str]) -> None:
+    """Checks that Beam knows the options and accepts their values."""
+    if not args:
+        return
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+    parser = _Parser(add_help=False, allow_abbrev=False)
+    for kind in _kinds(PipelineOptions):
+        kind._add_argparse_args(parser)  # noqa: SLF001 - Beam's hook for users' options, too
+    unknown = parser.parse_known_args(list(args))[1]
+    if unknown:
+        nearest = nearest_first(unknown[0].split("=")[0], parser.names)[:5]
+        raise BadInputError(
+            f"beam.args: Beam has no option {unknown[0]!r}. Did you mean {nearest[0]!r}? "
+            f"Nearest: {', '.join(nearest)}."
+        )
+
+
+def _kinds(base: type) -> Iterator[Any]:
+    """Yields the subclasses that define options."""
+    for kind in base.__subclasses__():
+        if "_add_argparse_args" in vars(kind):
+            yield kind
+        yield from _kinds(kind)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Parser that records the names of its options, and raises instead of ending the process."""
+
+    def __init__(self, **settings: Any):
+        self.names: list[str] = []
+        super().__init__(**settings)
+
+    def add_argument(self, *names: Any, **settings: Any) -> argparse.Action:
+        self.names += names
+        return super().add_argument(*names, **settings)
+
+    def error(self, message: str) -> NoReturn:
+        raise BadInputError(f"beam.args: {message}.")

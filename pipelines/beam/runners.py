@@ -44,10 +44,7 @@ class BeamRunner(Runner):
 
     @contextlib.contextmanager
     def beam_options(self, config: BeamConfig, folder: Path) -> Iterator[tuple[str, ...]]:
-        """Yields the Beam options, while the engine that they name is running.
-
-        `config`: settings of `[beam]`.
-        """
+        """Yields the Beam options, while the engine that they name is running."""
         from pipelines.beam.engine import running_engine
 
         with running_engine(config, folder) as options:
@@ -64,7 +61,6 @@ RUNNER_NAMES = (*RUNNERS, KUBEFLOW)
 
 
 def find_runner(name: str) -> Runner:
-    """Returns the runner of this name."""
     if name not in RUNNERS:
         raise BadInputError(
             f"--runner {name} is not available. "

@@ -119,8 +119,8 @@ def submit_command(
     """
     from dataclasses import asdict, replace
 
-    from pipelines.config.named_values import parse_named
     from pipelines.config.tfx_pipeline import TfxPipelineConfig
+    from pipelines.config.toml import parse_named
     from pipelines.errors import BadInputError
     from pipelines.kubeflow.compile.parameters import check_given, names_on_kubeflow
     from pipelines.kubeflow.server.cron_fields import six_fields
@@ -190,8 +190,8 @@ def _loaded(
     parameters: Sequence[str] | None,
 ) -> "PipelineConfig | TfxPipelineConfig":
     from pipelines.config.load import is_of_tfx_pipeline, read_tree
-    from pipelines.config.named_values import parse_named
     from pipelines.config.tfx_pipeline import load_any_config, pipeline_settings
+    from pipelines.config.toml import parse_named
     from pipelines.errors import BadInputError
 
     values = tuple(settings or ())

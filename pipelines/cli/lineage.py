@@ -24,11 +24,11 @@ def lineage_command(
 ) -> None:
     """Show the origin of a version: run, data, code and parameters; or the uses of a span."""
     from pipelines.errors import BadInputError
-    from pipelines.root.lineage import lineage_lines, lineage_of
+    from pipelines.root.lineage import find_lineage, lineage_lines
 
     if name is not None and span is not None:
         raise BadInputError(f"Give a version, a run, or --span. Received: {name} --span {span}")
-    found = lineage_of(existing(root), name, span)
+    found = find_lineage(existing(root), name, span)
     if as_json:
         print(json.dumps(found, indent=1, allow_nan=False))
         return

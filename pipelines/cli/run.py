@@ -201,10 +201,10 @@ def _run(
     from pipelines.cli.next_steps import next_steps
     from pipelines.root.lock import RootBusyError
     from pipelines.terminal.output_capture import captured_output
-    from pipelines.terminal.progress import Progress, display_for, terminal_stream
+    from pipelines.terminal.progress import Progress, make_display, terminal_stream
     from pipelines.terminal.streams import checked_exit_code
 
-    display = display_for(terminal_stream())
+    display = make_display(terminal_stream())
     line = line_without_run("failed")
     steps: list[str] = []
     try:
@@ -242,8 +242,8 @@ def _run_tfx_pipeline(
     progress: "Progress",
     capture: "OutputCapture",
 ) -> "RunRecord":
-    from pipelines.config.named_values import parse_named
     from pipelines.config.tfx_pipeline import load_tfx_pipeline_config
+    from pipelines.config.toml import parse_named
     from pipelines.runs.tfx_pipeline import TfxPipelineRequest, recorded_config, run_tfx_pipeline
 
     if request.data or request.label:
@@ -305,7 +305,7 @@ def _run_compiled(
         raise BadInputError(
             "--resume has no meaning with --runner kubeflow: run again, and finished steps are reused."
         )
-    from pipelines.config.named_values import parse_named
+    from pipelines.config.toml import parse_named
     from pipelines.kubeflow.local_execution.in_image import in_image
     from pipelines.kubeflow.local_execution.local_run import run_locally
 

@@ -11,14 +11,13 @@ from pydantic import ValidationError
 
 from pipelines.beam.runners import KUBEFLOW, RUNNER_NAMES
 from pipelines.config.load import explain, is_of_tfx_pipeline, read_tree
-from pipelines.config.named_values import parse_named
 from pipelines.config.tfx_pipeline import (
     AnyConfig,
     TfxPipelineConfig,
     load_any_config,
     pipeline_settings,
 )
-from pipelines.config.toml import toml_text
+from pipelines.config.toml import parse_named, toml_text
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.runs.plan.inputs import check_root

@@ -81,7 +81,7 @@ def _facts(root: Root, found: "RootSchema") -> dict[str, Any]:
         "written": origin.written if origin else None,
         "accepted": bool(origin and origin.accepted_for is not None),
         "edited": found.is_edited,
-        "compared_with_run": root.schema.run_to_compare_with(found) or None,
+        "compared_with_run": root.schema.accepted_run(found) or None,
         "serving_version": root.versions.serving(),
         "path_of_newest_run": own,
     }

@@ -1,9 +1,9 @@
 """`[beam]`: the engine of `--runner beam`, and the settings of each engine."""
 
 import re
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from pipelines.config.data import Section
 
@@ -18,6 +18,22 @@ def is_address(text: str) -> bool:
     return _ADDRESS.match(text) is not None and 0 < int(text.rpartition(":")[2]) < 65536
 
 
+def _check_address(address: str) -> str:
+    if not is_address(address):
+        raise ValueError('write "host:port", without http://')
+    return address
+
+
+def _check_bucket(location: str) -> str:
+    if not _GS.match(location):
+        raise ValueError('Dataflow keeps files in buckets: write "gs://BUCKET/FOLDER"')
+    return location
+
+
+_Address = Annotated[str, AfterValidator(_check_address)]
+_Bucket = Annotated[str, AfterValidator(_check_bucket)]
+
+
 class DirectConfig(Section):
     """`[beam.direct]`: Beam's own runner on this machine.
 
@@ -29,11 +45,11 @@ class DirectConfig(Section):
 
 
 class WorkerConfig(Section):
-    """Workers that run the Python code of a pipeline beside the engine, which is a Java program.
+    """Workers that run the Python code of a pipeline for the engine, which is a Java program.
 
     Attributes:
         environment: `process`: the engine starts a worker on each of its machines. `external`: it asks a
-            pool of workers, `python -m components.beam.worker --pool PORT`, that runs beside it. `docker`:
+            pool of workers, `python -m components.beam.worker --pool PORT`, that runs next to it. `docker`:
             it starts a container. `loopback`: threads of the run itself, with an engine on the same
             machine.
         worker_command: Path of the program for `process`, on the engine's machines. Default: a program that
@@ -46,14 +62,9 @@ class WorkerConfig(Section):
 
     environment: Literal["process", "external", "docker", "loopback"] = "process"
     worker_command: str | None = None
-    worker_pool: str | None = None
+    worker_pool: _Address | None = None
     worker_image: str | None = None
     workers: int = Field(default=1, ge=1)
-
-    @field_validator("worker_pool")
-    @classmethod
-    def _is_address(cls, address: str | None) -> str | None:
-        return _checked_address(address)
 
     @model_validator(mode="after")
     def _fits_environment(self) -> "WorkerConfig":
@@ -91,21 +102,24 @@ class JobServerConfig(WorkerConfig):
 
     @property
     def starts_job_server(self) -> bool:
-        """True if a run starts the job server."""
         return self.job_server is None or not is_address(self.job_server)
 
     @model_validator(mode="after")
     def _is_jar_or_address(self) -> "JobServerConfig":
-        given = self.job_server
-        if given is not None and not is_address(given) and not given.endswith(".jar"):
+        job_server = self.job_server
+        if (
+            job_server is not None
+            and not is_address(job_server)
+            and not job_server.endswith(".jar")
+        ):
             raise ValueError(
-                f'job_server = {given!r} is neither an address such as "localhost:8099" nor a jar, '
+                f'job_server = {job_server!r} is neither an address such as "localhost:8099" nor a jar, '
                 "whose name ends in .jar"
             )
         if self.staging is not None and not self.starts_job_server:
             raise ValueError(
                 f"staging = {self.staging!r} is for a job server that the run starts, and job_server = "
-                f"{given!r} runs already: give it --artifacts-dir. Remove one of the two"
+                f"{job_server!r} runs already: give it --artifacts-dir. Remove one of the two"
             )
         return self
 
@@ -119,14 +133,9 @@ class FlinkConfig(JobServerConfig):
         parallelism: Number of tasks of each step at a time. Default: the cluster's `parallelism.default`.
     """
 
-    master: str | None = None
+    master: _Address | None = None
     version: str | None = Field(default=None, pattern=r"^[0-9]+\.[0-9]+$")
     parallelism: int | None = Field(default=None, ge=1)
-
-    @field_validator("master")
-    @classmethod
-    def _is_rest_address(cls, address: str | None) -> str | None:
-        return _checked_address(address)
 
     @model_validator(mode="after")
     def _version_is_used(self) -> "FlinkConfig":
@@ -178,8 +187,8 @@ class DataflowConfig(Section):
 
     project: str | None = Field(default=None, pattern=r"^[a-z][a-z0-9.:-]+$")
     region: str | None = Field(default=None, pattern=r"^[a-z]+-[a-z]+[0-9]+$")
-    temp_location: str | None = None
-    staging_location: str | None = None
+    temp_location: _Bucket | None = None
+    staging_location: _Bucket | None = None
     service_account: str | None = Field(default=None, pattern=r"^[^@\s]+@[^@\s]+$")
     worker_image: str | None = None
     machine_type: str | None = None
@@ -188,13 +197,6 @@ class DataflowConfig(Section):
     disk_size_gb: int | None = Field(default=None, ge=10)
     subnetwork: str | None = None
     public_ips: bool = True
-
-    @field_validator("temp_location", "staging_location")
-    @classmethod
-    def _is_bucket(cls, location: str | None) -> str | None:
-        if location is not None and not _GS.match(location):
-            raise ValueError('Dataflow keeps files in buckets: write "gs://BUCKET/FOLDER"')
-        return location
 
     @model_validator(mode="after")
     def _numbers_fit(self) -> "DataflowConfig":
@@ -248,9 +250,9 @@ class BeamConfig(Section):
         for arg in args:
             if not arg.startswith("--"):
                 raise ValueError(f"{arg!r} is not a Beam option: write --name=value")
-        given = {arg.partition("=")[0]: arg.partition("=")[2] for arg in args}
-        workers = given.get("--direct_num_workers", "1")
-        if workers != "1" and "--direct_running_mode" not in given:
+        values = {arg.partition("=")[0]: arg.partition("=")[2] for arg in args}
+        workers = values.get("--direct_num_workers", "1")
+        if workers != "1" and "--direct_running_mode" not in values:
             raise ValueError(
                 f"--direct_num_workers={workers} alone makes no processes: Beam's threads take turns. Write "
                 f"[beam.direct] workers = {workers if workers.isdecimal() else 2} and run with --runner beam"
@@ -267,9 +269,3 @@ class BeamConfig(Section):
                     f"{what}"
                 )
         return self
-
-
-def _checked_address(address: str | None) -> str | None:
-    if address is not None and not is_address(address):
-        raise ValueError('write "host:port", without http://')
-    return address

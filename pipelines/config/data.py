@@ -81,7 +81,6 @@ class DataConfig(Section):
 
     @property
     def selection(self) -> SpanSelection:
-        """Parsed value of `spans`."""
         return parse_selection(self.spans)
 
     @field_validator("delimiter")
@@ -143,5 +142,5 @@ class SplitConfig(Section):
     @property
     def stops_at_label_difference(self) -> bool:
         """True if a run stops when the distribution of the label differs between the splits."""
-        given = self.on_label_difference
-        return given == "stop" or (given is None and self.by in ("row", "files"))
+        action = self.on_label_difference
+        return action == "stop" or (action is None and self.by in ("row", "files"))

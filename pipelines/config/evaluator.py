@@ -1,13 +1,44 @@
-"""`[evaluator]` and `[example_validator]`."""
+"""`[evaluator]`, `[example_validator]`, `[gate]`, `[serving_check]`: the checks of data and models."""
 
+from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import (
-    Field,
-    model_validator,
-)
+from pydantic import Field, model_validator
 
-from pipelines.config.data import Section
+from pipelines.config.data import ProblemType, Section
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric that a configuration can name."""
+
+    class_name: str  # Name of its class in TFMA or Keras
+    higher_is_better: bool | None  # True if higher values are better; None if neither direction is
+    # Types of problems whose labels and predictions it can compare
+    problem_types: tuple[ProblemType, ...]
+
+
+METRICS = {
+    "auc": Metric("AUC", True, ("binary",)),
+    "auc_precision_recall": Metric("AUCPrecisionRecall", True, ("binary",)),
+    "binary_accuracy": Metric("BinaryAccuracy", True, ("binary",)),
+    "precision": Metric("Precision", True, ("binary",)),
+    "recall": Metric("Recall", True, ("binary",)),
+    "f1_score": Metric("F1Score", True, ("binary",)),
+    "binary_crossentropy": Metric("BinaryCrossentropy", False, ("binary",)),
+    "calibration": Metric("Calibration", None, ("binary", "regression")),
+    "sparse_categorical_accuracy": Metric("SparseCategoricalAccuracy", True, ("multi-class",)),
+    "sparse_categorical_crossentropy": Metric(
+        "SparseCategoricalCrossentropy", False, ("multi-class",)
+    ),
+    "mean_squared_error": Metric("MeanSquaredError", False, ("regression",)),
+    "root_mean_squared_error": Metric("RootMeanSquaredError", False, ("regression",)),
+    "mean_absolute_error": Metric("MeanAbsoluteError", False, ("regression",)),
+    "squared_pearson_correlation": Metric("SquaredPearsonCorrelation", True, ("regression",)),
+    "mean_label": Metric("MeanLabel", None, ("binary", "regression")),
+    "mean_prediction": Metric("MeanPrediction", None, ("binary", "regression")),
+    "example_count": Metric("ExampleCount", None, ("binary", "multi-class", "regression")),
+}
 
 
 class ThresholdConfig(Section):
@@ -45,8 +76,8 @@ class EvaluatorConfig(Section):
         metrics: Names of metrics. Default: chosen for the kind of problem.
         slices: Lists of columns; `[]` is the whole data set. Default: columns with few values.
         thresholds: Bounds in addition to the default checks. Default: none.
-        default_checks: Requires that the model is better than the trivial one, and not worse than the one
-            in production, in its metric and its loss.
+        default_checks: Requires that the model is better than the trivial model, and not worse than the
+            live model, in its metric and its loss.
         confidence: Confidence level of the intervals of the default checks.
         tolerance: Largest loss of quality against the model in production, in addition to the interval; a
             share of the advantage of the model in production over the trivial model.
@@ -86,3 +117,43 @@ class ExampleValidatorConfig(Section):
     jensen_shannon: float = Field(default=0.02, ge=0, le=1)
     breaking: float = Field(default=0.3, ge=0, le=1)
     moving: tuple[str, ...] = ()
+
+
+class GateConfig(Section):
+    """`[gate]`: treatment of a model whose data are doubted.
+
+    The doubts: the new data differ in what they mean, a column predicts the label on its own (target
+    leakage), or the model is worse than the live model in a part of the data. They are made with the
+    default checks.
+
+    Attributes:
+        doubts: `hold` keeps the model and pushes nothing, until `approve` or `approve --reject` decides;
+            `warn` pushes it with a warning.
+    """
+
+    doubts: Literal["hold", "warn"] = "hold"
+
+
+class ServingCheckConfig(Section):
+    """`[serving_check]`: compares the exported model with the model that was evaluated, and sets limits.
+
+    A run whose measurement is above a limit fails, and the next run measures again.
+
+    Attributes:
+        enabled: Asks the model before it is pushed.
+        rows: Number of rows of the evaluation split to ask for.
+        tolerance: Largest difference of a number, relative to its size plus the typical size.
+        max_latency_ms: Limit of the 99th percentile of the time of a call with one row. Default: no limit.
+        max_load_seconds: Limit of the time that loading takes. Default: no limit.
+        max_memory_mb: Limit of the memory that the model adds to a process. Default: no limit.
+        warmup: Writes warm-up requests for TensorFlow Serving into the version. They contain up to 5 rows
+            of the data, without the label.
+    """
+
+    enabled: bool = True
+    rows: int = Field(default=1000, ge=1)
+    tolerance: float = Field(default=1e-4, ge=0, lt=1)
+    max_latency_ms: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    max_load_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    max_memory_mb: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    warmup: bool = True

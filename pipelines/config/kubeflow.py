@@ -1,53 +1,36 @@
 """`[kubeflow]` of the configuration: settings of a compiled pipeline and its steps."""
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
 from pipelines.config.data import Section
 
-_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_SUBDOMAIN = re.compile(rf"{_LABEL.pattern}(\.{_LABEL.pattern})*")
-_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_KFP = "KFP_"
+_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _PART = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
-_IMAGE = re.compile(
+# Source: the grammar of references that registries and Kubernetes read (distribution/reference).
+_IMAGE = (
     r"(?:[A-Za-z0-9](?:[-A-Za-z0-9.]*[A-Za-z0-9])?(?::[0-9]+)?/)?"  # host
     rf"{_PART}(?:/{_PART})*"
     r"(?::[A-Za-z0-9_][-A-Za-z0-9._]{0,127})?(?:@sha256:[0-9a-f]{64})?"
 )
-"""Source: the grammar of references that registries and Kubernetes read (distribution/reference)."""
-_UMASK = re.compile(r"0?[0-7]{3}")
-_CPU = re.compile(r"[0-9]+(\.[0-9]+)?|[0-9]+m")
-_MEMORY = re.compile(r"[0-9]+(E|Ei|P|Pi|T|Ti|G|Gi|M|Mi|K|Ki)?")
-_QUALIFIED = re.compile(r"([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
-_LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
+_KFP = "KFP_"
 
 
-def _object_name(name: str) -> str:
-    if len(name) > 253 or not _SUBDOMAIN.fullmatch(name):
-        raise ValueError(
-            "Kubernetes takes names of lower-case letters, digits, '-' and '.' only (RFC 1123), at most "
-            "253 characters"
-        )
-    return name
+def _matches(pattern: str, advice: str) -> AfterValidator:
+    """Returns a validator of text; the advice may show it as `{text!r}`."""
+    expression = re.compile(pattern)
+
+    def check(text: str) -> str:
+        if not expression.fullmatch(text):
+            raise ValueError(advice.format(text=text))
+        return text
+
+    return AfterValidator(check)
 
 
-def _image(name: str) -> str:
-    if not _IMAGE.fullmatch(name):
-        raise ValueError(
-            'give the name of an image, such as "registry.example.com/pipelines:1.0" or one with '
-            '"@sha256:..."; only its host and its tag may have upper-case letters'
-        )
-    return name
-
-
-def _env_name(name: str) -> str:
-    if not _ENV_NAME.fullmatch(name):
-        raise ValueError(
-            f"{name!r} is not a name of an environment variable: letters, digits and '_'"
-        )
+def _not_of_kubeflow(name: str) -> str:
     if name.startswith(_KFP):
         raise ValueError(f"{name!r}: Kubeflow sets the variables {_KFP}... itself; rename it")
     return name
@@ -66,49 +49,71 @@ def _mount_path(path: str) -> str:
     return path
 
 
-def _umask(text: str) -> str:
-    if not _UMASK.fullmatch(text):
-        raise ValueError('give three octal digits such as "022", or "002" for a volume of a group')
-    return text
-
-
-def _cpu(text: str) -> str:
-    if not _CPU.fullmatch(text):
-        raise ValueError('give cores such as "2", "0.5" or "500m"')
-    return text
-
-
-def _memory(text: str) -> str:
-    if not _MEMORY.fullmatch(text):
-        raise ValueError('give bytes with a unit of Kubernetes, such as "8Gi" or "500M"')
-    return text
-
-
-def _label_key(key: str) -> str:
-    if not _QUALIFIED.fullmatch(key):
-        raise ValueError(
-            f"{key!r} is not a label of Kubernetes, such as "
-            '"kubernetes.io/arch" or "cloud.google.com/gke-accelerator"'
-        )
-    return key
-
-
-def _label_value(value: str) -> str:
-    if not _LABEL_VALUE.fullmatch(value):
-        raise ValueError(f"{value!r} is not a value of a label of Kubernetes")
-    return value
-
-
-_ObjectName = Annotated[str, AfterValidator(_object_name)]
-_EnvName = Annotated[str, AfterValidator(_env_name)]
-_ImageName = Annotated[str, AfterValidator(_image)]
-_MountPath = Annotated[str, AfterValidator(_mount_path)]
-_Umask = Annotated[str, AfterValidator(_umask)]
-_Cpu = Annotated[str, AfterValidator(_cpu)]
-_Memory = Annotated[str, AfterValidator(_memory)]
-_NodeLabels = dict[
-    Annotated[str, AfterValidator(_label_key)], Annotated[str, AfterValidator(_label_value)]
+_ObjectName = Annotated[
+    str,
+    _matches(
+        rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*",
+        "Kubernetes takes names of lower-case letters, digits, '-' and '.' only (RFC 1123), at most 253 "
+        "characters",
+    ),
 ]
+_EnvName = Annotated[
+    str,
+    _matches(
+        "[A-Za-z_][A-Za-z0-9_]*",
+        "{text!r} is not a name of an environment variable: letters, digits and '_'",
+    ),
+    AfterValidator(_not_of_kubeflow),
+]
+_ImageName = Annotated[
+    str,
+    _matches(
+        _IMAGE,
+        'give the name of an image, such as "registry.example.com/pipelines:1.0" or one with '
+        '"@sha256:..."; only its host and its tag may have upper-case letters',
+    ),
+]
+_MountPath = Annotated[str, AfterValidator(_mount_path)]
+_Umask = Annotated[
+    str,
+    _matches(
+        "0?[0-7]{3}", 'give three octal digits such as "022", or "002" for a volume of a group'
+    ),
+]
+_Cpu = Annotated[
+    str, _matches(r"[0-9]+(\.[0-9]+)?|[0-9]+m", 'give cores such as "2", "0.5" or "500m"')
+]
+_Memory = Annotated[
+    str,
+    _matches(
+        "[0-9]+(E|Ei|P|Pi|T|Ti|G|Gi|M|Mi|K|Ki)?",
+        'give bytes with a unit of Kubernetes, such as "8Gi" or "500M"',
+    ),
+]
+_LabelKey = Annotated[
+    str,
+    _matches(
+        "([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?",
+        '{text!r} is not a label of Kubernetes, such as "kubernetes.io/arch" or '
+        '"cloud.google.com/gke-accelerator"',
+    ),
+]
+_LabelValue = Annotated[
+    str,
+    _matches(
+        "([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?",
+        "{text!r} is not a value of a label of Kubernetes",
+    ),
+]
+_NodeLabels = dict[_LabelKey, _LabelValue]
+
+
+def _check_accelerators(step: Any) -> Any:
+    if (step.accelerators is None) != (step.accelerator is None):
+        raise ValueError(
+            'give both accelerators = 1 and accelerator = "nvidia.com/gpu", or neither'
+        )
+    return step
 
 
 class VolumeConfig(Section):
@@ -157,7 +162,7 @@ class TolerationConfig(Section):
         seconds: Seconds that the taint is tolerated, with `NoExecute`. Default: forever.
     """
 
-    key: Annotated[str, AfterValidator(_label_key)] | None = None
+    key: _LabelKey | None = None
     operator: Literal["Equal", "Exists"] = "Equal"
     value: str | None = None
     effect: Literal["NoExecute", "NoSchedule", "PreferNoSchedule"] | None = None
@@ -198,13 +203,7 @@ class StepConfig(Section):
     timeout: int | None = Field(default=None, ge=1)
     env: dict[_EnvName, str] = Field(default_factory=dict)
 
-    @model_validator(mode="after")
-    def _has_both(self) -> "StepConfig":
-        if (self.accelerators is None) != (self.accelerator is None):
-            raise ValueError(
-                'give both accelerators = 1 and accelerator = "nvidia.com/gpu", or neither'
-            )
-        return self
+    _has_both = model_validator(mode="after")(_check_accelerators)
 
 
 class TrainingJobConfig(Section):
@@ -242,13 +241,7 @@ class TrainingJobConfig(Section):
     api_server: str | None = None
     poll_secs: float = Field(default=10, gt=0)
 
-    @model_validator(mode="after")
-    def _has_both(self) -> "TrainingJobConfig":
-        if (self.accelerators is None) != (self.accelerator is None):
-            raise ValueError(
-                'give both accelerators = 1 and accelerator = "nvidia.com/gpu", or neither'
-            )
-        return self
+    _has_both = model_validator(mode="after")(_check_accelerators)
 
 
 class KubeflowConfig(Section):
@@ -271,7 +264,7 @@ class KubeflowConfig(Section):
         tolerations: Taints that steps tolerate.
         service_account: Service account of the runs that `submit` starts. Default: the server's.
         retries: Number of retries of a step: in its container after an error that may pass, and by Kubeflow
-            as its configuration says.
+            as configured there.
         umask: Permissions that files of the steps do not get, as octal digits. Default: that of the
             container, or `022` if it is 0, as in Argo's.
         cache: Skips steps when nothing that they depend on has changed.

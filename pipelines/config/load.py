@@ -4,10 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import (
-    BaseModel,
-    ValidationError,
-)
+from pydantic import BaseModel, ValidationError
 
 from components.nearest import nearest_first
 from pipelines.config.pipeline_config import PipelineConfig, _default_name
@@ -26,16 +23,6 @@ def load_config(
 
     Relative `data.path`, `module.file`, `schema.path` and `pipeline.extend` of a configuration file are
     relative to that file; those of the command line to the working directory.
-
-    Args:
-        config_file: TOML file, or None.
-        data: Value of `--data`, which overrides the file's `data.path`.
-        label: Value of `--label`, which overrides the file's `data.label`.
-        settings: Values of `--set`, `section.key=value` each, which override everything else. A value is
-            TOML, or else a string.
-
-    Raises:
-        BadInputError: The configuration is invalid; the message has the key, the value and the fix.
     """
     tree: dict[str, Any] = {}
     if config_file is not None:
@@ -76,11 +63,7 @@ def is_of_tfx_pipeline(tree: Mapping[str, Any]) -> bool:
 
 
 def check_has_no_pipeline(tree: Mapping[str, Any], where: str) -> None:
-    """Checks that a configuration is not for a TFX pipeline of the user's own.
-
-    Raises:
-        BadInputError: It has a section `[pipeline]` that names one.
-    """
+    """Checks that a configuration is not for a TFX pipeline of the user's own."""
     if is_of_tfx_pipeline(tree):
         raise BadInputError(
             f"{where} has [pipeline], a TFX pipeline of your own; this command needs a pipeline from a CSV, "
@@ -184,7 +167,7 @@ def _valid_keys(location: tuple[Any, ...], model: Any) -> list[str]:
 
 
 def _arguments(annotation: Any) -> list[Any]:
-    found: list[Any] = []
+    arguments: list[Any] = []
     for argument in getattr(annotation, "__args__", ()):
-        found += [argument, *_arguments(argument)]
-    return found
+        arguments += [argument, *_arguments(argument)]
+    return arguments

@@ -37,7 +37,7 @@ class NotifyConfig(Section):
     timeout_secs: float = Field(default=10, gt=0, le=600, allow_inf_nan=False)
 
     @property
-    def tells(self) -> bool:
+    def has_receiver(self) -> bool:
         """True if there is a receiver."""
         return bool(self.command or self.webhook or self.webhook_env)
 

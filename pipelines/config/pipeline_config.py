@@ -4,16 +4,17 @@ import os
 from pathlib import Path
 from typing import Any
 
-from pydantic import (
-    Field,
-    model_validator,
-)
+from pydantic import Field, model_validator
 
 from components.serving_check.settings import ServingCheckSettings
 from pipelines.config.beam import BeamConfig
 from pipelines.config.data import ColumnUse, DataConfig, ProblemType, Section, SplitConfig
-from pipelines.config.evaluator import EvaluatorConfig, ExampleValidatorConfig
-from pipelines.config.gate import GateConfig
+from pipelines.config.evaluator import (
+    EvaluatorConfig,
+    ExampleValidatorConfig,
+    GateConfig,
+    ServingCheckConfig,
+)
 from pipelines.config.kubeflow import KubeflowConfig
 from pipelines.config.lineage import LineageConfig
 from pipelines.config.notify import NotifyConfig
@@ -95,7 +96,7 @@ class PipelineConfig(Section):
 
     Attributes:
         name: Name of the pipeline. Default: the name of the data file or folder.
-        pipeline: Components of your own; None without any.
+        pipeline: Components of your own. Default: none.
         columns: Kind of each column, by its name. Default: inferred.
         tuner: Search before the training; None without the section.
         notify: Receivers of notifications about scheduled runs; it is in no record, as an address may be a
@@ -124,13 +125,13 @@ class PipelineConfig(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _has_no_metadata_store(cls, given: Any) -> Any:
-        if isinstance(given, dict) and "metadata" in given:
+    def _has_no_metadata_store(cls, values: Any) -> Any:
+        if isinstance(values, dict) and "metadata" in values:
             raise ValueError(
                 "[metadata]: runs use no metadata store any more, neither a file nor a database: remove this "
                 "section"
             )
-        return given
+        return values
 
     @model_validator(mode="after")
     def _starts_from_a_model_that_fits(self) -> "PipelineConfig":

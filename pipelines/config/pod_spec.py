@@ -10,13 +10,7 @@ _Fields = dict[str, Any]
 def pod_spec(
     settings: KubeflowConfig, container: _Fields, read_only_volumes: bool = False
 ) -> _Fields:
-    """Returns the specification of a pod with one container.
-
-    Args:
-        settings: Image, environment, secrets, volumes, nodes and service account.
-        container: Fields of the container that are not in the settings, such as its name and command.
-        read_only_volumes: Keeps the container from writing to the volumes.
-    """
+    """Returns the specification of a pod with one container."""
     env: list[_Fields] = [{"name": name, "value": value} for name, value in settings.env.items()]
     volumes: list[_Fields] = []
     mounts: list[_Fields] = []

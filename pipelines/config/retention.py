@@ -8,7 +8,7 @@ from pipelines.config.data import Section
 class RetentionConfig(Section):
     """`[retention]`: applied at the end of each run, and by `prune`. Without a key, nothing is removed.
 
-    The versions that serve or can be rolled back to, the data that new ones are compared with, and the files
+    The versions that serve or can be rolled back to, the data that new data are compared with, and the files
     that `--resume` needs always stay. The number of versions below `serving` is `pusher.keep`.
 
     Attributes:

@@ -25,57 +25,38 @@ _TEMPORARY_ENDINGS = (
 
 @dataclass(frozen=True)
 class Place:
-    """A file or folder that fills in the placeholders.
+    """A file or folder that fills in the placeholders."""
 
-    Attributes:
-        span: Span of the data.
-        version: Version of the span; None if the pattern has no `{VERSION}`.
-        path: Path up to the last placeholder.
-        name: Text in place of the span's placeholder; `03` and `3` are the same span.
-        version_name: Text in place of the version's placeholder; empty without one.
-        is_complete: False for a folder that contains nothing that matches the rest of the pattern.
-    """
-
-    span: SpanKey
-    version: int | None
-    path: Path
-    name: str
-    version_name: str = ""
+    span: SpanKey  # Span of the data
+    version: int | None  # Version of the span; None if the pattern has no `{VERSION}`
+    path: Path  # Path up to the last placeholder
+    name: str  # Text in place of the span's placeholder; `03` and `3` are the same span
+    version_name: str = ""  # Text in place of the version's placeholder; empty without one
+    # False for a folder that contains nothing that matches the rest of the pattern
     is_complete: bool = True
 
 
 @dataclass(frozen=True)
 class SpanPattern:
-    """A path with placeholders.
+    """A path with placeholders."""
 
-    Attributes:
-        path: Path as the user wrote it.
-        is_by_date: True if spans are dates.
-        has_version: True if there is a `{VERSION}`.
-    """
-
-    path: str
-    is_by_date: bool
-    has_version: bool
+    path: str  # Path as the user wrote it
+    is_by_date: bool  # True if spans are dates
+    has_version: bool  # True if there is a `{VERSION}`
 
     def places(self) -> list[Place]:
-        """Returns the existing places, in the order of their names, including temporary and empty ones.
-
-        Raises:
-            BadInputError: A name has the form of a date, but the date does not exist.
-        """
+        """Returns the existing places, in the order of their names, including temporary and empty ones."""
         return list(_walk(self._head[0], self._head[1], {}, self))
 
     def files_path(self, place: Place) -> str:
         """Returns the path of the files of a place: the place, followed by the rest of the pattern."""
-        tail = self._tail
+        tail = self._parts[self._last + 1 :]
         folder = str(place.path)
         if any(glob.has_magic(part) for part in tail):
             folder = glob.escape(folder)
         return os.path.join(folder, *tail)
 
-    def key_of(self, values: Mapping[str, str], path: Path) -> SpanKey:
-        """Returns the span of the placeholders' values."""
+    def span_key(self, values: Mapping[str, str], path: Path) -> SpanKey:
         if not self.is_by_date:
             return int(values["SPAN"])
         try:
@@ -87,7 +68,7 @@ class SpanPattern:
                 "rename it, or move it elsewhere."
             ) from error
 
-    def is_named_by(self, values: Mapping[str, str]) -> bool:
+    def names_span(self, values: Mapping[str, str]) -> bool:
         """Returns True if the values are enough for a span."""
         return set(_DIGITS if self.is_by_date else ("SPAN",)) <= set(values)
 
@@ -105,13 +86,8 @@ class SpanPattern:
         parts = self._parts[: self._last + 1]
         return (Path(parts[0]), parts[1:]) if Path(self.path).is_absolute() else (Path(), parts)
 
-    @property
-    def _tail(self) -> tuple[str, ...]:
-        return self._parts[self._last + 1 :]
-
 
 def has_placeholder(text: str) -> bool:
-    """Returns True if a path, or part of one, has a placeholder."""
     return any(match[1] in _NAMES for match in _PLACEHOLDER.finditer(text))
 
 
@@ -130,9 +106,6 @@ def parse_span_pattern(path: str) -> SpanPattern | None:
 
     Source: the patterns of TFX's ExampleGen. There, a placeholder occurs only once, and a name in place of
     `{SPAN}` that is not a number is an error; here it is ignored.
-
-    Raises:
-        ValueError: The placeholders do not fit together; the message has the fix.
     """
     widths: dict[str, str | None] = {}
     for match in _PLACEHOLDER.finditer(path):
@@ -198,11 +171,11 @@ def _walk(
         return
     part, rest = parts[0], parts[1:]
     num_found = 0
-    for name, found in _matches(folder, part, values):
-        for place in _walk(folder / name, rest, {**values, **found}, pattern):
+    for name, new_values in _matches(folder, part, values):
+        for place in _walk(folder / name, rest, {**values, **new_values}, pattern):
             num_found += 1
             yield place
-    if not num_found and pattern.is_named_by(values) and folder.is_dir():
+    if not num_found and pattern.names_span(values) and folder.is_dir():
         yield _place(folder, values, pattern, is_complete=False)
 
 
@@ -212,7 +185,7 @@ def _place(
     version = values.get("VERSION", "")
     name = "-".join(values[key] for key in (_DIGITS if pattern.is_by_date else ("SPAN",)))
     return Place(
-        pattern.key_of(values, path),
+        pattern.span_key(values, path),
         int(version) if version else None,
         path,
         name,
@@ -243,16 +216,16 @@ def _expression(part: str, values: Mapping[str, str]) -> str:
     """Returns a part of a pattern as a regular expression."""
     tokens = [token for token in _TOKEN.split(part) if token]
     expression = ""
-    known = set(values)
+    named = set(values)
     for index, token in enumerate(tokens):
         placeholder = _PLACEHOLDER.fullmatch(token)
         name = placeholder[1] if placeholder else ""
         if name in values:
             expression += re.escape(values[name])
-        elif name in known:
+        elif name in named:
             expression += f"(?P={name})"
         elif placeholder and name in _NAMES:
-            known.add(name)
+            named.add(name)
             digits = _DIGITS.get(name) or int(placeholder[2] or 0)
             group = f"(?P<{name}>[0-9]{{{digits}}})" if digits else f"(?P<{name}>[0-9]{{1,18}})"
             # A wildcard next to a number of any length must not take digits of it.

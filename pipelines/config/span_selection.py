@@ -20,17 +20,12 @@ _ONE_DAY = datetime.timedelta(days=1)
 
 @dataclass(frozen=True)
 class SpanSelection:
-    """Selected spans: either the newest ones, or all from `first` to `last`.
+    """Selected spans: either the newest, or all from `first` to `last`."""
 
-    Attributes:
-        newest: Number of newest spans; None for a range.
-        first: First span of a range.
-        last: Last span of a range, included; the same as `first` for a single span. With `newest`, the last
-            span to consider; None for no limit.
-    """
-
-    newest: int | None = 1
-    first: SpanKey | None = None
+    newest: int | None = 1  # Number of newest spans; None for a range
+    first: SpanKey | None = None  # First span of a range
+    # Last span of a range, included; the same as `first` for a single span. With `newest`,
+    # the last span to consider; None for no limit
     last: SpanKey | None = None
 
     def __str__(self) -> str:
@@ -39,7 +34,7 @@ class SpanSelection:
             return f"last {self.newest} to {self.last}"
         if self.newest is not None:
             return "newest" if self.newest == 1 else f"last {self.newest}"
-        return str(self.first) if self.first == self.last else f"{self.first}..{self.last}"
+        return _range_text(self.first, self.last)
 
     @property
     def is_by_date(self) -> bool | None:
@@ -51,25 +46,17 @@ NEWEST = SpanSelection()
 """The newest span."""
 
 
-def parse_selection(given: object) -> SpanSelection:
-    """Returns the selection of `data.spans`.
-
-    Args:
-        given: Text `newest`, `last N`, `last N to A`, one span, or a range `A..B`, which for numbers may be
-            written `A-B`. A single span may also be an integer, or a date of TOML.
-
-    Raises:
-        ValueError: The value has none of these forms, or the range runs backwards.
-    """
-    if isinstance(given, bool) or not isinstance(given, str | int | datetime.date):
+def parse_selection(value: object) -> SpanSelection:
+    if isinstance(value, bool) or not isinstance(value, str | int | datetime.date):
         raise ValueError(_FORMS)
-    text = str(given).strip()
+    text = str(value).strip()
     if text == "newest":
         return NEWEST
     if match := re.fullmatch(rf"last\s+({_NUMBER})(?:\s+to\s+({_KEY}))?", text):
         if not int(match[1]):
             raise ValueError("a window holds at least one span")
         return SpanSelection(newest=int(match[1]), last=_key(match[2]) if match[2] else None)
+    # `3-7` is a range, too; with dates it would not be clear which hyphen divides them.
     match = re.fullmatch(rf"({_KEY})(?:\s*\.\.\s*({_KEY}))?", text) or re.fullmatch(
         rf"({_NUMBER})\s*-\s*({_NUMBER})", text
     )
@@ -99,14 +86,8 @@ def next_key(key: SpanKey) -> SpanKey:
 
 
 def format_spans(keys: Iterable[SpanKey]) -> str:
-    """Returns spans as text, such as `1..4, 8`.
-
-    Args:
-        keys: Spans in ascending order; either all numbers, or all dates.
-    """
-    return ", ".join(
-        str(first) if first == last else f"{first}..{last}" for first, last in _stretches(keys)
-    )
+    """Returns spans as text, such as `1..4, 8`."""
+    return ", ".join(_range_text(first, last) for first, last in _stretches(keys))
 
 
 def _stretches(keys: Iterable[SpanKey]) -> Iterator[tuple[SpanKey, SpanKey]]:
@@ -127,26 +108,18 @@ def find_holes(first: SpanKey, last: SpanKey, present: Iterable[SpanKey]) -> str
     """Returns the spans from `first` to `last` that are not present, as text; empty without one.
 
     The range may be far larger than the number of present spans.
-
-    Args:
-        first: First span of the range.
-        last: Last span of the range, included.
-        present: Spans of the range that are present, ascending.
     """
     holes = []
     wanted: SpanKey | None = first
     for start, end in _stretches(present):
         if wanted is not None and wanted != start:
-            holes.append(_range_text(wanted, _before(start)))
+            last_missing = start - 1 if isinstance(start, int) else start - _ONE_DAY
+            holes.append(_range_text(wanted, last_missing))
         wanted = None if end == last else next_key(end)
     if wanted is not None:
         holes.append(_range_text(wanted, last))
     return ", ".join(holes)
 
 
-def _before(key: SpanKey) -> SpanKey:
-    return key - 1 if isinstance(key, int) else key - _ONE_DAY
-
-
-def _range_text(first: SpanKey, last: SpanKey) -> str:
+def _range_text(first: SpanKey | None, last: SpanKey | None) -> str:
     return str(first) if first == last else f"{first}..{last}"

@@ -11,13 +11,7 @@ from pipelines.config.beam import BeamConfig
 from pipelines.config.data import Section
 from pipelines.config.kubeflow import KubeflowConfig
 from pipelines.config.lineage import LineageConfig
-from pipelines.config.load import (
-    assign_all,
-    explain,
-    is_of_tfx_pipeline,
-    load_config,
-    read_tree,
-)
+from pipelines.config.load import assign_all, explain, is_of_tfx_pipeline, load_config, read_tree
 from pipelines.config.notify import NotifyConfig
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.config.retention import RetentionConfig
@@ -64,30 +58,14 @@ AnyConfig = PipelineConfig | TfxPipelineConfig
 
 
 def load_any_config(config_file: Path | None, settings: Sequence[str]) -> AnyConfig:
-    """Returns the validated configuration of a pipeline from a CSV, or of a TFX pipeline.
-
-    Args:
-        config_file: TOML file, or None.
-        settings: Values of `--set`.
-
-    Raises:
-        BadInputError: The configuration is invalid; the message has the key, the value and the fix.
-    """
+    """Returns the validated configuration of a pipeline from a CSV, or of a TFX pipeline."""
     if is_of_tfx_pipeline(read_tree(config_file, settings)):
         return load_tfx_pipeline_config(config_file, None, {}, {}, tuple(settings))
     return load_config(config_file, settings=settings)
 
 
 def with_settings(values: Mapping[str, Any], settings: Sequence[str]) -> AnyConfig:
-    """Returns the validated configuration of a record, with values of `--set`.
-
-    Args:
-        values: Configuration by section, as in a record.
-        settings: Values of `--set`.
-
-    Raises:
-        BadInputError: The configuration is invalid; the message has the key, the value and the fix.
-    """
+    """Returns the validated configuration of a record, with values of `--set`."""
     tree = copy.deepcopy(dict(values))
     assign_all(tree, settings)
     model: type[AnyConfig] = TfxPipelineConfig if is_of_tfx_pipeline(tree) else PipelineConfig
@@ -106,8 +84,10 @@ def pipeline_settings(
         file, colon, function = pipeline.partition(".py:")
         values["file"] = f"{file}.py" if colon else file
         values["function"] = function  # TOML has no None to override a configuration file with
-    for section, given in (("arguments", arguments), ("parameters", parameters)):
-        values.update({f"{section}.{toml_text(name)}": value for name, value in given.items()})
+    for section, named_values in (("arguments", arguments), ("parameters", parameters)):
+        values.update(
+            {f"{section}.{toml_text(name)}": value for name, value in named_values.items()}
+        )
     return tuple(f"pipeline.{key}={toml_text(value)}" for key, value in values.items())
 
 
@@ -118,18 +98,7 @@ def load_tfx_pipeline_config(
     parameters: dict[str, str],
     settings: tuple[str, ...],
 ) -> TfxPipelineConfig:
-    """Returns the validated configuration.
-
-    Args:
-        config_file: TOML file, or None. Its `pipeline.file` is relative to it.
-        pipeline: Value of `--pipeline`, `FILE.py[:FUNCTION]`; overrides the file's.
-        arguments: Values of `--arg` by name.
-        parameters: Values of `--param` by name.
-        settings: Values of `--set`.
-
-    Raises:
-        BadInputError: The configuration is invalid; the message has the key, the value and the fix.
-    """
+    """Returns the validated configuration."""
     tree: dict[str, Any] = read_toml(config_file) if config_file else {}
     source = tree.setdefault("pipeline", {})
     if config_file and isinstance(source, dict) and isinstance(source.get("file"), str):

@@ -1,7 +1,8 @@
-"""Reads TOML, with errors for the user."""
+"""Reads TOML, `--set` and `--param`, with errors for the user."""
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,6 @@ from pipelines.errors import BadInputError, shown
 
 
 def read_toml(config_file: Path) -> dict[str, Any]:
-    """Returns the values of a configuration file.
-
-    Raises:
-        BadInputError: The file cannot be read.
-    """
     try:
         text = read_small(config_file, "a configuration").decode()
         text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -37,7 +33,6 @@ def read_toml(config_file: Path) -> dict[str, Any]:
 
 
 def _parse_toml(text: str) -> dict[str, Any]:
-    """Returns the values of a TOML text."""
     try:
         return tomllib.loads(text)
     except RecursionError as error:
@@ -62,16 +57,13 @@ def split_setting(setting: str) -> tuple[list[str], str, str]:
     """Returns the names in the key of `--set KEY=VALUE`, the key, and the value, all as text.
 
     A name with a dot or an equals sign is quoted as in TOML: `columns."a.b"`.
-
-    Raises:
-        BadInputError: It is not of that form.
     """
     name = r'"(?:[^"\\]|\\.)*"|\'[^\']*\'|[^.="\'][^.=]*'
     match = re.match(f"((?:{name})(?:[.](?:{name}))*)=", setting, re.DOTALL)
     try:
         keys = [
-            tomllib.loads(f"key = {one}")["key"] if one[0] in "\"'" else one
-            for one in re.findall(name, match[1] if match else "")
+            tomllib.loads(f"key = {quoted}")["key"] if quoted[0] in "\"'" else quoted
+            for quoted in re.findall(name, match[1] if match else "")
         ]
     except tomllib.TOMLDecodeError:
         keys = []
@@ -84,11 +76,7 @@ def split_setting(setting: str) -> tuple[list[str], str, str]:
 
 
 def toml_value(text: str, key: str) -> Any:
-    """Returns the value of `--set key=text`: the text itself if it is not TOML.
-
-    Raises:
-        BadInputError: The text is TOML that Python cannot read.
-    """
+    """Returns the value of `--set key=text`: the text itself if it is not TOML."""
     try:
         return _parse_toml(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
@@ -100,7 +88,7 @@ def toml_value(text: str, key: str) -> Any:
 def columns_entry(name: str, use: str) -> str:
     """Returns the entry of `[columns]` that a message advises, such as `[columns] "Lease term" = "number"`.
 
-    A name that is no bare key of TOML is quoted, so that the entry can be copied into a configuration.
+    A name that TOML does not take as a bare key is quoted, so that the entry can be copied.
     """
     bare = re.fullmatch("[A-Za-z0-9_-]+", name)
     return f'[columns] {name if bare else toml_text(name)} = "{use}"'
@@ -109,3 +97,24 @@ def columns_entry(name: str, use: str) -> str:
 def toml_text(text: str) -> str:
     """Returns a string as TOML, on one line."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def flat_settings(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Returns the values of nested sections by `section.key`."""
+    flat: dict[str, Any] = {}
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            flat |= flat_settings(value, f"{prefix}{key}.")
+        else:
+            flat[prefix + key] = value
+    return flat
+
+
+def parse_named(values: Sequence[str], option: str) -> dict[str, str]:
+    named = {}
+    for item in values:
+        name, equals, value = item.partition("=")
+        if not equals or not name:
+            raise BadInputError(f"{option} takes name=value. Received: {item!r}")
+        named[name] = value
+    return named

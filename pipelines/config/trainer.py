@@ -17,7 +17,7 @@ class TrainerConfig(Section):
 
     Attributes:
         model: Model without a `[module]`: `boosted_trees`, `wide_deep`, `linear`, or `auto`, which compares
-            all three and selects the one with the lowest loss on held-out training rows.
+            all three and selects the model with the lowest loss on held-out training rows.
         train_steps: Number of optimizer steps. Default: chosen by the number of rows; 1,000 with a
             `[module]`.
         eval_steps: Number of batches of each evaluation during training. Default: all; 150 with a
@@ -36,7 +36,7 @@ class TrainerConfig(Section):
             finds it in `fn_args.base_model`, which is None while no version serves. Default: each run
             starts from new weights.
         workers: Number of processes on this machine that train in addition to the chief, which is then also
-            a process of its own. Default: none; a single process alternates between training and
+            a separate process. Default: none; a single process alternates between training and
             evaluating.
         ps: Number of parameter servers, which keep the variables; at least one with workers.
         evaluator: Adds a process that evaluates and exports while the workers train. Default: no; the last
@@ -68,7 +68,7 @@ class TrainerConfig(Section):
         if value and workers == 0:
             raise ValueError(
                 "it needs workers; set trainer.workers, the number of "
-                f"processes that train beside the chief, or leave trainer.{info.field_name} out"
+                f"processes that train in addition to the chief, or leave trainer.{info.field_name} out"
             )
         if workers and info.data.get("model") == "boosted_trees":
             raise ValueError(

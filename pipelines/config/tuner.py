@@ -24,7 +24,7 @@ class TunerConfig(Section):
         trials: Number of trainings, the first one of them with the values that are used without a search.
         folds: Number of trainings of a trial, whose mean value counts: each holds out other rows. Default:
             3 below 2,000 rows, otherwise 1.
-        parallel: Number of trials beside each other, each in a process of its own.
+        parallel: Number of trials at a time, each in a separate process.
         metric: Metric of the evaluations during training that decides, such as `auc`. Default:
             `average_loss`.
         direction: `maximize` or `minimize`. Default: what is better for a metric with a known name.
@@ -65,27 +65,23 @@ class TunerConfig(Section):
 def _parameters(space: Mapping[str, Any]) -> Iterator[tuple[str | None, Parameter]]:
     for name, entry in space.items():
         if is_group(entry):
-            for inner, one in entry.items():
-                yield name, parameter_of(f"{name}.{inner}", one)
+            for inner, inner_entry in entry.items():
+                yield name, parse_parameter(f"{name}.{inner}", inner_entry)
         else:
-            yield None, parameter_of(name, entry)
+            yield None, parse_parameter(name, entry)
 
 
 def is_group(entry: Any) -> bool:
-    """Returns whether an entry of the space has entries of its own, such as those of a model."""
+    """Returns whether an entry of the space is a group of entries, such as those of a model."""
     return (
         isinstance(entry, Mapping)
         and not {"low", "high", "values"} & entry.keys()
-        and any(isinstance(one, Mapping | list) for one in entry.values())
+        and any(isinstance(value, Mapping | list) for value in entry.values())
     )
 
 
-def parameter_of(name: str, entry: Any) -> Parameter:
-    """Returns the parameter of an entry of `[tuner.space]`.
-
-    Raises:
-        ValueError: The entry is wrong; the message has the key, the value and the fix.
-    """
+def parse_parameter(name: str, entry: Any) -> Parameter:
+    """Returns the parameter of an entry of `[tuner.space]`."""
     if isinstance(entry, list):
         entry = {"values": entry}
     if not isinstance(entry, Mapping):
@@ -97,11 +93,11 @@ def parameter_of(name: str, entry: Any) -> Parameter:
     for key in entry:
         if key not in keys:
             raise ValueError(f"{name}.{key}: there is no such key. Valid here: {', '.join(keys)}")
-    default = _text_of(entry.get("default"))
+    default = _as_scalar(entry.get("default"))
     if "values" in entry:
         if not isinstance(entry["values"], list):
             raise ValueError(f"{name}.values = {entry['values']!r} is not a list")
-        return Choice(name, tuple(_text_of(value) for value in entry["values"]), default)
+        return Choice(name, tuple(_as_scalar(value) for value in entry["values"]), default)
     for key in ("low", "high"):
         if key not in entry:
             raise ValueError(f"{name}.{key} is missing; give both {name}.low and {name}.high")
@@ -110,19 +106,15 @@ def parameter_of(name: str, entry: Any) -> Parameter:
     return Range(name, entry["low"], entry["high"], entry.get("log", False), default)
 
 
-def _text_of(value: Any) -> Any:
+def _as_scalar(value: Any) -> Any:
     """Returns a list of integers, such as [64, 32], as the text 64,32: a value has to be a scalar."""
-    if isinstance(value, list) and value and all(type(one) is int for one in value):
+    if isinstance(value, list) and value and all(type(item) is int for item in value):
         return ",".join(map(str, value))
     return value
 
 
-def layers_of(value: Value) -> tuple[int, ...]:
-    """Returns the sizes in a text such as 64,32.
-
-    Raises:
-        ValueError: They are no sizes.
-    """
+def parse_layers(value: Value) -> tuple[int, ...]:
+    """Returns the sizes in a text such as 64,32."""
     sizes = tuple(int(size) for size in str(value).split(","))
     if any(size < 1 for size in sizes):
         raise ValueError(f"{value!r} has a layer of no units")

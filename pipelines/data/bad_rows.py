@@ -5,16 +5,14 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TextIO
 
 from components.example_gen.file_names import is_parquet, split_name
 from pipelines.data import faults
-from pipelines.data.cells import MAX_FIELD_CHARS, any_field_size
+from pipelines.data.cells import MAX_FIELD_CHARS, raw_rows
 from pipelines.data.dialect import Dialect
 from pipelines.data.encoding import Utf8Files
-from pipelines.data.odd_rows import why_odd
-from pipelines.data.opening import open_text
-from pipelines.data.quotes import is_open, text_behind_quotes
+from pipelines.data.faults import why_odd
+from pipelines.data.quotes import ends_inside_quotes, text_after_quotes
 from pipelines.errors import BadInputError, counted, shown
 from pipelines.terminal.ending import temporary_folder
 
@@ -34,7 +32,6 @@ class BadRows:
 
     @property
     def num_rows(self) -> int:
-        """Number of all rows."""
         return sum(self.counts.values())
 
     def __str__(self) -> str:
@@ -51,7 +48,7 @@ def set_aside(
     The copies have empty lines instead, so that messages name the lines of the user's files.
 
     A row cannot be read if it has another number of cells than the header, a byte that is not UTF-8, a NUL
-    character, a stray carriage return, a cell that is too long, or text behind the quotes of a cell, or if
+    character, a stray carriage return, a cell that is too long, or text after the quotes of a cell, or if
     it is the header once more or starts with a byte order mark. Cells that do not fit their column are
     not looked at.
 
@@ -90,14 +87,14 @@ def set_aside(
             files.append(copy if num_bad else file)
     if not counts:
         return texts, None
-    found = BadRows(dict(counts.most_common()), folder / "bad_rows.csv", first)
+    bad_rows = BadRows(dict(counts.most_common()), folder / "bad_rows.csv", first)
     if num_lines >= _MIN_LINES and num_bad_lines > MAX_SHARE * num_lines:
         raise BadInputError(
             f"{num_bad_lines} of {num_lines} lines are in rows that cannot be read, more than "
             f'{MAX_SHARE:.0%}, so data.on_bad_row = "quarantine" does not leave them out. The first: '
             f"{first}. Check data.delimiter, data.quote and data.encoding."
         )
-    return replace(texts, files=files), found
+    return replace(texts, files=files), bad_rows
 
 
 def _rows(
@@ -105,46 +102,42 @@ def _rows(
 ) -> Iterator[tuple[int, list[str], tuple[str, str] | None]]:
     """Yields the line on which each row starts, its lines, and the kind and the text of its fault."""
     header = faults.read_header(file, dialect)
-    lines: list[str] = []
-
-    def noted(stream: TextIO) -> Iterator[str]:
-        for line in stream:
-            lines.append(line)
-            yield line
-
-    with open_text(file, errors="surrogateescape") as stream, any_field_size():
-        reader = dialect.reader(noted(stream), file)
-        start, is_header, was_cut = 1, True, False
-        for row in reader:
-            if start == 1:
-                returns = lines[-1].endswith("\r")  # so do all lines of such a file
-            is_cut = lines[-1].endswith("\r") and not returns
-            fault = None if is_header or not row else _fault(row, header)
-            if not (fault or is_header or quote_is_given):
-                fault = _fault_of_quotes(lines, header, dialect)
-            if is_cut or was_cut:
-                fault = "a stray carriage return", "a carriage return outside of quotes cuts it"
-            was_cut = is_cut
-            if fault is not None and len(lines) > 1 and is_open(lines, dialect):
-                name = header[min(len(row), len(header)) - 1]
-                raise BadInputError(
-                    f"{file}, line {start}, column {name!r}: a quoted field that starts with "
-                    f"{shown(row[-1])!r} does not end: {counted(len(lines), 'line')}, up to the end of the "
-                    "file, would be one cell. Close the quote, or remove it."
-                )
-            if fault is not None and 2 * _num_whole_rows(lines[1:-1], header, dialect) > len(lines):
-                raise BadInputError(
-                    f"{file}, line {start}: a stray quote, as it seems, makes one row of {len(lines)} lines, "
-                    "most of which would be rows by themselves. Remove the quote, or write it twice."
-                )
-            yield start, list(lines), fault
-            is_header = is_header and not row
-            lines.clear()
-            start = reader.line_num + 1
-
-
-def _num_whole_rows(lines: list[str], header: list[str], dialect: Dialect) -> int:
-    return sum(len(next(dialect.reader([line]), [])) == len(header) for line in lines)
+    is_header, was_cut, ends_in_return = True, False, False
+    for row in raw_rows(file, dialect, errors="surrogateescape"):
+        lines, cells = row.lines, row.cells
+        if row.line == 1:
+            ends_in_return = lines[-1].endswith("\r")  # so do all lines of such a file
+        is_cut = lines[-1].endswith("\r") and not ends_in_return
+        fault = None
+        if cells and not is_header:
+            fault = _fault(cells, header)
+            if fault is None and not quote_is_given:
+                position = text_after_quotes(lines, dialect)
+                if position is not None:
+                    name = header[min(position, len(header) - 1)]
+                    fault = (
+                        "text behind a quoted field",
+                        f"column {name!r} has text after its quotes",
+                    )
+        if is_cut or was_cut:
+            fault = "a stray carriage return", "a carriage return outside of quotes cuts it"
+        was_cut = is_cut
+        if fault is not None and len(lines) > 1 and ends_inside_quotes(lines, dialect):
+            name = header[min(len(cells), len(header)) - 1]
+            raise BadInputError(
+                f"{file}, line {row.line}, column {name!r}: a quoted field that starts with "
+                f"{shown(cells[-1])!r} does not end: {counted(len(lines), 'line')}, up to the end of the "
+                "file, would be one cell. Close the quote, or remove it."
+            )
+        # Each line in between may be a row itself: then a quote that was left open joins them.
+        sizes = [len(next(dialect.reader([line]), [])) for line in lines[1:-1]] if fault else []
+        if 2 * sizes.count(len(header)) > len(lines):
+            raise BadInputError(
+                f"{file}, line {row.line}: a stray quote, as it seems, makes one row of {len(lines)} lines, "
+                "most of which would be separate rows. Remove the quote, or write it twice."
+            )
+        yield row.line, lines, fault
+        is_header = is_header and not cells
 
 
 def _fault(row: list[str], header: list[str]) -> tuple[str, str] | None:
@@ -163,13 +156,3 @@ def _fault(row: list[str], header: list[str]) -> tuple[str, str] | None:
                 byte = ord(cell[error.start]) & 0xFF
                 return "bytes that are not UTF-8", f"column {name!r} holds the byte 0x{byte:02x}"
     return why_odd(row, header)
-
-
-def _fault_of_quotes(
-    lines: list[str], header: list[str], dialect: Dialect
-) -> tuple[str, str] | None:
-    place = text_behind_quotes(lines, dialect)
-    if place is None:
-        return None
-    name = header[min(place, len(header) - 1)]
-    return "text behind a quoted field", f"column {name!r} has text behind its quotes"

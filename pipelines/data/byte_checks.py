@@ -56,10 +56,7 @@ _FORMATS = (
 
 @contextmanager
 def readable(path: object, key: str = "data.path") -> Iterator[None]:
-    """Turns an error of the file system into a `BadInputError`.
-
-    `path`: file or folder that is read; named where the system names no file.
-    """
+    """Turns an error of the file system into a `BadInputError`."""
     try:
         yield
     except BadInputError:
@@ -82,14 +79,14 @@ def check_format(file: Path) -> None:
 
 
 def other_format(start: bytes) -> str | None:
-    """Returns what the start of a file says of its format, with advice; None for CSV text."""
+    """Returns a description of the format that starts like this, with advice; None for CSV text."""
     if start.startswith(_ZIP):
         return _describe_zip(start)
     return next((what for mark, what in _FORMATS if start.startswith(mark)), None)
 
 
 def _describe_zip(start: bytes) -> str:
-    """Returns what a ZIP archive is, judged by the name of its first file, with advice."""
+    """Describes a ZIP archive by the name of its first file, with advice."""
     name = start[_ZIP_NAME:][: int.from_bytes(start[_ZIP_NAME_SIZE], "little")]
     if name.decode("utf-8", "replace").startswith(_EXCEL_NAMES):
         return f"is an Excel file. {_SAVE_AS_CSV}"

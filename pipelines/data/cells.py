@@ -1,4 +1,4 @@
-"""Finds the cells that a message names: file, line, and value."""
+"""Rows and cells as messages name them: file, line, and value."""
 
 import csv
 from collections.abc import Callable, Iterable, Iterator
@@ -29,11 +29,17 @@ class Cell:
         return f"{self.file}, line {self.line}: {shown(self.value)!r}"
 
 
+@dataclass(frozen=True)
+class RawRow:
+    """A row of a file."""
+
+    line: int  # Line on which it starts; the header is usually on line 1
+    lines: list[str]  # Its lines as they are written, with their ends
+    cells: list[str]  # empty for a blank line
+
+
 def find_cell(
-    files: Iterable[Path],
-    position: int,
-    wanted: Callable[[str], bool],
-    dialect: Dialect = COMMAS,
+    files: Iterable[Path], position: int, wanted: Callable[[str], bool], dialect: Dialect = COMMAS
 ) -> Cell:
     """Returns the first matching cell of a column."""
     for file in files:
@@ -52,6 +58,24 @@ def list_rows(file: Path, dialect: Dialect = COMMAS) -> Iterator[tuple[int, list
             if row and not is_header:
                 yield start, row
             is_header = is_header and not row
+            start = reader.line_num + 1
+
+
+def raw_rows(file: Path, dialect: Dialect = COMMAS, errors: str = "strict") -> Iterator[RawRow]:
+    """Yields all rows, with the lines that they are written on, the header and blank lines included."""
+    lines: list[str] = []
+
+    def recorded(stream: Iterable[str]) -> Iterator[str]:
+        for line in stream:
+            lines.append(line)
+            yield line
+
+    with open_text(file, errors=errors) as stream, any_field_size():
+        reader = dialect.reader(recorded(stream), file)
+        start = 1
+        for cells in reader:
+            yield RawRow(start, list(lines), cells)
+            lines.clear()
             start = reader.line_num + 1
 
 

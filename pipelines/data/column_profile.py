@@ -1,15 +1,135 @@
 """The profile of one column: its types, counts and moments, from one pass over its cells."""
 
 import re
+import tempfile
+import threading
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from pipelines.data.cell_store import CellStore
 from pipelines.data.missing import find_missing
-from pipelines.data.value_counts import ValueCounter, ValueCounts
+from pipelines.errors import BadInputError
+
+
+class CellStore:
+    """Keeps cells by column, in a temporary file that lasts as long as the store."""
+
+    def __init__(self) -> None:
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._writer: Any = None
+        self._reader: Any = None
+        self._places: dict[str, list[int]] = defaultdict(list)
+        self._num_batches = 0
+        self._lock = threading.Lock()  # of `add`
+
+    def __contains__(self, column: str) -> bool:
+        return column in self._places
+
+    def add(self, column: str, values: Any, counts: Any) -> None:
+        """Adds cells of a column."""
+        import pyarrow as pa
+
+        batch = pa.record_batch({"values": values, "counts": pa.array(counts, pa.int64())})
+        with self._lock:
+            try:
+                self._write(batch)
+            except OSError as error:
+                raise BadInputError(
+                    f"The cells of column {column!r} cannot be kept in {tempfile.gettempdir()} while the "
+                    f"files are read: {error}. Make room there, or let TMPDIR name a folder that has it."
+                ) from error
+            self._places[column].append(self._num_batches)
+            self._num_batches += 1
+
+    def _write(self, batch: Any) -> None:
+        import pyarrow as pa
+
+        if self._writer is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="pipelines-cells-")
+            options = pa.ipc.IpcWriteOptions(compression="lz4")
+            path = str(Path(self._folder.name, "cells.arrow"))
+            self._writer = pa.ipc.new_file(path, batch.schema, options=options)
+        self._writer.write_batch(batch)
+
+    def chunks(self, column: str) -> Iterator[tuple[Any, Any]]:
+        """Yields the cells of a column, as they were added; none can be added from then on."""
+        import pyarrow as pa
+
+        if self._reader is None and self._folder is not None:
+            self._writer.close()
+            self._reader = pa.ipc.open_file(str(Path(self._folder.name, "cells.arrow")))
+        for place in self._places[column]:
+            batch = self._reader.get_batch(place)
+            yield batch["values"], batch["counts"].to_numpy()
+
+
+_MAX_PARTS = 64  # with few values each: the parts would take more memory than the values
+
+
+class ValueCounts(Mapping[str, int]):
+    """Number of occurrences by value, in the order in which the values first occur.
+
+    `texts`: The values (pyarrow string array), each once.
+    `occurrences`: Number of occurrences of each of them (int64 array).
+    """
+
+    def __init__(self, texts: Any, occurrences: Any):
+        self.texts, self.occurrences = texts, occurrences
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.texts.to_pylist())
+
+    def __getitem__(self, text: str) -> int:
+        return self._by_text[text]
+
+    def __repr__(self) -> str:
+        return repr(self._by_text)
+
+    @cached_property
+    def _by_text(self) -> dict[str, int]:
+        return dict(zip(self.texts.to_pylist(), self.occurrences.tolist(), strict=True))
+
+
+class ValueCounter:
+    """Counts values batch by batch."""
+
+    def __init__(self) -> None:
+        self._parts: list[ValueCounts] = []
+        self._num_texts = 0  # of all parts
+
+    def add(self, part: ValueCounts) -> None:
+        self._parts.append(part)
+        self._num_texts += len(part)
+        if len(self._parts) > _MAX_PARTS:
+            self.merge()
+
+    def is_beyond(self, max_distinct: int) -> bool:
+        """Returns whether there are more different values than that."""
+        return self._num_texts > max_distinct and len(self.merge()) > max_distinct
+
+    def merge(self) -> ValueCounts:
+        """Returns the counts of all batches so far."""
+        import pyarrow
+
+        if not self._parts:
+            return ValueCounts(pyarrow.array([], pyarrow.string()), np.array([], np.int64))
+        if len(self._parts) > 1:
+            texts = pyarrow.concat_arrays([part.texts for part in self._parts]).dictionary_encode()
+            occurrences: Any = np.zeros(len(texts.dictionary), np.int64)
+            added = np.concatenate([part.occurrences for part in self._parts])
+            np.add.at(occurrences, texts.indices.to_numpy(), added)
+            self._parts = [ValueCounts(texts.dictionary, occurrences)]
+            self._num_texts = len(self._parts[0])
+        return self._parts[0]
+
 
 MAX_DISTINCT = 20_000
 """Distinct values are counted up to this number; a column with more has `distinct_values` None."""
@@ -47,7 +167,7 @@ class ColumnProfile:
     maximum: float | None = None  # Largest such number
     mean: float = 0.0
     variance: float = 0.0  # Population variance of these numbers
-    # True if a cell says `NA` or the like instead of being empty.
+    # True if a cell has a token such as `NA` instead of being empty.
     holds_missing_tokens: bool = False
     # Count of numbers that are infinite, or too large for TFX, which uses float32.
     num_beyond_float32: int = 0
@@ -67,7 +187,6 @@ class ColumnProfile:
 
     @property
     def is_numeric(self) -> bool:
-        """True if all values are numbers."""
         return self.type in ("integer", "float")
 
     @property
@@ -97,7 +216,7 @@ def fits_float32(text: str) -> bool:
 
 
 def fits_int64(text: str) -> bool:
-    """Returns whether a text is no integer, or one that int64 can hold."""
+    """Returns whether int64 can hold a text, if it is an integer at all."""
     return not re.match(_LONG_INTEGER, text) or -(2**63) <= int(text) < 2**63
 
 
@@ -177,9 +296,9 @@ class ColumnScan:
         import pyarrow.compute as pc
 
         if self._counter is not None:
-            found = pc.value_counts(values)
-            if len(found) <= MAX_DISTINCT:
-                self._counter.add(ValueCounts(found.field(0), found.field(1).to_numpy()))
+            counts = pc.value_counts(values)
+            if len(counts) <= MAX_DISTINCT:
+                self._counter.add(ValueCounts(counts.field(0), counts.field(1).to_numpy()))
                 if not self._counter.is_beyond(MAX_DISTINCT):
                     return
                 values = values.slice(0, 0)  # they are among the counted ones
@@ -190,7 +309,6 @@ class ColumnScan:
             self._store.add(self._profile.name, values, np.ones(len(values), np.int64))
 
     def end_file(self, file: Path) -> None:
-        """Ends the cells of a file."""
         if self._num_non_numbers_in_file:
             self._text_in = self._text_in or file
         elif self._num_in_file:
@@ -214,13 +332,12 @@ class ColumnScan:
         self._squares += float(((finite - self._shift) ** 2).sum())
 
     def profile(self) -> ColumnProfile:
-        """Returns the finished profile."""
         profile = self._profile
         profile.distinct_values = None if self._counter is None else self._counter.merge()
         profile.stored_as = _STORED_AS[self._stored_as.name]
         if not profile.num_values:
             profile.type = "empty"
-        elif self._could_be["integer"] and self._could_be["float"]:  # 0x1A is the former only
+        elif self._could_be["integer"] and self._could_be["float"]:  # float does not read 0x1A
             profile.type = "integer"
         elif self._could_be["float"]:
             profile.type = "float"

@@ -17,7 +17,7 @@ from pipelines.data.formats.date_format import (
     TEXT_FORMATS,
     DateFormat,
 )
-from pipelines.data.number_kinds import Moments, may_miss, moments_of
+from pipelines.data.number_kinds import Moments, compute_moments, may_miss
 
 _TIME_NAME = re.compile(
     r"(^|[^a-z])(date|time|timestamp|datetime|epoch|ts|at|on|created|updated|modified)($|[^a-z])"
@@ -41,7 +41,7 @@ class AmbiguousDatesError(Exception):
     """Day and month cannot be distinguished."""
 
 
-def formats_of(
+def find_date_formats(
     column: ColumnProfile, cells: ColumnCells, order: str | None, is_given: bool = False
 ) -> tuple[DateFormat, ...]:
     """Returns the formats in which (nearly) every cell is a date; several if they cannot be distinguished."""
@@ -61,13 +61,14 @@ def formats_of(
             return ()
         if {DAY_FIRST, MONTH_FIRST} <= set(fitting):
             if order is not None:
-                given = tuple(item for item in fitting if item.name == order)
-                return given if may_miss(misses[given[0]], column.num_values) else ()
+                in_order = tuple(item for item in fitting if item.name == order)
+                return in_order if may_miss(misses[in_order[0]], column.num_values) else ()
             if cells.all_match("^[0-9]+[.]"):  # with points, the day is first everywhere
                 return (DAY_FIRST,)
         return fitting
     low, high = column.minimum, column.maximum
-    is_called_so = is_given or bool(_TIME_NAME.search(_words(column.name)))
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", column.name).lower()  # startDate -> start date
+    is_called_so = is_given or bool(_TIME_NAME.search(words))
     if low is None or high is None or not is_called_so:
         return ()
     is_compact = low >= _FIRST_COMPACT and high <= _LAST_COMPACT
@@ -110,11 +111,11 @@ def measure(cells: ColumnCells, date_format: DateFormat) -> DateColumn | None:
             if clock.size:
                 first = int(clock[0]) if first is None else first
                 has_time = has_time or bool((clock != first).any())
-            known = times.utc_secs / SECS_PER_DAY
-            known[~times.is_valid] = float("nan")
-            yield known, counts
+            days_or_nan = times.utc_secs / SECS_PER_DAY
+            days_or_nan[~times.is_valid] = float("nan")
+            yield days_or_nan, counts
 
-    moments = moments_of(days())
+    moments = compute_moments(days())
     num_values = cells.profile.columns[cells.column].num_values
     if moments is None or not may_miss(moments.num_unreadable, num_values):
         return None
@@ -122,7 +123,7 @@ def measure(cells: ColumnCells, date_format: DateFormat) -> DateColumn | None:
 
 
 def first_unreadable(cells: ColumnCells, date_format: DateFormat) -> str:
-    """Returns a cell that is no date, or is not in the calendar; there must be one."""
+    """Returns a cell that is not a date, or not in the calendar; there must be one."""
     for values, _ in cells.chunks():
         is_valid = read_times(values, date_format).is_valid
         if not is_valid.all():
@@ -134,16 +135,11 @@ def recognise_dates(
     column: ColumnProfile, cells: ColumnCells, order: str | None, is_given: bool = False
 ) -> DateColumn | None:
     """Returns the dates of a column; None if it holds none."""
-    formats = formats_of(column, cells, order, is_given)
+    formats = find_date_formats(column, cells, order, is_given)
     if {DAY_FIRST, MONTH_FIRST} <= set(formats):
         raise AmbiguousDatesError
     for date_format in formats:
-        found = measure(cells, date_format)
-        if found is not None:
-            return found
+        dates = measure(cells, date_format)
+        if dates is not None:
+            return dates
     return None
-
-
-def _words(name: str) -> str:
-    """Returns a name in lower case, with a blank before each word in capitals: `startDate`."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).lower()

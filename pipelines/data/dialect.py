@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -96,20 +96,25 @@ def detect_dialect(
     """Returns the dialect in which the most rows have as many fields as the header.
 
     Commas and double quotes win a tie. Single quotes are chosen only if they explain more than no quotes
-    at all: a double quote that is left open is no reason for them. If nothing fits, the delimiter is the
+    at all, not because a double quote is left open. If nothing fits, the delimiter is the
     best one without regard to quotes, and a later check reports the quotes.
-
-    `files`: files of UTF-8 text; the first one is examined.
     """
     if is_parquet(files[0]):
         return COMMAS
     with open_text(files[0], errors="replace") as stream:
-        return detect_in(stream, delimiter, quote)
+        return detect_from_lines(stream, delimiter, quote)
 
 
-def detect_in(lines: Iterable[str], delimiter: str | None, quote: str | None) -> Dialect:
+def detect_from_lines(lines: Iterable[str], delimiter: str | None, quote: str | None) -> Dialect:
     """Returns the dialect of the lines of a file, as `detect_dialect`."""
-    sample = "".join(_first(lines))
+    sampled: list[str] = []
+    num_chars = 0
+    for line in islice(lines, MAX_LINES):
+        if num_chars >= (MAX_CHARS if len(sampled) >= MIN_LINES else MAX_LONG_CHARS):
+            break
+        num_chars += len(line)
+        sampled.append(line)
+    sample = "".join(sampled)
     best, best_score = Dialect(delimiter or ",", quote or '"'), (0.0, 0)
     for mark in [quote] if quote else ['"', "'"]:
         for between in [delimiter] if delimiter else DELIMITERS:
@@ -127,16 +132,6 @@ def detect_in(lines: Iterable[str], delimiter: str | None, quote: str | None) ->
         mark for mark, (share, size) in scores.items() if size > 1 and share >= _MIN_FITTING_SHARE
     ]
     return Dialect(max(fitting, key=scores.__getitem__, default=","), best.quote)
-
-
-def _first(lines: Iterable[str]) -> Iterator[str]:
-    """Yields the lines to examine."""
-    num_chars = 0
-    for number, line in enumerate(islice(lines, MAX_LINES)):
-        if num_chars >= (MAX_CHARS if number >= MIN_LINES else MAX_LONG_CHARS):
-            return
-        num_chars += len(line)
-        yield line
 
 
 def _score(sample: str, delimiter: str, quote: str | None) -> tuple[float, int]:

@@ -30,7 +30,7 @@ class Utf8Files:
         """True if the files had to be copied."""
         return self.files != self.originals
 
-    def in_words_of_user(self, message: str) -> str:
+    def with_original_paths(self, message: str) -> str:
         """Returns a message that names the user's files instead of the copies."""
         for copy, original in zip(self.files, self.originals, strict=True):
             message = message.replace(str(copy), str(original))
@@ -45,20 +45,20 @@ def as_utf8(files: Sequence[Path], encoding: str | None = None) -> Utf8Files:
     """
     originals = list(files)
     with readable(originals[0]):
-        found = encoding or next(
+        common_encoding = encoding or next(
             (name for name in map(detect_encoding, originals) if name != "utf-8"), "utf-8"
         )
-        if found in UTF_8_NAMES or all(map(is_parquet, originals)):
+        if common_encoding in UTF_8_NAMES or all(map(is_parquet, originals)):
             return Utf8Files(originals, originals, "utf-8")
         folder = temporary_folder("pipelines-utf8-")
         copies = []
         for index, file in enumerate(originals):
-            place = folder / f"{index:05d}"
-            place.mkdir()
-            copies.append(place / f"{split_name(file.name)[0]}.csv")
-            own = found if encoding else detect_encoding(file)
+            folder_of_copy = folder / f"{index:05d}"
+            folder_of_copy.mkdir()
+            copies.append(folder_of_copy / f"{split_name(file.name)[0]}.csv")
+            own = common_encoding if encoding else detect_encoding(file)
             _recode(file, copies[-1], own)
-    return Utf8Files(copies, originals, found)
+    return Utf8Files(copies, originals, common_encoding)
 
 
 def detect_encoding(file: Path) -> str:
@@ -97,17 +97,12 @@ def _recode(source: Path, target: Path, encoding: str) -> None:
             try:
                 text = decoder.decode(block, final=not block)
             except UnicodeError as error:
-                line += _text_before(error).count("\n")
+                if isinstance(error, UnicodeDecodeError):  # count the lines before the broken bytes
+                    valid = codecs.decode(error.object[: error.start], error.encoding, "replace")
+                    line += valid.count("\n")
                 raise BadInputError(
                     f"{source}, line {line}: the file is not {encoding} text: {error}. Save it again, or set "
                     "data.encoding to the encoding of the file."
                 ) from error
             line += text.count("\n")
             writer.write(text)
-
-
-def _text_before(error: UnicodeError) -> str:
-    """Returns the text before the bytes that could not be decoded."""
-    if not isinstance(error, UnicodeDecodeError):
-        return ""
-    return codecs.decode(error.object[: error.start], error.encoding, "replace")

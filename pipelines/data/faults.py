@@ -6,34 +6,23 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from pipelines.data.byte_checks import check_format
-from pipelines.data.cells import MAX_FIELD_CHARS, any_field_size
+from pipelines.data.cells import MAX_FIELD_CHARS, list_rows, raw_rows
 from pipelines.data.dialect import COMMAS, Dialect
 from pipelines.data.opening import open_bytes, open_text
 from pipelines.errors import BadInputError, counted, shown
 
-_MARK = codecs.BOM_UTF8
+_MARK = "\ufeff"
 _NUMBER = re.compile(r"[-+]?(\d+[.,]?\d*|[.,]\d+)([eE][-+]?\d+)?")
 
 
-def has_byte_order_mark(file: Path) -> bool:
-    """Returns whether `file` starts with the UTF-8 byte order mark."""
-    with open_bytes(file) as stream:
-        return stream.read(len(_MARK)) == _MARK
-
-
-def has_plain_header(file: Path, names: list[str], dialect: Dialect = COMMAS) -> bool:
-    """Returns whether the first line is just `names` joined by commas.
+def is_plain_header(line: str, names: list[str], dialect: Dialect = COMMAS) -> bool:
+    """Returns whether a line is just `names` joined by commas.
 
     Source: TFX's CsvExampleGen splits the first line at commas, regardless of quotes.
     """
-    with open_text(file, newline="\n") as stream:
-        return is_plain_header(stream.readline(), names, dialect)
-
-
-def is_plain_header(line: str, names: list[str], dialect: Dialect = COMMAS) -> bool:
-    """Returns whether a line is just `names` joined by commas."""
     return dialect.is_plain and line.strip().split(",") == names
 
 
@@ -49,7 +38,7 @@ def read_header(file: Path, dialect: Dialect = COMMAS) -> list[str]:
 def parse_header(file: Path, lines: Iterable[str], dialect: Dialect = COMMAS) -> list[str]:
     """Returns the column names in the lines of a file, without white space around them.
 
-    `lines`: lines of the file, or its first ones; bytes that are no text are surrogates.
+    `lines`: lines of the file, or its first ones; bytes that are not text are surrogates.
     """
     try:
         header: list[str] = next((row for row in dialect.reader(lines, strict=True) if row), [])
@@ -124,10 +113,7 @@ def describe_header_difference(
 def describe_fault(
     file: Path, header: list[str], parser_message: str, dialect: Dialect = COMMAS
 ) -> str:
-    """Returns the message for a file that could not be parsed, with line and column.
-
-    `parser_message`: message of the parser; used when no fault is found here.
-    """
+    """Returns the message for a file that could not be parsed, with line and column."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     with open_bytes(file) as stream:
         for number, line in enumerate(stream, start=1):
@@ -140,37 +126,27 @@ def describe_fault(
                     f"{file}, line {number}{column}: byte 0x{line[error.start]:02x} is not UTF-8 text. "
                     "Save the file as UTF-8 (for example `iconv -f latin1 -t utf-8`)."
                 )
-    with open_text(file) as stream, any_field_size():
-        reader = dialect.reader(stream, file)
-        start = 1
-        for row_number, row in enumerate(row for row in reader if row):
-            long = next((index for index, cell in enumerate(row) if len(cell) > MAX_FIELD_CHARS), 0)
-            if len(row[long]) > MAX_FIELD_CHARS:
-                return describe_long_field(
-                    file, start, header[min(long, len(header) - 1)], row[long]
+    for number, row in enumerate(row for row in raw_rows(file, dialect) if row.cells):
+        for index, cell in enumerate(row.cells):
+            if len(cell) > MAX_FIELD_CHARS:
+                name = header[min(index, len(header) - 1)]
+                return (
+                    f"{file}, line {row.line}, column {name!r}: a field of {len(cell)} characters, which "
+                    f"starts with {cell[:20]!r}; CsvExampleGen reads at most {MAX_FIELD_CHARS}. Shorten "
+                    "it, remove the column, or close a quote that is open."
                 )
-            if len(row) != len(header):
-                return _describe_ragged_row(file, header, row, start, row_number)
-            start = reader.line_num + 1
+        if len(row.cells) != len(header):
+            return _describe_ragged_row(file, header, row.cells, row.line, number)
     return f"{file}: {parser_message}"
-
-
-def describe_long_field(file: Path, line: int, column: str, value: str) -> str:
-    """Returns the message for a field that CsvExampleGen cannot read."""
-    return (
-        f"{file}, line {line}, column {column!r}: a field of {len(value)} characters, which starts "
-        f"with {value[:20]!r}; CsvExampleGen reads at most {MAX_FIELD_CHARS}. Shorten it, remove the "
-        "column, or close a quote that is open."
-    )
 
 
 def describe_missing_header(header: Sequence[str]) -> str:
     """Returns advice on a file whose first line looks like a row of data; empty if it does not."""
-    found = next((name for name in header if _NUMBER.fullmatch(name)), None)
-    if found is None:
+    number = next((name for name in header if _NUMBER.fullmatch(name)), None)
+    if number is None:
         return ""
     return (
-        f"The first line looks like a row of data ({found!r} is a number). If the file has no header line, "
+        f"The first line looks like a row of data ({number!r} is a number). If the file has no header line, "
         "put one above it, with the names of the columns."
     )
 
@@ -206,3 +182,42 @@ def _describe_ragged_row(
         f"has {len(header)}; {what}. "
         f"{describe_separator(header, row) or advice}"
     )
+
+
+def why_odd(row: Sequence[str], header: Sequence[str]) -> tuple[str, str] | None:
+    """Returns the kind and the description of what is odd about a row; None for a row of data."""
+    if row and row[0].startswith(_MARK):
+        cell = shown(row[0])
+        return (
+            "a byte order mark",
+            f"{cell!r} in column {header[0]!r} starts with a byte order mark",
+        )
+    if len(header) > 1 and [cell.strip() for cell in row] == list(header):
+        return "the header once more", f"the row is the header once more ({shown(','.join(row))})"
+    return None
+
+
+def has_odd_row(batch: Any, header: Sequence[str]) -> bool:
+    """Returns whether a record batch of strings has a row that is not data."""
+    import pyarrow.compute as pc
+
+    if pc.any(pc.starts_with(batch.column(0), _MARK)).as_py():
+        return True
+    is_header = None
+    for cells, name in zip(batch.columns, header, strict=True):
+        is_name = pc.equal(pc.utf8_trim_whitespace(cells), name)
+        is_header = is_name if is_header is None else pc.and_(is_header, is_name)
+        if len(header) == 1 or not pc.any(is_header).as_py():
+            return False
+    return True
+
+
+def refuse_odd_row(file: Path, header: Sequence[str], dialect: Dialect = COMMAS) -> None:
+    """Refuses the first row of a file that is not data."""
+    for line, row in list_rows(file, dialect):
+        odd = why_odd(row, header)
+        if odd is not None:
+            raise BadInputError(
+                f"{file}, line {line}: {odd[1]}, as where files were joined. Remove it, or set "
+                'data.on_bad_row = "quarantine" to leave the row out.'
+            )

@@ -11,7 +11,7 @@ from pipelines.data.byte_checks import readable
 from pipelines.errors import BadInputError
 
 _SETTLING_NS = 2_000_000_000  # two changes within one tick of the file system's clock look like one
-_AGAIN = "Run again when nothing writes there; give new data a name of their own."
+_AGAIN = "Try again once no other process is writing there; give new data another name."
 
 
 @dataclass(frozen=True)
@@ -23,29 +23,29 @@ class FileState:
     # was reverted.
     times_ns: tuple[int, int]
     sha256: str  # Hash of its content, in hexadecimal digits
-    # True if the times lay behind when the file was hashed, so that a later change shows in them.
+    # True if the times were in the past when the file was hashed, so that a later change shows in them.
     is_settled: bool = field(default=False, compare=False)
 
     @classmethod
     def read(cls, file: Path) -> "FileState":
         """Returns the state of a file, which must not change while its content is hashed."""
         with readable(file), file.open("rb") as stream:
-            before = os.fstat(stream.fileno())
+            status = os.fstat(stream.fileno())
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
-            return state_of_hashed(file, before, digest)
+            return state_of_hashed(file, status, digest)
 
-    def is_of(self, file: Path) -> bool:
+    def matches(self, file: Path) -> bool:
         """Returns whether a file still has this state; it is hashed only if its times cannot tell."""
         if _written(file.stat()) != (self.num_bytes, self.times_ns):
             return False
         return self.is_settled or FileState.read(file) == self
 
 
-def state_of_hashed(file: Path, before: os.stat_result, sha256: str) -> FileState:
+def state_of_hashed(file: Path, status_before: os.stat_result, sha256: str) -> FileState:
     """Returns the state of a file that was read."""
-    if _written(before) != _written(file.stat()):
+    if _written(status_before) != _written(file.stat()):
         raise BadInputError(f"{file} was written while it was read. {_AGAIN}")
-    num_bytes, times_ns = _written(before)
+    num_bytes, times_ns = _written(status_before)
     is_settled = time.time_ns() - max(times_ns) > _SETTLING_NS
     return FileState(num_bytes, times_ns, sha256, is_settled)
 
@@ -56,10 +56,10 @@ def read_states(files: Iterable[Path]) -> dict[Path, FileState]:
 
 def check_unchanged(states: Mapping[Path, FileState]) -> None:
     """Checks that files have not changed."""
-    for file, before in states.items():
+    for file, state in states.items():
         if not file.is_file():
-            raise BadInputError(f"{file} is gone since it was read. {_AGAIN}")
-        if not before.is_of(file):
+            raise BadInputError(f"{file} was deleted after it was read. {_AGAIN}")
+        if not state.matches(file):
             raise BadInputError(f"{file} was changed while the data were looked at. {_AGAIN}")
 
 

@@ -18,28 +18,26 @@ class NoCsvFileError(BadInputError):
 
 
 def find_csv_files(path: str) -> list[Path]:
-    """Returns the CSV and Parquet files of `path`, sorted, as absolute paths.
-
-    `path`: file, folder (its files that end as one of `SUFFIXES`, also with capital letters), or glob
-    pattern.
-    """
+    """Returns the CSV and Parquet files of `path`, sorted, as absolute paths."""
     with readable(path):
         return _find(path)
 
 
 def _find(path: str) -> list[Path]:
-    place = Path(path)
-    if place.is_file():
-        return [place.resolve()]
-    if place.is_dir():
-        names = sorted(item.name for item in place.iterdir())
+    given_path = Path(path)
+    if given_path.is_file():
+        return [given_path.resolve()]
+    if given_path.is_dir():
+        names = sorted(item.name for item in given_path.iterdir())
         unreadable = [name for name in names if name.lower().endswith(_UNREADABLE)]
         if unreadable:
             raise BadInputError(
                 f"The folder {path} holds {unreadable[0]}, which is compressed and would not be "
                 "read. Unpack it, or move it elsewhere; .csv.gz, .csv.zst and .csv.bz2 are read as they are."
             )
-        files = [place / name for name in names if split_name(name)[1] and not name.startswith(".")]
+        files = [
+            given_path / name for name in names if split_name(name)[1] and not name.startswith(".")
+        ]
         for file in files:
             if not file.is_file():
                 raise BadInputError(
@@ -54,8 +52,8 @@ def _find(path: str) -> list[Path]:
         _check_forms(files)
         return [file.resolve() for file in files]
     matches = [Path(match) for match in sorted(glob.glob(path)) if Path(match).is_file()]
-    if not matches and (place.is_symlink() or place.exists()):
-        raise BadInputError(f"{path} {_describe_other(place)} Check data.path (--data).")
+    if not matches and (given_path.is_symlink() or given_path.exists()):
+        raise BadInputError(f"{path} {_describe_other(given_path)} Check data.path (--data).")
     if not matches and "://" in path:
         raise NoCsvFileError(
             f"{path} is a URL, and files are read from this machine. {_download(path)}"
@@ -96,5 +94,5 @@ def _check_forms(files: Sequence[Path]) -> None:
     parquet = [file for file in files if is_parquet(file)]
     if 0 < len(parquet) < len(files):
         raise BadInputError(
-            f"{parquet[0]} is a Parquet file, and there are CSV files beside it. Give only one kind."
+            f"{parquet[0]} is a Parquet file, and there are CSV files next to it. Give only one kind."
         )

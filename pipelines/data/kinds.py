@@ -2,9 +2,10 @@
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from pipelines.config.data import ColumnUse
 from pipelines.config.toml import columns_entry
@@ -14,11 +15,68 @@ from pipelines.data.column_cells import ColumnCells
 from pipelines.data.formats.cell_format import CellFormat
 from pipelines.data.formats.date_format import TEXT_FORMATS, DateFormat, DateName
 from pipelines.data.formats.number_format import COMMA, POINT, DecimalMark, NumberFormat
-from pipelines.data.list_kinds import ListParts, find_list
 from pipelines.data.missing import is_missing
 from pipelines.data.number_kinds import FoundFormats, Moments
 from pipelines.data.profile import CsvProfile
-from pipelines.errors import BadInputError
+from pipelines.errors import BadInputError, counted
+
+MAX_PARTS = 100
+"""Number of parts of a column that a model sees, the most frequent ones."""
+
+_SEPARATORS = (";", "|")
+_GIVEN_SEPARATORS = (*_SEPARATORS, ",")  # texts have commas, too
+_MIN_LIST_SHARE = 0.1  # of the cells that have the separator
+_MIN_REPETITIONS = 5  # of a part on average; rarer ones are texts
+_MAX_DISTINCT_PARTS = 1_000
+
+
+@dataclass(frozen=True)
+class ListParts:
+    """Parts of the lists of a column."""
+
+    separator: str  # Character between the parts
+    parts: tuple[str, ...]  # The most frequent parts, in descending order of frequency
+    num_parts: int
+
+    def describe(self) -> str:
+        more = f"; the {MAX_PARTS} most frequent are used" if self.num_parts > MAX_PARTS else ""
+        return (
+            f"lists of {counted(self.num_parts, 'different part')} between {self.separator!r}{more}"
+        )
+
+
+def find_list(cells: ColumnCells, is_given: bool = False) -> ListParts | None:
+    """Returns the parts of a column of lists; None if it holds none."""
+    separators = _GIVEN_SEPARATORS if is_given else _SEPARATORS
+    num_with_mark = {mark: cells.count(f"[{mark}]") for mark in separators}
+    separator = max(num_with_mark, key=lambda mark: num_with_mark[mark])
+    num_cells = cells.profile.columns[cells.column].num_values
+    if not num_with_mark[separator] or not (
+        is_given or num_with_mark[separator] >= _MIN_LIST_SHARE * num_cells
+    ):
+        return None
+    counts: Counter[str] = Counter()
+    for values, occurrences in cells.chunks():
+        counts.update(_count_parts(values, occurrences, separator))
+        if not is_given and len(counts) > _MAX_DISTINCT_PARTS:
+            return None
+    if not is_given and counts.total() < _MIN_REPETITIONS * len(counts):
+        return None
+    parts = sorted(counts, key=lambda part: (-counts[part], part))
+    return ListParts(separator, tuple(parts[:MAX_PARTS]), len(parts))
+
+
+def _count_parts(values: Any, occurrences: Any, separator: str) -> dict[str, int]:
+    import numpy as np
+    import pyarrow.compute as pc
+
+    lists = pc.split_pattern(values, separator)
+    parts = pc.utf8_trim_whitespace(pc.list_flatten(lists)).dictionary_encode()
+    weights = occurrences[pc.list_parent_indices(lists).to_numpy()]
+    sums = np.bincount(parts.indices.to_numpy(), weights, len(parts.dictionary))
+    pairs = zip(parts.dictionary.to_pylist(), sums.astype(int).tolist(), strict=True)
+    return {part: count for part, count in pairs if part}
+
 
 KindName = Literal[
     "number", "category", "boolean", "date", "list", "text", "id", "constant", "empty"
@@ -60,20 +118,20 @@ class ColumnKind:
 
 def recognise_columns(
     profile: CsvProfile,
-    given: Mapping[str, ColumnUse],
+    configured: Mapping[str, ColumnUse],
     decimal: DecimalMark | None = None,
     dates: str | None = None,
 ) -> dict[str, ColumnKind]:
-    for name in given:
+    for name in configured:
         if name not in profile.columns:
             raise BadInputError(
-                f"[columns] {name} = {given[name]!r}: there is no such column. "
+                f"[columns] {name} = {configured[name]!r}: there is no such column. "
                 f"Columns: {', '.join(profile.columns)}."
             )
     recogniser = _Recogniser(profile, decimal, dates)
     kinds = {
-        name: recogniser.as_given(name, given[name])
-        if name in given
+        name: recogniser.as_given(name, configured[name])
+        if name in configured
         else recogniser.recognise(name)
         for name in profile.columns
     }
@@ -81,12 +139,12 @@ def recognise_columns(
 
 
 def _as_stored(kind: ColumnKind, profile: CsvProfile, name: str) -> ColumnKind:
-    """Returns a kind with what it has to do with how CsvExampleGen stores the column."""
+    """Adds to a kind how CsvExampleGen will store the column."""
     column = profile.columns[name]
     if column.is_text_by_few_cells and not kind.doubt:
         doubt = (
             f"column {name!r} is stored as text: {column.num_non_numbers} of {column.num_values} values "
-            f"{'is no plain number' if column.num_non_numbers == 1 else 'are no plain numbers'}, the "
+            f"{'is not a plain number' if column.num_non_numbers == 1 else 'are not plain numbers'}, the "
             f"first: {profile.find_non_number(name)}. {_ADVICE}"
         )
         kind = replace(kind, doubt=doubt)
@@ -112,7 +170,7 @@ class _Recogniser:
         if column.type == "boolean":
             return ColumnKind("boolean", words=("true", "false"))
         try:
-            dates = self._dates_of(name)
+            dates = self._find_dates(name)
         except date_kinds.AmbiguousDatesError:
             first = self._profile.find_cell(name, lambda text: not is_missing(text))
             return ColumnKind(
@@ -125,7 +183,7 @@ class _Recogniser:
             return dates
         if column.is_numeric:
             return self._digits(name)
-        # All cells of a column of text are numbers only where a Parquet file says that they are text.
+        # All cells of a column of text are numbers only where a Parquet file declares them as text.
         number = self._number(name) if column.num_non_numbers != 0 else None
         if number is not None and not self._is_code(number, name):
             return number
@@ -147,7 +205,7 @@ class _Recogniser:
         written = number.number_format
         if written is None or written.currency or written.clock:
             return False
-        if _num_misfits(number):
+        if number.moments and number.moments.num_unreadable:
             return word_kinds.is_code(column, cells)
         if word_kinds.is_text_id(column, 100 * _MAX_VOCABULARY) and cells.all_match(_SERIAL_NUMBER):
             return True
@@ -155,29 +213,28 @@ class _Recogniser:
         return is_odd and word_kinds.is_code(column, cells)
 
     def _near_miss(self, name: str) -> str:
-        """Returns a note on what keeps amounts, or numbers with a fraction, from being numbers."""
-        found, cells = self._formats_of(name), ColumnCells(self._profile, name)
+        """Explains why a column of amounts or decimals is not read as numbers."""
+        formats, cells = self._number_formats(name), ColumnCells(self._profile, name)
         num_values = self._profile.columns[name].num_values
-        if not found.num_misfits or found.best is None:
+        if not formats.num_misfits or formats.best is None:
             return ""
-        others = f"others ({number_kinds.describe_format(cells, found.best)})"
-        if found.best in (POINT, COMMA):
+        others = f"others ({number_kinds.describe_format(cells, formats.best)})"
+        if formats.best in (POINT, COMMA):
             if 2 * cells.count(_FRACTION) < num_values:
                 return ""
             others = "numbers of the others"
         return (
-            f"not read as numbers: {found.num_misfits} of {num_values} cells "
-            f"{'does' if found.num_misfits == 1 else 'do'} not fit the {others}, the first: "
-            f"{self._first_unreadable(name, found.best)}"
+            f"not read as numbers: {formats.num_misfits} of {num_values} cells "
+            f"{'does' if formats.num_misfits == 1 else 'do'} not fit the {others}, the first: "
+            f"{self._first_unreadable(name, formats.best)}"
         )
 
-    def _formats_of(self, name: str) -> FoundFormats:
+    def _number_formats(self, name: str) -> FoundFormats:
         if name not in self._found:
             self._found[name] = number_kinds.find_formats(ColumnCells(self._profile, name))
         return self._found[name]
 
     def as_given(self, name: str, use: ColumnUse) -> ColumnKind:
-        """Returns the kind of a column with a configured use."""
         column = self._profile.columns[name]
         if use in ("ignore", "id"):
             return ColumnKind("id", f"[columns] says {use}", is_given=True)
@@ -214,7 +271,7 @@ class _Recogniser:
 
     def _date_as_given(self, name: str) -> ColumnKind:
         try:
-            kind = self._dates_of(name, is_given=True)
+            kind = self._find_dates(name, is_given=True)
         except date_kinds.AmbiguousDatesError as error:
             raise BadInputError(
                 f"{columns_entry(name, 'date')}: no row tells whether the day or the month is first. Set "
@@ -224,16 +281,16 @@ class _Recogniser:
             raise BadInputError(self._why_no_date(name))
         return kind
 
-    def _dates_of(self, name: str, is_given: bool = False) -> ColumnKind | None:
+    def _find_dates(self, name: str, is_given: bool = False) -> ColumnKind | None:
         column, cells = self._profile.columns[name], ColumnCells(self._profile, name)
-        found = date_kinds.recognise_dates(column, cells, self._dates, is_given)
-        if found is None:
+        dates = date_kinds.recognise_dates(column, cells, self._dates, is_given)
+        if dates is None:
             return None
-        note, doubt = found.date_format.name.replace("-", " "), None
-        if invalid := found.days.num_unreadable:
-            cell = date_kinds.first_unreadable(cells, found.date_format)
+        note, doubt = dates.date_format.name.replace("-", " "), None
+        if invalid := dates.days.num_unreadable:
+            cell = date_kinds.first_unreadable(cells, dates.date_format)
             first = self._profile.find_cell(name, lambda text: text == cell)
-            if re.match(found.date_format.pattern, cell):
+            if re.match(dates.date_format.pattern, cell):
                 are = "is" if invalid == 1 else "are"
                 note += f"; {invalid} of {column.num_values} cells {are} not in the calendar and "
                 note += f"{'counts' if invalid == 1 else 'count'} as missing, the first: {first}"
@@ -242,12 +299,12 @@ class _Recogniser:
         return ColumnKind(
             "date",
             note,
-            date_format=found.date_format.name,
-            moments=found.days,
-            unreadable=_unreadable(cells, CellFormat(date=found.date_format.name))
+            date_format=dates.date_format.name,
+            moments=dates.days,
+            unreadable=_unreadable(cells, CellFormat(date=dates.date_format.name))
             if invalid
             else (),
-            has_time=found.has_time,
+            has_time=dates.has_time,
             keeps_text=column.type == "float",  # float32 would round seconds to minutes
             doubt=doubt,
         )
@@ -269,13 +326,15 @@ class _Recogniser:
         column, cells = self._profile.columns[name], ColumnCells(self._profile, name)
         if column.is_numeric and not (self._of_file == "," and column.type == "float"):
             return None
-        found = self._formats_of(name)
-        if not found.formats:
+        candidates = self._number_formats(name)
+        if not candidates.formats:
             return None
-        if len(found.formats) == 1:
-            return self._in_format(name, found.formats[0])
+        if len(candidates.formats) == 1:
+            return self._in_format(name, candidates.formats[0])
         mark = self._of_file or "."
-        kind = self._in_format(name, next(one for one in found.formats if one.decimal == mark))
+        kind = self._in_format(
+            name, next(candidate for candidate in candidates.formats if candidate.decimal == mark)
+        )
         if kind is None or self._of_file is not None or not cells.count("[0-9][.,][0-9]"):
             return kind
         first = self._profile.find_cell(name, lambda text: "," in text or "." in text)
@@ -311,16 +370,16 @@ class _Recogniser:
     ) -> tuple[str, str]:
         """Returns a note with the number of cells that cannot be read, and a doubt with all about them."""
         cells = f"{note}; {num_misfits} of {self._profile.columns[name].num_values} cells"
-        count, are = "count", f"are no such {what}s"
+        count, are = "count", f"are not such {what}s"
         if num_misfits == 1:
-            count, are = "counts", f"is no such {what}"
+            count, are = "counts", f"is not such a {what}"
         doubt = (
             f"column {name!r}: {cells} {are} and {count} as missing, the first: {first}. {_ADVICE}"
         )
         return f"{cells} {count} as missing", doubt
 
     def _first_unreadable(self, name: str, number_format: NumberFormat) -> Cell:
-        """Returns the first cell that is no number; there must be one."""
+        """Returns the first cell that is not a number; there must be one."""
         cell = number_kinds.first_unreadable(ColumnCells(self._profile, name), number_format)
         return self._profile.find_cell(name, lambda text: text == cell)
 
@@ -337,39 +396,33 @@ class _Recogniser:
             f"{columns_entry(name, 'date')}: no format fits all {column.num_values} cells, such as "
             f"{first}{alike}. Correct such cells in the file, or leave them empty. "
             "Known are year-month-day (20140301, 2014-03-01), day or month first (01.03.2014, 3/1/2014, "
-            "1 Mar 2014), each with a time of day behind it, months (2014-03, Mar 2014), quarters "
+            "1 Mar 2014), each may be followed by a time of day, months (2014-03, Mar 2014), quarters "
             "(2014Q1), weeks (2014-W09), and seconds or milliseconds since 1970."
         )
 
     def _why_no_number(self, name: str) -> str:
-        found, num_values = self._formats_of(name), self._profile.columns[name].num_values
-        best, num_misfits = found.best or NumberFormat(self._of_file or "."), found.num_misfits
-        others = (
-            f", nor are {num_misfits - 1} others" if num_misfits > 2 else ", nor is another one"
-        )
+        formats, num_values = self._number_formats(name), self._profile.columns[name].num_values
+        best, num_misfits = formats.best or NumberFormat(self._of_file or "."), formats.num_misfits
+        others = f", nor are {num_misfits - 1} others" if num_misfits > 2 else ", nor is 1 other"
         others = f"{others} of {num_values} cells" if num_misfits > 1 else ""
         alike = ""
-        if found.best:
+        if formats.best:
             text = number_kinds.describe_format(ColumnCells(self._profile, name), best)
             alike = f" Most cells are {text}."
         return (
-            f"{columns_entry(name, 'number')}: {self._first_unreadable(name, best)} is no number{others}."
+            f"{columns_entry(name, 'number')}: {self._first_unreadable(name, best)} is not a number{others}."
             f'{alike} Correct such cells in the file, or leave them empty; or say "category" or "text".'
         )
 
 
 def _unreadable(cells: ColumnCells, cell_format: CellFormat) -> tuple[str, ...]:
     """Returns the different cells that are not in a format, the first of many."""
-    found = (
+    unreadable = (
         text
         for values, _ in cells.chunks()
         for text in values.filter(~cell_format.is_read(values)).to_pylist()
     )
-    return tuple(itertools.islice(dict.fromkeys(found), _MOST_UNREADABLE))
-
-
-def _num_misfits(kind: ColumnKind) -> int:
-    return kind.moments.num_unreadable if kind.moments else 0
+    return tuple(itertools.islice(dict.fromkeys(unreadable), _MOST_UNREADABLE))
 
 
 def text_columns(kinds: Mapping[str, ColumnKind]) -> tuple[str, ...]:
@@ -377,6 +430,6 @@ def text_columns(kinds: Mapping[str, ColumnKind]) -> tuple[str, ...]:
     return tuple(name for name, kind in kinds.items() if kind.keeps_text)
 
 
-def date_format_of(kind: ColumnKind) -> DateFormat | None:
+def to_date_format(kind: ColumnKind) -> DateFormat | None:
     """Returns the format of a column's dates; None if it holds none."""
     return None if kind.date_format is None else DateFormat(kind.date_format)

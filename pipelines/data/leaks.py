@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pipelines.data.formats.arrow_reading import read_numbers, read_times
-from pipelines.data.kinds import ColumnKind, date_format_of
+from pipelines.data.kinds import ColumnKind, to_date_format
 from pipelines.data.missing import find_missing
 from pipelines.data.profile import CsvProfile
 
@@ -26,7 +26,7 @@ MIN_CORRELATION = 0.9995
 MAX_ERROR_RATIO_OF_GAPS = 0.5
 """Like `MAX_ERROR_RATIO`, for predicting the label from whether the cell is empty.
 
-For a regression, it is a share of the squared error.
+This is a share of the squared error for a regression.
 """
 
 _MAX_CLASSES = 50
@@ -36,7 +36,7 @@ _NUM_BINS = 200
 
 @dataclass(frozen=True)
 class Leak:
-    """A column that predicts the label by itself."""
+    """A column that predicts the label on its own (target leakage)."""
 
     column: str
     evidence: str  # Quality of the prediction, in words
@@ -94,13 +94,13 @@ def _codes(cells: Any, missing: Any) -> Any:
     import pyarrow
     import pyarrow.compute as pc
 
-    known = pc.if_else(pyarrow.array(missing), "", cells)
-    return known.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    filled = pc.if_else(pyarrow.array(missing), "", cells)
+    return filled.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 def _numbers(cells: Any, missing: Any, kind: ColumnKind) -> Any:
     """Returns the numbers or times of cells as float64, NaN elsewhere."""
-    date_format = date_format_of(kind)
+    date_format = to_date_format(kind)
     if date_format is not None:
         times = read_times(cells, date_format)
         return np.where(times.is_valid & ~missing, times.utc_secs.astype(np.float64), np.nan)
@@ -198,9 +198,9 @@ def _score(label: str, classes: Any, error: float, base_error: float) -> str:
 
 def _bins(numbers: Any) -> Any:
     """Returns the bin of each number, among bins of equal row counts; missing numbers have their own bin."""
-    known = np.isfinite(numbers)
-    bounds = np.unique(np.quantile(numbers[known], np.linspace(0, 1, _NUM_BINS + 1)[1:-1]))
-    return np.where(known, np.searchsorted(bounds, numbers, side="right"), _NUM_BINS + 1)
+    is_finite = np.isfinite(numbers)
+    bounds = np.unique(np.quantile(numbers[is_finite], np.linspace(0, 1, _NUM_BINS + 1)[1:-1]))
+    return np.where(is_finite, np.searchsorted(bounds, numbers, side="right"), _NUM_BINS + 1)
 
 
 def _correlation(
@@ -210,11 +210,11 @@ def _correlation(
     if kind.name not in ("number", "date"):
         return None
     numbers = _numbers(cells, missing, kind)
-    known = has_label & np.isfinite(numbers)
-    if known.sum() < max(_MIN_OTHER_ROWS, has_label.sum() / 2):
+    has_both = has_label & np.isfinite(numbers)
+    if has_both.sum() < max(_MIN_OTHER_ROWS, has_label.sum() / 2):
         return None
-    first, second = numbers[known], target[known]
-    is_copy = bool((first == second).all()) and bool(known[has_label].all())
+    first, second = numbers[has_both], target[has_both]
+    is_copy = bool((first == second).all()) and bool(has_both[has_label].all())
     linear = _pearson(first, second)
     ranks = _pearson(_ranks(first), _ranks(second))
     if is_copy:

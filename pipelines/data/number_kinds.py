@@ -31,7 +31,7 @@ MIN_TO_MISS = 20
 """Number of cells from which a few may not be read."""
 
 MAX_MISS_SHARE = 0.02
-"""Share of a column's cells that may not be read; a larger one is no mistake."""
+"""Share of a column's cells that may not be read; a larger share is not a mistake."""
 
 _NUMBER = f"[.,]?[0-9]+(?:[.,][0-9]+|['\u2019{SPACE}][0-9]{{3}})*(?:[eE][-+]?[0-9]+)?"
 _MAX_SHAPES = 1_000
@@ -81,9 +81,9 @@ def find_formats(cells: ColumnCells) -> FoundFormats:
         return FoundFormats()
     values, counts = cells.sample()
     fits = [
-        (int(counts[matches(values, one.pattern)].sum()), one)
+        (int(counts[matches(values, number_format.pattern)].sum()), number_format)
         for candidate in _candidates(values, counts)
-        for one in _with_marks(candidate)
+        for number_format in _with_marks(candidate)
     ]
     most, best = max(fits, key=lambda pair: pair[0], default=(0, None))
     if best is None or 2 * most < counts.sum():
@@ -91,9 +91,12 @@ def find_formats(cells: ColumnCells) -> FoundFormats:
     if (best.unit or best.scale) and cells.count("^0[0-9]"):
         return FoundFormats()  # codes
     num_values = cells.profile.columns[cells.column].num_values
-    misses = {one: num_values - cells.count(one.pattern) for one in _with_marks(best)}
+    misses = {
+        number_format: num_values - cells.count(number_format.pattern)
+        for number_format in _with_marks(best)
+    }
     fewest = min(misses.values())
-    formats = tuple(one for one, missed in misses.items() if missed == fewest)
+    formats = tuple(number_format for number_format, missed in misses.items() if missed == fewest)
     if not may_miss(fewest, num_values):
         return FoundFormats((), formats[0], fewest)
     return FoundFormats(formats, formats[0], fewest)
@@ -111,7 +114,10 @@ def _candidates(values: Any, counts: Any) -> Iterator[NumberFormat]:
     units: Counter[str] = Counter()
     for shape, count in shapes.items():
         if money := re.search(ANY_CURRENCY, shape):
-            currencies[_currency_of(money[0])] += count
+            for name, spelling in CURRENCIES.items():
+                if re.fullmatch(spelling, money[0]):
+                    currencies[name] += count
+                    break
             shape = shape.replace(money[0], "", 1)
         for part in shape.split("#")[1:]:
             unit = part.strip(f",%){SPACE}")
@@ -128,13 +134,13 @@ def _candidates(values: Any, counts: Any) -> Iterator[NumberFormat]:
         yield replace(plain, scale="multiples")
     if unit := _most_frequent(units):
         yield replace(plain, unit=unit)
-    for scale, known in SCALES.items():
-        spelling = "|".join(one.spelling for one in known)
+    for scale, known_units in SCALES.items():
+        spelling = "|".join(unit_of_scale.spelling for unit_of_scale in known_units)
         used = [unit for unit in units if re.fullmatch(spelling, unit)]
         if used and not (scale == "time" and _may_be_months(used)):
             yield NumberFormat(scale=scale)
     if any(_CLOCK.fullmatch(shape) for shape in shapes):
-        # In `59:59` beside `1:02:03`, and from `24:00` on, the last part is seconds.
+        # Where there is `59:59` and `1:02:03`, and from `24:00` on, the last part is seconds.
         has_hours = "#:#" in shapes and "#:#:#" in shapes
         is_long = matches(values, "^-?(?:2[4-9]|[3-9][0-9]|[0-9]{3,}):[0-9]{2}$").any()
         yield NumberFormat(clock="m:ss" if has_hours or is_long else "h:mm")
@@ -144,16 +150,16 @@ def _are_multiples(multiples: Mapping[str, int], currency: str, values: Any, cou
     """Returns whether such endings of numbers, with the number of their cells, multiply them."""
     if currency:
         return bool(multiples)
-    if any(not re.match(f"{DOUBTFUL_MULTIPLE}|{LETTER_MULTIPLE}", one) for one in multiples):
+    if any(not re.match(f"{DOUBTFUL_MULTIPLE}|{LETTER_MULTIPLE}", ending) for ending in multiples):
         return True
-    if not any(re.match(LETTER_MULTIPLE, one) for one in multiples):
+    if not any(re.match(LETTER_MULTIPLE, ending) for ending in multiples):
         return False
     has_fraction = matches(values, f"[.,][0-9]+[{SPACE}]*[kKM]$").any()
     return bool(has_fraction or sum(multiples.values()) >= _MIN_LETTER_SHARE * counts.sum())
 
 
 def _may_be_months(units: list[str]) -> bool:
-    """Returns whether `m` stands beside days and weeks alone, so that it may be minutes or months."""
+    """Returns whether `m` occurs only together with days or weeks, so that it may be minutes or months."""
     is_long = [re.fullmatch("(?i:w|d|(?:wk|week|day)s?)", unit) for unit in units]
     is_m = [re.fullmatch("(?i:m)", unit) for unit in units]
     return any(is_long) and any(is_m) and all(map(any, zip(is_long, is_m, strict=True)))
@@ -175,18 +181,16 @@ def _most_frequent(counts: Counter[str]) -> str:
     return max(counts, key=lambda name: counts[name], default="")
 
 
-def _currency_of(text: str) -> str:
-    return next(name for name, spelling in CURRENCIES.items() if re.fullmatch(spelling, text))
-
-
-def mark_of_file(profile: CsvProfile, found: Mapping[str, FoundFormats]) -> DecimalMark | None:
+def mark_of_file(
+    profile: CsvProfile, formats_by_column: Mapping[str, FoundFormats]
+) -> DecimalMark | None:
     """Returns the decimal mark that all columns agree on; None if it is unknown, or they differ."""
     marks: set[DecimalMark] = set()
-    has_points = False  # in columns that are no numbers, such as `1.5` beside many `unknown`
+    has_points = False  # in columns that are not numbers, such as `1.5` among many `unknown`
     for name, column in profile.columns.items():
         cells = ColumnCells(profile, name)
-        if name in found:
-            formats, best = found[name].formats, found[name].best
+        if name in formats_by_column:
+            formats, best = formats_by_column[name].formats, formats_by_column[name].best
             if not formats and best and best.decimal == ".":
                 with_comma = replace(best, decimal=",").pattern
                 has_points |= cells.count(best.pattern) > cells.count(with_comma)
@@ -201,12 +205,12 @@ def mark_of_file(profile: CsvProfile, found: Mapping[str, FoundFormats]) -> Deci
 
 def measure(cells: ColumnCells, number_format: NumberFormat | None) -> Moments | None:
     """Returns the moments of a column's numbers; None when there are none."""
-    return moments_of(
+    return compute_moments(
         (read_numbers(values, number_format), counts) for values, counts in cells.chunks()
     )
 
 
-def moments_of(chunks: Any) -> Moments | None:
+def compute_moments(chunks: Any) -> Moments | None:
     """Returns the moments of numbers that arrive in arrays.
 
     `chunks`: pairs of numbers (float64; numbers that are not finite count as unreadable) and their counts.
@@ -217,15 +221,15 @@ def moments_of(chunks: Any) -> Moments | None:
     for numbers, counts in chunks:
         finite = np.isfinite(numbers)
         num_unreadable += int(counts[~finite].sum())
-        known, weights = numbers[finite], counts[finite]
-        if not known.size:
+        values, weights = numbers[finite], counts[finite]
+        if not values.size:
             continue
         if shift is None:
-            shift = float(known.mean())  # keeps the sum of squares well-conditioned
+            shift = float(values.mean())  # keeps the sum of squares well-conditioned
         count += int(weights.sum())
-        total += float(((known - shift) * weights).sum())
-        squares += float(((known - shift) ** 2 * weights).sum())
-        low, high = min(low, float(known.min())), max(high, float(known.max()))
+        total += float(((values - shift) * weights).sum())
+        squares += float(((values - shift) ** 2 * weights).sum())
+        low, high = min(low, float(values.min())), max(high, float(values.max()))
     if shift is None:
         return None
     offset = total / count
@@ -234,7 +238,7 @@ def moments_of(chunks: Any) -> Moments | None:
 
 
 def first_unreadable(cells: ColumnCells, number_format: NumberFormat) -> str:
-    """Returns the first cell that is no number; there must be one."""
+    """Returns the first cell that is not a number; there must be one."""
     for values, _ in cells.chunks():
         is_number = np.isfinite(read_numbers(values, number_format))
         if not is_number.all():

@@ -40,17 +40,14 @@ def known_types(file: Path) -> dict[str, str]:
             types = known_types(str(file), stream)
         except SettingError as error:
             raise BadInputError(str(error)) from error
-    return {name: names[found] for name, found in types.items() if found in names}
+    return {name: names[kind] for name, kind in types.items() if kind in names}
 
 
 @contextmanager
 def open_text(
     file: Path, errors: str = "strict", newline: str = "", encoding: str = "utf-8-sig"
 ) -> Iterator[TextIO]:
-    """Opens a file to read its CSV as text.
-
-    `errors`: treatment of bytes that are not text, as in `open`.
-    """
+    """Opens a file to read its CSV as text."""
     with open_bytes(file) as stream:
         text = io.TextIOWrapper(stream, encoding, errors, newline)
         yield text

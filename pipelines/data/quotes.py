@@ -8,16 +8,15 @@ do not look like rows of this file.
 import codecs
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TextIO
 
 import numpy as np
 
 from components.example_gen.file_names import is_parquet
-from pipelines.data.cells import any_field_size
+from pipelines.data.cells import RawRow, raw_rows
 from pipelines.data.dialect import COMMAS, MAX_LONG_CHARS, Dialect
 from pipelines.data.opening import open_bytes, open_text
 from pipelines.errors import BadInputError, counted, shown
@@ -62,41 +61,27 @@ def check_quotes(
 def examine_quotes(
     file: Path, header: Sequence[str], dialect: Dialect, quote_is_given: bool
 ) -> QuoteFindings:
-    """Checks the quotes of a file row by row; arguments and errors are those of `check_quotes`."""
-    rows = _RowShape(file, len(header), dialect)
-    num_quotes, lines = 0, []
-
-    def counted(stream: TextIO) -> Iterator[str]:
-        nonlocal num_quotes
-        for line in stream:
-            num_quotes += line.count(dialect.quote)
-            lines.append(line)
-            yield line
-
-    irregular, start, doubts = False, 1, []
-    with open_text(file) as stream, any_field_size():
-        reader = dialect.reader(counted(stream), file)
-        for row in reader:
-            field = _Field(file, header, start, lines, row)
-            if num_quotes % 2:
-                irregular = True
-                if is_open(lines, dialect):
-                    raise BadInputError(field.describe_open())
-                num_quotes = 0
-            if len(lines) > 1:
-                num_fitting = sum(map(rows.fits, lines))
-                if rows.are_swallowed(lines, num_fitting) and not quote_is_given:
-                    raise BadInputError(field.describe_swallowed(num_fitting, dialect.quote))
-                if 2 * num_fitting >= max(len(lines), 3):
-                    doubts.append(field.describe_doubt(num_fitting))
-            place = text_behind_quotes(lines, dialect)
-            if place is not None:
-                if not quote_is_given:
-                    raise BadInputError(field.describe_text_behind(place, dialect.quote))
-                irregular = True
-                doubts.append(field.describe_text_read(place))
-            lines.clear()
-            start = reader.line_num + 1
+    """Checks the quotes of a file row by row."""
+    shape = _RowShape(file, len(header), dialect)
+    irregular, doubts = False, []
+    for row in raw_rows(file, dialect):
+        field = _Field(file, header, row)
+        if sum(line.count(dialect.quote) for line in row.lines) % 2:
+            irregular = True
+            if ends_inside_quotes(row.lines, dialect):
+                raise BadInputError(field.describe_open())
+        if len(row.lines) > 1:
+            num_fitting = sum(map(shape.fits, row.lines))
+            if shape.are_swallowed(row.lines, num_fitting) and not quote_is_given:
+                raise BadInputError(field.describe_swallowed(num_fitting, dialect.quote))
+            if 2 * num_fitting >= max(len(row.lines), 3):
+                doubts.append(field.describe_doubt(num_fitting))
+        position = text_after_quotes(row.lines, dialect)
+        if position is not None:
+            if not quote_is_given:
+                raise BadInputError(field.describe_text_after(position, dialect.quote))
+            irregular = True
+            doubts.append(field.describe_text_read(position))
     return QuoteFindings(irregular, tuple(doubts))
 
 
@@ -125,10 +110,10 @@ class QuoteSearch:
         marks = np.flatnonzero((content == self._quote) | (content == _LINE_FEED))
         is_end = content[marks] == _LINE_FEED
         quotes, ends = marks[~is_end], np.flatnonzero(is_end)
-        before = ends - np.arange(len(ends))  # quotes of this block before each end of a line
-        self._found |= bool((np.diff(before, prepend=-self._num_on_line) % 2).any())
+        num_before = ends - np.arange(len(ends))  # quotes of this block before each end of a line
+        self._found |= bool((np.diff(num_before, prepend=-self._num_on_line) % 2).any())
         self._num_on_line = (
-            len(quotes) - before[-1] if len(ends) else self._num_on_line + len(quotes)
+            len(quotes) - num_before[-1] if len(ends) else self._num_on_line + len(quotes)
         )
         closing = quotes[(self._num_quotes + 1) % 2 :: 2]
         opening = quotes[self._num_quotes % 2 :: 2]  # or the second one of two
@@ -147,7 +132,7 @@ class QuoteSearch:
         return self._found or self._num_on_line % 2 == 1
 
 
-def text_behind_quotes(lines: Sequence[str], dialect: Dialect) -> int | None:
+def text_after_quotes(lines: Sequence[str], dialect: Dialect) -> int | None:
     """Returns the position of the first cell with text between its closing quote and the next delimiter.
 
     Python's csv module and pandas join both; a quote that is escaped by a backslash looks like that.
@@ -200,10 +185,7 @@ class _RowShape:
         """Returns whether the lines of one row are several rows."""
         if not self._kinds:  # the number of fields is the only evidence
             return num_fitting == len(lines) >= _MIN_LINES_BY_COUNT
-        ends = (
-            lines[0],
-            lines[-1],
-        )  # either of them may contain valid quotes and new words
+        ends = (lines[0], lines[-1])  # either of them may contain valid quotes and new words
         return 2 * num_fitting >= len(lines) and all(map(self._readings, ends))
 
     def _readings(self, line: str) -> list[list[str]]:
@@ -256,15 +238,14 @@ class _Field:
 
     file: Path
     header: Sequence[str]  # Column names of the file
-    start: int  # Line on which the row starts
-    lines: Sequence[str]
-    row: Sequence[str]
+    row: RawRow
 
     def describe_open(self) -> str:
         """Returns the message for a field that does not end."""
         return (
-            f"{self._where(len(self.row) - 1)} does not end: {counted(len(self.lines), 'line')}, up to "
-            "the end of the file, would be one cell. Close the quote, or remove it."
+            f"{self._where(len(self.row.cells) - 1)} does not end: "
+            f"{counted(len(self.row.lines), 'line')}, up to the end of the file, would be one cell. Close "
+            "the quote, or remove it."
         )
 
     def describe_swallowed(self, num_fitting: int, quote: str) -> str:
@@ -272,22 +253,24 @@ class _Field:
         setting = f"'{quote}'" if quote == '"' else f'"{quote}"'
         return (
             f"{self._where()} {self._extent(num_fitting)}: a stray quote, as it seems, which makes one row "
-            f"of {len(self.lines)}. Remove the quote, or write it twice in a field that is in quotes. If "
+            f"of {len(self.row.lines)}. Remove the quote, or write it twice in a field that is in quotes. If "
             f"the cell really has these lines, say so: [data] quote = {setting}."
         )
 
-    def describe_text_behind(self, place: int, quote: str) -> str:
-        """Returns the message for a field with text behind its closing quote."""
+    def describe_text_after(self, position: int, quote: str) -> str:
+        """Returns the message for a field with text after its closing quote."""
         setting = f"'{quote}'" if quote == '"' else f'"{quote}"'
         return (
-            f"{self._where(place)} has text behind the quote that closes it. Write a quote within the field "
-            f"twice, also where a backslash is before it. If the text belongs to the field as it is, say so: "
-            f"[data] quote = {setting}."
+            f"{self._where(position)} has text after the quote that closes it. Write a quote within the "
+            "field twice, also where a backslash is before it. If the text belongs to the field as it is, "
+            f"say so: [data] quote = {setting}."
         )
 
-    def describe_text_read(self, place: int) -> str:
-        """Returns the note on a field with text behind its closing quote, which is read."""
-        return f"{self._where(place)} has text behind the quote that closes it, which belongs to it"
+    def describe_text_read(self, position: int) -> str:
+        """Returns the note on a field with text after its closing quote, which is read."""
+        return (
+            f"{self._where(position)} has text after the quote that closes it, which belongs to it"
+        )
 
     def describe_doubt(self, num_fitting: int) -> str:
         """Returns the note on a field that may have swallowed rows."""
@@ -297,23 +280,24 @@ class _Field:
         )
 
     def _extent(self, num_fitting: int) -> str:
+        num_lines = len(self.row.lines)
         return (
-            f"goes on up to line {self.start + len(self.lines) - 1}, over {len(self.lines)} lines, of "
-            f"which {num_fitting} look like rows of this file"
+            f"continues up to line {self.row.line + num_lines - 1}, over {num_lines} lines, of which "
+            f"{num_fitting} look like rows of this file"
         )
 
     def _where(self, index: int | None = None) -> str:
         if index is None:
-            breaks = (i for i, cell in enumerate(self.row) if len(cell.splitlines()) > 1)
+            breaks = (i for i, cell in enumerate(self.row.cells) if len(cell.splitlines()) > 1)
             index = next(breaks, 0)
         name = self.header[min(index, len(self.header) - 1)]
         return (
-            f"{self.file}, line {self.start}, column {name!r}: the quoted field that starts with "
-            f"{shown(self.row[index])!r}"
+            f"{self.file}, line {self.row.line}, column {name!r}: the quoted field that starts with "
+            f"{shown(self.row.cells[index])!r}"
         )
 
 
-def is_open(lines: Sequence[str], dialect: Dialect) -> bool:
+def ends_inside_quotes(lines: Sequence[str], dialect: Dialect) -> bool:
     """Returns whether a row ends within quotes."""
     try:
         list(dialect.reader(lines, strict=True))

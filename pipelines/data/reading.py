@@ -18,10 +18,7 @@ BLOCK_BYTES = 8 << 20
 def read_batches(
     file: Path, header: list[str], dialect: Dialect = COMMAS, positions: Sequence[int] | None = None
 ) -> Iterator[Any]:
-    """Yields pyarrow record batches of the rows below the header, with string columns.
-
-    `positions`: positions of the columns, from 0, in the order of the result; None means all.
-    """
+    """Yields pyarrow record batches of the rows below the header, with string columns."""
     import pyarrow
 
     try:

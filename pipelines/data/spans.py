@@ -128,7 +128,8 @@ class _SpanReader:
     @property
     def keys(self) -> list[SpanKey]:
         """Keys in ascending order, including spans without a file."""
-        return _ascending(self._places)
+        keys: Any = self._places  # all numbers, or all dates
+        return sorted(keys)
 
     @property
     def names(self) -> list[tuple[SpanKey, int | None]]:
@@ -142,13 +143,15 @@ class _SpanReader:
     def read(self, key: SpanKey, notes: list[str]) -> Span | None:
         """Returns a span in its newest version that has files; None if there is none."""
         versions = self._places[key]
-        _check_one_name([place for places in versions.values() for place in places])
+        _check_one_name(
+            [place for places in versions.values() for place in places], is_version=False
+        )
         for version in sorted(versions, key=_number, reverse=True):
             files = self._files(versions[version])
             if files:
                 return Span(key, version, tuple(files))
             notes.append(
-                f"{_name(key, version)} has no file to read{_holding(versions[version])}: it is passed over"
+                f"{_name(key, version)} has no file to read{_holding(versions[version])}: it is skipped"
             )
         return None
 
@@ -158,7 +161,7 @@ class _SpanReader:
         return Span(key, version, tuple(files)) if files else None
 
     def _files(self, places: Sequence[Place]) -> list[Path]:
-        _check_one_version_name(places)
+        _check_one_name(places, is_version=True)
         files: list[Path] = []
         for place in places:
             if not place.is_complete or is_temporary(place.path.name):
@@ -170,8 +173,8 @@ class _SpanReader:
         unfinished = _unfinished(places, files)
         if files and unfinished:
             raise BadInputError(
-                f"{_name(places[0].span, places[0].version)} is being written, as it seems: "
-                f"{unfinished[0]} lies beside its CSV files. Run again when it is complete; or remove "
+                f"{_name(places[0].span, places[0].version)} seems to be incomplete: "
+                f"{unfinished[0]} is still being written. Run again when the span is complete; or remove "
                 "that file, or name other spans with data.spans."
             )
         return files
@@ -227,7 +230,7 @@ def _range(reader: _SpanReader, selection: SpanSelection) -> ResolvedSpans:
         raise BadInputError(
             f"data.spans = {str(selection)!r}: there is no span {holes} of {reader.pattern.path}{why}. "
             f"There: {format_spans(reader.keys)}. Give a range without holes, or "
-            '"last N" for the newest N that are there.'
+            '"last N" for the newest N existing spans.'
         )
     return _resolved(reader, spans, notes)
 
@@ -270,34 +273,28 @@ def _resolved(reader: _SpanReader, spans: list[Span], notes: list[str]) -> Resol
     return ResolvedSpans(reader.pattern.path, tuple(spans), tuple(notes))
 
 
-_PASSED = ": it is passed over"
+_PASSED = ": it is skipped"
 
 
-def _check_one_name(places: Sequence[Place]) -> None:
-    other = next((place for place in places if place.name != places[0].name), None)
-    if other is not None:
-        raise BadInputError(
-            f"{places[0].path} and {other.path} are both {_name(other.span, None)}. Remove one of them, or "
-            "set in data.path how many digits there are, as in {SPAN:2}."
-        )
-
-
-def _check_one_version_name(places: Sequence[Place]) -> None:
-    other = next((place for place in places if place.version_name != places[0].version_name), None)
-    if other is not None:
-        raise BadInputError(
-            f"{places[0].path} and {other.path} are both {_name(other.span, other.version)}. Remove one of "
-            "them, or set in data.path how many digits there are, as in {VERSION:2}."
-        )
+def _check_one_name(places: Sequence[Place], is_version: bool) -> None:
+    """Checks that a span, or a version of it, has one name: `03` and `3` are the same number."""
+    names = [place.version_name if is_version else place.name for place in places]
+    for other, name in zip(places, names, strict=True):
+        if name != names[0]:
+            which = _name(other.span, other.version if is_version else None)
+            raise BadInputError(
+                f"{places[0].path} and {other.path} are both {which}. Remove one of them, or set in "
+                f"data.path how many digits there are, as in {{{'VERSION' if is_version else 'SPAN'}:2}}."
+            )
 
 
 def _unfinished(places: Sequence[Place], files: Sequence[Path]) -> list[Path]:
     """Returns the files in the folders of a span that are being written."""
-    found = [place.path for place in places if is_temporary(place.path.name)]
+    unfinished = [place.path for place in places if is_temporary(place.path.name)]
     folders = {place.path for place in places if place.path.is_dir()}
     for place in tuple(folders):  # without the targets of links
         folders |= {file.parent for file in files if file.is_relative_to(place.resolve())}
-    return found + [
+    return unfinished + [
         item
         for folder in sorted(folders)
         for item in sorted(folder.iterdir())
@@ -328,11 +325,6 @@ def _name(key: SpanKey | str, version: int | None) -> str:
 
 def _number(version: int | None) -> int:
     return -1 if version is None else version
-
-
-def _ascending(keys: Any) -> list[SpanKey]:
-    """Returns sorted keys, which are all numbers or all dates."""
-    return sorted(keys)
 
 
 def _is_less(first: Any, second: Any) -> bool:

@@ -14,7 +14,7 @@ from pipelines.config.toml import columns_entry
 from pipelines.data.column_cells import ColumnCells
 from pipelines.data.files import NoCsvFileError, find_csv_files
 from pipelines.data.formats.arrow_reading import read_numbers, read_times
-from pipelines.data.kinds import ColumnKind, date_format_of
+from pipelines.data.kinds import ColumnKind, to_date_format
 from pipelines.data.profile import CsvProfile
 from pipelines.errors import BadInputError, counted
 
@@ -36,7 +36,7 @@ class Splits:
 
     @property
     def needs_copies(self) -> bool:
-        """True if each split needs files of its own."""
+        """True if each split needs separate files."""
         return self.by in ("time", "files")
 
     @property
@@ -65,19 +65,19 @@ def find_split_files(path: str, split: SplitConfig) -> dict[str, list[Path]]:
             f'split.by = "files" needs a folder as data.path, in which split.train and split.eval '
             f"are looked for. Received: data.path = {path!r}."
         )
-    found = {
+    files = {
         name: find_csv_files(
             os.path.join(glob.escape(path) if glob.has_magic(pattern) else path, pattern)
         )
         for name, pattern in (("train", split.train or ""), ("eval", split.eval or ""))
     }
-    shared = sorted(set(found["train"]) & set(found["eval"]))
+    shared = sorted(set(files["train"]) & set(files["eval"]))
     if shared:
         raise BadInputError(
             f"split.train = {split.train!r} and split.eval = {split.eval!r} both match {shared[0]}. A "
             "file either trains or evaluates."
         )
-    return found
+    return files
 
 
 def plan_splits(
@@ -87,10 +87,7 @@ def plan_splits(
     eval_files: frozenset[Path] = frozenset(),
     label: str | None = None,
 ) -> Splits:
-    """Returns the division of the rows.
-
-    `label`: column that is predicted; None if unknown.
-    """
+    """Returns the division of the rows."""
     column = split.column
     if column is not None and column not in profile.columns:
         raise BadInputError(
@@ -106,22 +103,25 @@ def plan_splits(
         return Splits("files", eval_files=eval_files)
     if column is None:
         return Splits()
-    found = profile.columns[column]
+    num_distinct, num_missing = (
+        profile.columns[column].num_distinct,
+        profile.columns[column].num_missing,
+    )
     if split.by == "column":
-        if found.num_distinct is not None and found.num_distinct < 2:
+        if num_distinct is not None and num_distinct < 2:
             raise BadInputError(
-                f"split.column = {column!r}: it has {counted(found.num_distinct, 'different value')}; "
+                f"split.column = {column!r}: it has {counted(num_distinct, 'different value')}; "
                 "groups to train and to evaluate on need at least two, better a hundred."
             )
-        are = "is" if found.num_missing == 1 else "are"
-        note = f"{counted(found.num_missing, 'row')} without a {column!r} {are} divided row by row"
-        return Splits("column", column, note=note if found.num_missing else "")
+        are = "is" if num_missing == 1 else "are"
+        note = f"{counted(num_missing, 'row')} without a {column!r} {are} divided row by row"
+        return Splits("column", column, note=note if num_missing else "")
     return _by_time(profile, column, kinds[column])
 
 
 def _by_time(profile: CsvProfile, column: str, kind: ColumnKind) -> Splits:
     is_number = profile.columns[column].is_numeric or kind.number_format is not None
-    if date_format_of(kind) is None and not is_number:
+    if to_date_format(kind) is None and not is_number:
         raise BadInputError(
             f"split.column = {column!r}: the column is read as {kind.name}, and rows cannot be put "
             f"in order by it. If it holds dates, say so: {columns_entry(column, 'date')}"
@@ -133,19 +133,19 @@ def _by_time(profile: CsvProfile, column: str, kind: ColumnKind) -> Splits:
     ]
     order = np.concatenate([values for values, _ in chunks])
     counts = np.concatenate([counts for _, counts in chunks])
-    known = np.isfinite(order)
-    order, counts = order[known], counts[known]
+    is_known = np.isfinite(order)
+    order, counts = order[is_known], counts[is_known]
     if np.unique(order).size < 2:
         raise BadInputError(
             f"split.column = {column!r}: all rows have the same time, so that none is newer."
         )
     sorting = np.argsort(order, kind="stable")
-    order, before = order[sorting], np.cumsum(counts[sorting])
-    cutoff = order[np.searchsorted(before, TRAIN_SHARE * before[-1], side="right")]
+    order, num_up_to = order[sorting], np.cumsum(counts[sorting])
+    cutoff = order[np.searchsorted(num_up_to, TRAIN_SHARE * num_up_to[-1], side="right")]
     if cutoff == order[0]:  # the first value has more than its share
         cutoff = order[order > cutoff][0]
     num_eval = int(counts[sorting][order >= cutoff].sum())
-    num_untimed = profile.num_rows - int(before[-1])
+    num_untimed = profile.num_rows - int(num_up_to[-1])
     evaluate = "row from {} on evaluates" if num_eval == 1 else "rows from {} on evaluate"
     num_train = profile.num_rows - num_eval
     train = "trains" if num_train == 1 else "train"
@@ -157,7 +157,7 @@ def _by_time(profile: CsvProfile, column: str, kind: ColumnKind) -> Splits:
 
 def _in_order(cells: Any, kind: ColumnKind) -> Any:
     """Returns float64 values that grow with time; NaN where a cell is not a time."""
-    date_format = date_format_of(kind)
+    date_format = to_date_format(kind)
     if date_format is not None:
         times = read_times(cells, date_format)
         return np.where(times.is_valid, times.utc_secs.astype(np.float64), np.nan)

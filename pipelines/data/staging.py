@@ -42,10 +42,7 @@ class StagedData:
 
 
 def stage(
-    profile: CsvProfile,
-    required_label: str | None,
-    folder: Path,
-    splits: Splits = ROW_BY_ROW,
+    profile: CsvProfile, required_label: str | None, folder: Path, splits: Splits = ROW_BY_ROW
 ) -> StagedData:
     """Returns files that ExampleGen can read; writes a copy to `folder` only if necessary.
 
@@ -65,8 +62,8 @@ def stage(
     if not target.exists():
         partial = folder / f".{target.name}.{os.getpid()}"
         shutil.rmtree(partial, ignore_errors=True)
-        for place in names or (".",):
-            (partial / place).mkdir(parents=True)
+        for subfolder in names or (".",):
+            (partial / subfolder).mkdir(parents=True)
         for index, file in enumerate(profile.files):
             _copy(profile, file, partial, f"data-{index:05d}.csv", required_label, splits)
         profile.check_unchanged()
@@ -138,10 +135,10 @@ def _copy(
         if splits.by == "time":
             _write_parts(kept, header, folder, name, _lateness(header, splits))
         else:
-            place = ""
+            subfolder = ""
             if splits.by == "files":
-                place = "eval" if source in splits.eval_files else "train"
-            with _started(folder / place / name, header) as stream:
+                subfolder = "eval" if source in splits.eval_files else "train"
+            with _started(folder / subfolder / name, header) as stream:
                 _write_rows(stream, kept)
 
 

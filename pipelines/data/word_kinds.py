@@ -44,11 +44,11 @@ def is_called_id(name: str) -> bool:
 
 
 def boolean_words(column: ColumnProfile) -> tuple[str, str] | None:
-    """Returns the pair of words that makes up the column's cells, in any case; None without one."""
+    """Returns the pair of words that makes up the column's cells, in any case, or None."""
     if not column.distinct_values or len(column.distinct_values) > 10:
         return None
-    found = {value.lower() for value in column.distinct_values}
-    return next((pair for pair in BOOLEAN_WORDS if found == set(pair)), None)
+    values = {value.lower() for value in column.distinct_values}
+    return next((pair for pair in BOOLEAN_WORDS if values == set(pair)), None)
 
 
 def why_code(column: ColumnProfile, cells: ColumnCells) -> str | None:

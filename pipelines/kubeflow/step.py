@@ -23,10 +23,10 @@ from pipelines.root import Root
 from pipelines.root.signs_of_life import giving_signs
 from pipelines.terminal.ending import end_process
 from pipelines.terminal.signals import (
+    ignore_further_signals,
     ignore_signals,
     raise_at_signals,
     signal_has_come,
-    stop_raising,
 )
 
 EXIT_FAILED = 1
@@ -68,7 +68,7 @@ def main(
                     folder.forget_step(args.component)  # a failure of an earlier try
                 end = tried_again(lambda: run(args, start), retries, say, sleep)
             finally:
-                stop_raising()
+                ignore_further_signals()
         except BaseException as error:  # the user's code may raise SystemExit, too
             if signal_has_come():
                 ignore_signals()  # a second one must not end the process before the record is written

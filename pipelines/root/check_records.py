@@ -5,14 +5,13 @@ from dataclasses import asdict
 from typing import Any
 
 from components.evaluator.gate.check import Check
-from pipelines.config.evaluator import ThresholdConfig
-from pipelines.config.metrics import METRICS
+from pipelines.config.evaluator import METRICS, ThresholdConfig
 
 CheckRecord = dict[str, Any]
 """The fields of a `Check`; `against` may also be `lower`, `upper` or `max_regression`.
 
-For a threshold of the user's, `low` and `high` are the interval of the value itself, and for
-`max_regression` the interval of the difference; None where it was not computed.
+`low` and `high` of a user's threshold are the interval of the value itself, and for `max_regression` the
+interval of the difference; None where it was not computed.
 """
 
 _AGAINST = {"trivial": "trivial model", "baseline": "baseline"}
@@ -25,10 +24,7 @@ def check_records(
     baseline_metrics: Mapping[str, float | None],
     intervals: Mapping[str, tuple[float | None, float | None]],
 ) -> tuple[CheckRecord, ...]:
-    """Returns all checks of a model, the default ones first.
-
-    `baseline_metrics`: metrics of the baseline on the same examples; empty without one.
-    """
+    """Returns all checks of a model, the default ones first."""
     made = tuple(checks)
     records = [asdict(check) for check in made]
     for bound in thresholds:
@@ -59,7 +55,6 @@ def check_records(
 
 
 def check_line(check: CheckRecord) -> str:
-    """Returns a check as a line of text, with its mark."""
     mark = "✓" if check["passed"] else "✗"
     if check["message"]:
         return f"{mark} {check['message']}"
@@ -91,7 +86,6 @@ def against_text(check: CheckRecord) -> str:
 
 
 def shown(value: float | None) -> str:
-    """Returns a metric as text."""
     return "not a number" if value is None else f"{value:.6g}"
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pipelines.config.toml import flat_settings
 from pipelines.data.spans import describe_spans
 from pipelines.root.records import RunRecord
 
@@ -32,20 +33,19 @@ class Difference:
 
     @property
     def is_seconds(self) -> bool:
-        """True if the values are times."""
         return self.section == "durations"
 
 
 def compare_runs(first: RunRecord, second: RunRecord) -> list[Difference]:
     """Returns the differences, in the order of the sections."""
-    found: list[Difference] = []
+    differences: list[Difference] = []
     for section, describe in _SECTIONS.items():
         before, after = dict(describe(first)), dict(describe(second))
         for name in dict.fromkeys((*before, *after)):
-            one, other = before.get(name), after.get(name)
-            if one != other:
-                found.append(Difference(section, name, one, other))
-    return found
+            value, other = before.get(name), after.get(name)
+            if value != other:
+                differences.append(Difference(section, name, value, other))
+    return differences
 
 
 def recorded_sections(record: RunRecord) -> set[str]:
@@ -69,26 +69,24 @@ def comparison_json(first: RunRecord, second: RunRecord) -> dict[str, Any]:
 
 
 def comparison_table(first: RunRecord, second: RunRecord) -> Any:
-    """Returns the comparison as a `rich.table.Table`."""
     from rich.table import Table
     from rich.text import Text
 
     table = Table("", "name", first.run_id, second.run_id, "change", box=None)
     section = ""
-    for one in compare_runs(first, second):
+    for difference in compare_runs(first, second):
         cells = (
-            one.section if one.section != section else "",
-            one.name,
-            *shown_pair(one),
-            "" if one.change is None else f"{one.change:+.4g}",
+            difference.section if difference.section != section else "",
+            difference.name,
+            *shown_pair(difference),
+            "" if difference.change is None else f"{difference.change:+.4g}",
         )
         table.add_row(*map(Text, cells))
-        section = one.section
+        section = difference.section
     return table
 
 
 def shown_pair(difference: Difference) -> tuple[str, str]:
-    """Returns both values as text."""
     return _shown(difference, difference.before), _shown(difference, difference.after)
 
 
@@ -106,11 +104,8 @@ def _outcome(record: RunRecord) -> Iterator[tuple[str, Any]]:
     yield "version", record.version
     yield "baseline", record.baseline_version
     for check in record.checks:
-        yield f"{check['metric']} against {check['against']}", _passed(check["passed"])
-
-
-def _metrics(record: RunRecord) -> Iterator[tuple[str, Any]]:
-    yield from record.metrics.items()
+        name = f"{check['metric']} against {check['against']}"
+        yield name, "passed" if check["passed"] else "failed"
 
 
 def _data(record: RunRecord) -> Iterator[tuple[str, Any]]:
@@ -130,17 +125,10 @@ def _columns(record: RunRecord) -> Iterator[tuple[str, Any]]:
 
 
 def _configuration(record: RunRecord) -> Iterator[tuple[str, Any]]:
-    for key, value in record.config.items():
-        if key not in _NOT_COMPARED:
-            yield from _flat(key, value)
-
-
-def _flat(key: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping):
-        for name, inner in value.items():
-            yield from _flat(f"{key}.{name}", inner)
-    elif value not in (None, [], ()):  # equal to not set, which an older record may not have
-        yield key, value if isinstance(value, str | int | float) else str(value)
+    compared = {key: value for key, value in record.config.items() if key not in _NOT_COMPARED}
+    for key, value in flat_settings(compared).items():
+        if value not in (None, [], ()):  # equal to not set, which an older record may not have
+            yield key, value if isinstance(value, str | int | float) else str(value)
 
 
 def _code(record: RunRecord) -> Iterator[tuple[str, Any]]:
@@ -156,28 +144,20 @@ def _model(record: RunRecord) -> Iterator[tuple[str, Any]]:
         yield f"best step of {model['model']}", model["step"]
 
 
-def _environment(record: RunRecord) -> Iterator[tuple[str, Any]]:
-    yield from record.environment.items()
-
-
 def _durations(record: RunRecord) -> Iterator[tuple[str, Any]]:
     for component in record.components:
         is_cached = component.status == "cached"
         yield component.name, "cached" if is_cached else round(component.elapsed_secs, 1)
 
 
-def _passed(passed: bool) -> str:
-    return "passed" if passed else "failed"
-
-
 _SECTIONS = {
     "outcome": _outcome,
-    "metrics": _metrics,
+    "metrics": lambda record: record.metrics.items(),
     "data": _data,
     "columns": _columns,
     "configuration": _configuration,
     "code": _code,
     "model": _model,
-    "environment": _environment,
+    "environment": lambda record: record.environment.items(),
     "durations": _durations,
 }

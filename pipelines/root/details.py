@@ -35,10 +35,7 @@ class RunDetails:
         self.folder = folder
 
     def write(self, section: str, values: Details) -> None:
-        """Stores a section, so that a reader sees either the old or the new one.
-
-        `values`: values of the section; no number in it is infinite or NaN.
-        """
+        """Stores a section, atomically."""
         if section not in SECTIONS:
             raise ValueError(
                 f"section must be one of {', '.join(SECTIONS)}. Received: section={section!r}"
@@ -64,9 +61,8 @@ class RunDetails:
 
     def read_all(self) -> dict[str, Details]:
         """Returns all recorded sections."""
-        found = ((section, self.read(section)) for section in SECTIONS)
-        return {section: values for section, values in found if values is not None}
+        sections = ((section, self.read(section)) for section in SECTIONS)
+        return {section: values for section, values in sections if values is not None}
 
     def files(self) -> list[Path]:
-        """Returns the existing files."""
         return sorted(self.folder.glob("*.json"))

@@ -7,9 +7,10 @@ from typing import Any
 
 from pipelines.errors import BadInputError
 from pipelines.root import Root
-from pipelines.root.pruned_runs import PrunedRun
 from pipelines.root.records import (
     UNFINISHED,
+    Decision,
+    RunFacts,
     RunOutcome,
     RunRecord,
     order_key,
@@ -27,16 +28,14 @@ def new_run(
     """Returns the fields that a new record begins with: `run_id`, `number`, `scheduled_by`, `notification`.
 
     The caller holds the root's lock until it has written the record, so that no two runs get one number.
-
-    `now`: time in UTC. Default: the clock's.
     """
-    runs: list[RunRecord | PrunedRun] = [*root.pruned.read_all(), *root.records.read_all()]
+    runs: list[RunFacts] = [*root.pruned.read_all(), *root.records.read_all()]
     runs.sort(key=lambda run: order_key(run.number, run.run_id))
     now = now or datetime.now(timezone.utc)
     of_tick = [
         run
         for run in runs
-        if scheduled_by and run.scheduled_by == scheduled_by and not is_of_wrong_clock(run, now)
+        if scheduled_by and run.scheduled_by == scheduled_by and not has_wrong_clock(run, now)
     ]
     if of_tick and of_tick[-1].status not in UNFINISHED:
         raise BadInputError(
@@ -56,7 +55,7 @@ def new_run(
     }
 
 
-def is_of_wrong_clock(run: RunRecord | PrunedRun, now: datetime) -> bool:
+def has_wrong_clock(run: RunFacts, now: datetime) -> bool:
     """Returns whether a run began more than a day after now: the times it was started for are yet to come.
 
     A clock that is set back by less makes no run of the last hours count as one of the future.
@@ -69,7 +68,7 @@ def initial_fields(
 ) -> dict[str, Any]:
     """Returns the fields that the record of a run begins with, or those with which it is resumed.
 
-    `unfinished`: run to resume; None for a new one. It keeps its number, as no run began after it.
+    `unfinished`: run to resume; None for a new run. It keeps its number, as no run began after it.
     """
     if unfinished is None:
         return {**new_run(root, scheduled_by), "started": utc_now(), "attempt": 1}
@@ -85,10 +84,7 @@ def initial_fields(
 
 
 def future_runs(records: Iterable[RunRecord], now: datetime | None = None) -> list[RunRecord]:
-    """Returns the runs that say they started in the future, because a clock was wrong.
-
-    `now`: time in UTC. Default: the clock's.
-    """
+    """Returns the runs that say they started in the future, because a clock was wrong."""
     limit = (now or datetime.now(timezone.utc)) + CLOCK_TOLERANCE
     return [record for record in records if datetime.fromisoformat(record.started) > limit]
 
@@ -97,8 +93,6 @@ def read_runs(root: Root, now: float | None = None) -> list[RunRecord]:
     """Returns the records of all runs, oldest first; killed runs as interrupted.
 
     A run on Kubeflow whose steps give no sign of life has failed.
-
-    `now`: current time in seconds since 1970. Default: the clock's.
     """
     now = time.time() if now is None else now
     going_on = root.lock.is_held()
@@ -121,14 +115,14 @@ def unfinished_run(root: Root) -> RunRecord | None:
     newest = root.records.newest()
     if newest is None or newest.status not in UNFINISHED or newest.kubeflow_run:
         return None
-    pushed = root.versions.pushed_by(newest.run_id)
+    pushed = root.versions.version_of_run(newest.run_id)
     return None if pushed in root.versions.withdrawn() else newest
 
 
 def continued_runs(root: Root, record: RunRecord) -> tuple[RunRecord, ...]:
-    """Returns the run whose training a run continued under changed code, and the runs before that one."""
-    former = root.records.read(record.mended) if record.mended else None
-    return (former, *continued_runs(root, former)) if former else ()
+    """Returns the run whose training a run continued under changed code, and the runs before that."""
+    earlier = root.records.read(record.mended) if record.mended else None
+    return (earlier, *continued_runs(root, earlier)) if earlier else ()
 
 
 def mark_killed(root: Root) -> list[RunRecord]:
@@ -162,7 +156,7 @@ def unconfirmed_pushes(root: Root) -> tuple[str, ...]:
     """Returns the runs that pushed but did not end properly, oldest first.
 
     If the next run makes the same model, that model is served already and not pushed again. This
-    confirms the push: any later run pushes a version of its own.
+    confirms the push: any later run pushes another version.
     """
     pushed = [record for record in root.records.read_all() if record.status == "pushed"]
     confirmed = {record.version for record in pushed if record.reason is None}
@@ -189,14 +183,14 @@ def after_push(root: Root, run_id: str, outcome: RunOutcome) -> RunOutcome:
     """Returns the outcome; a run that failed or was stopped after its push counts as pushed."""
     if outcome.status == "pushed":
         return outcome
-    version = root.versions.pushed_by(run_id)
+    version = root.versions.version_of_run(run_id)
     if version is None:
         return outcome
     return RunOutcome("pushed", f"after the push: {outcome.reason}", str(version))
 
 
 def _as_killed(root: Root, record: RunRecord) -> RunRecord:
-    version = root.versions.pushed_by(record.run_id)
+    version = root.versions.version_of_run(record.run_id)
     if version is None:
         return record.changed(status="interrupted", reason="the process was killed")
     return record.changed(
@@ -204,3 +198,52 @@ def _as_killed(root: Root, record: RunRecord) -> RunRecord:
         version=str(version),
         reason="the process was killed after it had pushed the version",
     )
+
+
+def held_runs(root: Root) -> list[RunRecord]:
+    """Returns the runs whose models wait for a decision, oldest first."""
+    return [record for record in root.records.read_all() if record.awaits_decision]
+
+
+def held_ids(root: Root) -> list[str]:
+    """Returns the ids of the runs whose models wait for a decision."""
+    return [record.run_id for record in held_runs(root)]
+
+
+def decide(root: Root, record: RunRecord, decision: Decision) -> RunRecord:
+    """Records a decision, also in the runs that repeated its result; returns the changed record.
+
+    `root`: root of the runs; its lock is held.
+    """
+    records = root.records
+    for other in records.read_all():
+        if other.same_as == record.run_id and other.status == "held":
+            records.write(other.changed(decision=decision))
+    decided = record.changed(decision=decision)
+    records.write(decided)
+    return decided
+
+
+def supersede_held(root: Root, pushed: RunRecord) -> list[str]:
+    """Records that a run that has pushed supersedes the held models of older runs; returns their ids.
+
+    A repeated call returns the same ids.
+
+    `root`: root of the runs; its lock is held.
+    """
+    ids = [record.run_id for record in root.records.read_all()]
+    older = ids[: ids.index(pushed.run_id)]
+    for record in held_runs(root):
+        if record.run_id not in older:
+            continue
+        version = root.versions.version_of_run(record.run_id)
+        if version is None:
+            decide(root, record, Decision("superseded", pushed.run_id, utc_now()))
+        else:  # its approval was killed after the push
+            done = {"status": "pushed", "reason": None, "version": str(version)}
+            root.records.write(record.changed(**done, serving_version=str(version)))
+    return [
+        record.run_id
+        for record in root.records.read_all()
+        if record.held and record.decision and record.decision.by == pushed.run_id
+    ]

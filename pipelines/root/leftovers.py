@@ -14,11 +14,11 @@ from pipelines.root.records import RunRecord
 _LOGGER = logging.getLogger(__name__)
 
 _TO_ACCEPT = 3
-_SEARCH = "Tuner"  # the component that searches in a folder of its own
+_SEARCH = "Tuner"  # the component that searches in a separate folder
 
 
 def remove_leftovers(root: Root, *run_ids: str) -> list[str]:
-    """Removes the remains of killed runs; those of runs that go on, on Kubeflow, stay.
+    """Removes the remains of killed runs; those of runs in progress on Kubeflow stay.
 
     Returns a note for each training, and each search of a Tuner, that is lost by this.
 
@@ -26,17 +26,17 @@ def remove_leftovers(root: Root, *run_ids: str) -> list[str]:
     are kept.
     """
     records = root.records.read_begun()
-    going_on = [record.run_id for record in records if _goes_on(record)]
+    going_on = [run.run_id for run in records if run.status == "running" and run.kubeflow_run]
     run_ids = (*run_ids, *going_on)
     lost = []
     for path in _orphaned_paths(root, run_ids):
-        former = training_run_id(path) if path.parent.name == UNFINISHED_DIR else None
-        is_search = former is not None and path.relative_to(root.artifacts).parts[0] == _SEARCH
-        step = trained_step(path) if former and not is_search else None
+        earlier = training_run_id(path) if path.parent.name == UNFINISHED_DIR else None
+        is_search = earlier is not None and path.relative_to(root.artifacts).parts[0] == _SEARCH
+        step = trained_step(path) if earlier and not is_search else None
         if is_search:
-            lost.append(f"the search of run {former} was not resumed: removed")
+            lost.append(f"the search of run {earlier} was not resumed: removed")
         if step:
-            lost.append(f"the training of run {former}, at step {step}, was not resumed: removed")
+            lost.append(f"the training of run {earlier}, at step {step}, was not resumed: removed")
         _LOGGER.info("Removing %s, which a killed run has left", path)
         atomic_files.remove_below(path.parent, path)  # what a link points to stays
     for folder in root.artifacts.glob("*/*"):
@@ -55,18 +55,14 @@ def _is_at_work(step: Path) -> bool:
     return FileLock(step / ".lock").is_held()
 
 
-def _goes_on(record: RunRecord) -> bool:
-    return record.status == "running" and record.kubeflow_run is not None
-
-
 def _unread_copies(root: Root, records: Sequence[RunRecord]) -> Iterator[Path]:
     """Yields the copies in `kept` of runs whose versions can no longer be served, nor their data accepted.
 
-    Former versions of this program made them: of each pushed run on Kubeflow, and of a root that was taken
+    Earlier versions of this program made them: of each pushed run on Kubeflow, and of a root that was taken
     over.
     """
     needed = {origin.pipeline_run_id for _, origin in root.versions.origins()}
-    needed |= {one.run_id for one in records if one.status == "running" or one.awaits_decision}
+    needed |= {run.run_id for run in records if run.status == "running" or run.awaits_decision}
     needed |= {record.run_id for record in records[-_TO_ACCEPT:]}
     schema = root.schema.read()
     if schema is not None and schema.origin is not None:

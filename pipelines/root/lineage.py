@@ -5,20 +5,20 @@ from dataclasses import asdict
 from typing import Any, TypeVar
 
 from pipelines.config.load import is_of_tfx_pipeline
+from pipelines.config.toml import flat_settings
 from pipelines.data.spans import describe_spans
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.root.history import read_runs
-from pipelines.root.pruned_runs import PrunedRun
-from pipelines.root.records import Decision, RunRecord, order_key
+from pipelines.root.records import Decision, RunFacts, RunRecord, order_key
 
-Run = TypeVar("Run", RunRecord, PrunedRun, RunRecord | PrunedRun)
+Run = TypeVar("Run", bound=RunFacts)
 
 Lineage = dict[str, Any]
 """The lineage of one run, as `lineage --json` prints it."""
 
 
-def lineage_of(root: Root, name: str | None = None, span: str | None = None) -> list[Lineage]:
+def find_lineage(root: Root, name: str | None = None, span: str | None = None) -> list[Lineage]:
     """Returns the lineage of runs, oldest first.
 
     `name`: version, for the run that pushed it, or id of a run. Default: the served version.
@@ -27,20 +27,22 @@ def lineage_of(root: Root, name: str | None = None, span: str | None = None) -> 
     records = read_runs(root)
     pruned = root.pruned.read_all()
     if span is not None:
-        runs: list[RunRecord | PrunedRun] = [*pruned, *records]
-        found = runs_of_span(runs, span)
-        if not found:
-            spans = {str(one["span"]) for run in runs for one in run.spans}
-            known = sorted(spans, key=lambda one: (len(one), one))  # 9 before 10
+        runs: list[RunFacts] = [*pruned, *records]
+        readers = runs_of_span(runs, span)
+        if not readers:
+            spans = {str(span_fields["span"]) for run in runs for span_fields in run.spans}
+            ordered = sorted(
+                spans, key=lambda span_fields: (len(span_fields), span_fields)
+            )  # 9 before 10
             raise BadInputError(
                 f"No run that {root} knows of has read the span {span}. Spans: "
-                f"{', '.join(known) or 'none'}."
+                f"{', '.join(ordered) or 'none'}."
             )
         return [
-            _describe_pruned(root, run)
-            if isinstance(run, PrunedRun)
-            else describe_lineage(root, run, records)
-            for run in found
+            describe_lineage(root, run, records)
+            if isinstance(run, RunRecord)
+            else _describe_pruned(root, run)
+            for run in readers
         ]
     if name is None:
         name = root.versions.serving()
@@ -70,7 +72,7 @@ def find_run(records: Sequence[RunRecord], name: str, root: Root) -> RunRecord:
 
 def runs_of_span(runs: Sequence[Run], span: str) -> list[Run]:
     """Returns the runs that read a span, given as text: a number or a date; oldest first."""
-    readers = [run for run in runs if any(str(one["span"]) == span for one in run.spans)]
+    readers = [run for run in runs if any(str(fields["span"]) == span for fields in run.spans)]
     return sorted(readers, key=lambda run: order_key(run.number, run.run_id))
 
 
@@ -78,7 +80,7 @@ def versions_of_spans(
     root: Root, spans: Sequence[Mapping[str, Any]], records: Sequence[RunRecord]
 ) -> list[dict[str, Any]]:
     """Returns, for each span, all runs that have read it, with their versions."""
-    runs: list[RunRecord | PrunedRun] = [*root.pruned.read_all(), *records]
+    runs: list[RunFacts] = [*root.pruned.read_all(), *records]
     return [
         {
             "span": str(span["span"]),
@@ -98,7 +100,9 @@ def versions_of_spans(
 
 def describe_lineage(root: Root, record: RunRecord, records: Sequence[RunRecord]) -> Lineage:
     """Returns the origin of a run's version, and its state now."""
-    chosen = next((one for one in record.models if one["is_chosen"]), None)
+    chosen = next((model for model in record.models if model["is_chosen"]), None)
+    baseline = record.baseline_version
+    baseline_runs = [other.run_id for other in records if baseline and other.version == baseline]
     return {
         "run_id": record.run_id,
         "name": record.name,
@@ -108,7 +112,7 @@ def describe_lineage(root: Root, record: RunRecord, records: Sequence[RunRecord]
         "version": record.version,
         "version_state": root.versions.state(record.version),
         "baseline_version": record.baseline_version,
-        "baseline_run": _run_that_pushed(records, record.baseline_version),
+        "baseline_run": baseline_runs[-1] if baseline_runs else None,
         "compared_by": [
             other.run_id
             for other in records
@@ -130,7 +134,7 @@ def describe_lineage(root: Root, record: RunRecord, records: Sequence[RunRecord]
             "definitions": dict(record.code_definitions),
         },
         "model": None if chosen is None else chosen["model"],
-        "parameters": parameters_of(record),
+        "parameters": lineage_parameters(record),
         "metrics": dict(record.metrics),
         "doubts": list(record.doubts),
         "decision": None if record.decision is None else asdict(record.decision),
@@ -139,7 +143,7 @@ def describe_lineage(root: Root, record: RunRecord, records: Sequence[RunRecord]
     }
 
 
-def _describe_pruned(root: Root, run: PrunedRun) -> Lineage:
+def _describe_pruned(root: Root, run: RunFacts) -> Lineage:
     """Returns the remaining lineage of a run whose record was removed."""
     return {
         "run_id": run.run_id,
@@ -154,25 +158,16 @@ def _describe_pruned(root: Root, run: PrunedRun) -> Lineage:
     }
 
 
-def parameters_of(record: RunRecord) -> dict[str, Any]:
+def lineage_parameters(record: RunRecord) -> dict[str, Any]:
     """Returns the settings of a run that are set, by `section.key`, without those of the data."""
-    found: dict[str, Any] = {}
-
-    def add(key: str, value: Any) -> None:
-        if isinstance(value, dict):
-            for name, inner in value.items():
-                add(f"{key}.{name}", inner)
-        elif value not in (None, [], ()):
-            found[key] = value
-
-    for section, values in record.config.items():
-        if section not in ("data", "name", "kubeflow", "beam"):
-            add(section, values)
-    return found
+    omitted = ("data", "name", "kubeflow", "beam")
+    sections = {name: values for name, values in record.config.items() if name not in omitted}
+    return {
+        key: value for key, value in flat_settings(sections).items() if value not in (None, [], ())
+    }
 
 
 def lineage_lines(lineage: Lineage) -> list[str]:
-    """Returns a lineage as lines of text, for a terminal."""
     data, version = lineage["data"], lineage["version"]
     lines = [
         f"version {version} ({lineage['version_state']})" if version else "no version was pushed",
@@ -189,10 +184,9 @@ def lineage_lines(lineage: Lineage) -> list[str]:
         lines.append(f"  data       {data['path']}, label {data['label']!r}")
     if data["spans"]:
         lines.append(f"  spans      {describe_spans(data['spans'])}")
-    lines += [
-        f"  file       {file['path']} ({_size(file)}sha256 {file['sha256']})"
-        for file in data["files"]
-    ]
+    for file in data["files"]:
+        size = "" if file["bytes"] is None else f"{file['bytes']:,} bytes, "  # None for a folder
+        lines.append(f"  file       {file['path']} ({size}sha256 {file['sha256']})")
     if not data["files"] and data["path"]:
         lines.append(
             f"  data hash  {data['fingerprint']} (the files were not recorded by this version)"
@@ -223,17 +217,6 @@ def lineage_lines(lineage: Lineage) -> list[str]:
     if lineage["compared_by"]:
         lines.append(f"  baseline   of the runs {', '.join(lineage['compared_by'])}")
     return lines
-
-
-def _run_that_pushed(records: Sequence[RunRecord], version: str | None) -> str | None:
-    found = [record.run_id for record in records if version and record.version == version]
-    return found[-1] if found else None
-
-
-def _size(file: Mapping[str, Any]) -> str:
-    return (
-        "" if file["bytes"] is None else f"{file['bytes']:,} bytes, "
-    )  # None for an import's folder
 
 
 def _module(record: RunRecord) -> str:

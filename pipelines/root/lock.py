@@ -19,20 +19,14 @@ class RootBusyError(BadInputError):
 
 
 class FileLock:
-    """A lock on a file; the system releases it when the process ends in any way.
-
-    `file`: lock file; its folder is created if needed.
-    """
+    """A lock on a file; the system releases it when the process ends in any way."""
 
     def __init__(self, file: Path):
         self._file = file
 
     @contextmanager
     def held(self, wait_secs: float = 0, holder: str = "") -> Iterator[None]:
-        """Holds the lock.
-
-        `holder`: name of the holder, shown to processes that wait. Default: the id of this process.
-        """
+        """Holds the lock; `holder` is its name for processes that wait."""
         self._file.parent.mkdir(parents=True, exist_ok=True)
         if fault := self.fault():
             raise BadInputError(fault)
@@ -70,7 +64,7 @@ class FileLock:
     def fault(self) -> str:
         """Returns the reason why the file cannot be a lock; empty if it can."""
         if self._file.exists() and not self._file.is_file():
-            return f"{self._file} cannot be used as a lock: it is no regular file. Remove it."
+            return f"{self._file} cannot be used as a lock: it is not a regular file. Remove it."
         return ""
 
     def is_held(self) -> bool:
@@ -84,7 +78,7 @@ class FileLock:
     def _busy(self, stream: TextIO) -> RootBusyError:
         stream.seek(0)
         return RootBusyError(
-            f"Another run is going on in {self._file.parent} "
+            f"Another run is in progress in {self._file.parent} "
             f"({stream.read().strip() or 'not known which'}). "
             "Wait for it, stop it, or give another --root."
         )
@@ -103,10 +97,7 @@ class RootLock:
 
     @contextmanager
     def exclusively(self, holder: str = "") -> Iterator[None]:
-        """Holds the lock while no run is active, here or as `--runner kubeflow --local`.
-
-        `holder`: name of the holder, shown to processes that wait. Default: the id of this process.
-        """
+        """Holds the lock while no run is active, here or as `--runner kubeflow --local`."""
         with self.writing.held(holder=holder):
             self.local_kubeflow.check_free()
             yield

@@ -49,7 +49,7 @@ def take_over(root: Root) -> str | None:
             f" The statistics of earlier data cannot be read ({error}), so drift is compared again from the "
             "next pushed run on."
         )
-    for run_id in _runs_to_compare_with(root) & made.keys():
+    for run_id in _compared_runs(root) & made.keys():
         # The root may have been moved since.
         statistics = root.artifacts.joinpath(*Path(made[run_id]).parts[-3:])
         target = root.kept_artifact(run_id, "statistics")
@@ -69,7 +69,7 @@ def _folder(root: Root) -> Path:
     return root.path / "metadata"
 
 
-def _runs_to_compare_with(root: Root) -> set[str]:
+def _compared_runs(root: Root) -> set[str]:
     runs = {origin.pipeline_run_id for _, origin in root.versions.origins()}
     runs |= {record.run_id for record in root.records.read_begun()[-_RUNS_TO_ACCEPT:]}
     origin = root.schema.origin()

@@ -1,20 +1,16 @@
 """The records of runs: one JSON file each, replaced atomically."""
 
 import json
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    ConfigDict,
-    StringConstraints,
-    ValidationError,
-    with_config,
-)
+from pydantic import AfterValidator, ConfigDict, StringConstraints, ValidationError, with_config
 
+from components.file_systems import sync
 from pipelines import atomic_files
 from pipelines.config.load import check_has_no_pipeline, explain
 from pipelines.config.pipeline_config import PipelineConfig
@@ -107,95 +103,93 @@ class RunOutcome:
 
 @dataclass(frozen=True)
 class VerdictRecord:
-    """Results of the evaluation. The attributes are those of `RunRecord`."""
+    """Results of the evaluation."""
 
-    metrics: Metrics
-    baseline_metrics: Metrics
-    slices: dict[str, Metrics]
-    checks: tuple[dict[str, Any], ...] = ()
-    not_checked: tuple[str, ...] = ()
-    intervals: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
-    doubts: tuple[str, ...] = ()
-
-
-@with_config(ConfigDict(extra="forbid"))
-@dataclass(frozen=True)
-class RunRecord:
-    """Everything known about a run."""
-
-    # Id of the run: the second in which it began, such as `20260131-175959`, and `-2` for another
-    # run in the same second.
-    run_id: str
-    name: str
-    status: Status  # State of the run
-    started: Time  # UTC, ISO 8601
-    config: dict[str, Any]  # Configuration after validation
-    data_fingerprint: str  # Fingerprint of the CSV files
-    log: str
-    # Fingerprint of the code that Transform and Trainer call; empty if unknown.
-    code_fingerprint: str = ""
-    # Hashes of its functions and classes, such as `taxi.py:trainer_fn`; of a TFX pipeline those of
-    # its file and of its components' code.
-    code_definitions: dict[str, str] = field(default_factory=dict)
-    # Id of the run whose training it continues under changed code; or None.
-    mended: str | None = None
-    finished: Time | None = None  # UTC, ISO 8601; None while it runs
-    version: _Version | None = None  # Version that was pushed
     metrics: Metrics = field(default_factory=dict)  # Metrics on the whole evaluation split
     # Metrics of the previously served model on the same examples.
     baseline_metrics: Metrics = field(default_factory=dict)
-    reason: str | None = None  # Why it was not pushed; with a version, the error after the push
-    is_bad_input: bool = False  # True if the data or the configuration made it fail
-    report: str | None = None
-    components: tuple[ComponentRecord, ...] = ()  # Components in the order in which they ran
-    notes: tuple[str, ...] = ()  # Notes of the inference and the checks
     slices: dict[str, Metrics] = field(default_factory=dict)
-    # Bounds that the user has given for the model: the fields of `ThresholdConfig`.
-    thresholds: tuple[dict[str, Any], ...] = ()
     # All checks of the model, with their results: see `pipelines.root.check_records`.
     checks: tuple[dict[str, Any], ...] = ()
     not_checked: tuple[str, ...] = ()  # Default checks that were skipped, with the reason
     # Confidence intervals of the metrics of the default checks, low and high.
     intervals: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
-    # Version that was served before; of a TFX pipeline the one that it was compared with.
+    # Reasons to look at the data before the model is pushed, one sentence each.
+    doubts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFacts:
+    """The part of a run's record that is kept when the record is pruned."""
+
+    # The second in which the run began, such as `20260131-175959`, and `-2` for another run in the same
+    # second.
+    run_id: str
+    name: str
+    status: Status
+    started: Time  # UTC, ISO 8601
+    finished: Time | None = None  # UTC, ISO 8601; None while it runs
+    version: _Version | None = None  # Version that was pushed
+    # Spans that were read: `span` (a number, or a date as text), `version`, `num_files`.
+    spans: tuple[SpanFields, ...] = ()
+    # Schedule and its tick, such as `nightly/20260131T030000Z`; None for a run that was started by hand.
+    scheduled_by: str | None = None
+    # Position in the order of the root's runs, regardless of the clock; a resumed run keeps its number.
+    # 0 for the runs of a version of this program that did not number them.
+    number: int = 0
+
+
+@with_config(ConfigDict(extra="forbid"))
+@dataclass(frozen=True, kw_only=True)
+class RunRecord(VerdictRecord, RunFacts):
+    """Everything known about a run."""
+
+    config: dict[str, Any]  # Configuration after validation
+    data_fingerprint: str  # Fingerprint of the CSV files
+    log: str
+    # Fingerprint of the code that Transform and Trainer call; empty if unknown.
+    code_fingerprint: str = ""
+    # Hashes of its functions and classes, such as `taxi.py:trainer_fn`; for a TFX pipeline those of its
+    # file and of its components' code.
+    code_definitions: dict[str, str] = field(default_factory=dict)
+    # Id of the run whose training it continues under changed code; or None.
+    mended: str | None = None
+    reason: str | None = None  # Why it was not pushed; with a version, the error after the push
+    is_bad_input: bool = False  # True if the data or the configuration made it fail
+    report: str | None = None
+    components: tuple[ComponentRecord, ...] = ()  # Components in the order in which they ran
+    notes: tuple[str, ...] = ()  # Notes of the inference and the checks
+    # Bounds that the user has given for the model: the fields of `ThresholdConfig`.
+    thresholds: tuple[dict[str, Any], ...] = ()
+    # Version that was served before; for a TFX pipeline the version that it was compared with.
     baseline_version: str | None = None
     serving_version: str | None = None  # Version that was served when the run ended
     columns: tuple[dict[str, Any], ...] = ()
     label_by_split: dict[str, Any] = field(default_factory=dict)
     # Models that were trained to choose the best one: the fields of `Candidate`.
     models: tuple[dict[str, Any], ...] = ()
-    # Spans that were read: `span` (a number, or a date as text), `version`, `num_files`.
-    spans: tuple[SpanFields, ...] = ()
     # Id of the run on Kubeflow Pipelines; None for a run on this machine.
     kubeflow_run: str | None = None
-    # Files that were read: `path`, `bytes` and `sha256` of each; `bytes` of an import that is no
-    # local file are None.
+    # Files that were read: `path`, `bytes` and `sha256` of each; `bytes` is None for an import that is not
+    # a local file.
     data_files: tuple[dict[str, Any], ...] = ()
     graph: dict[str, list[str]] = field(default_factory=dict)
     # Versions, host and commit, by name: see `describe_environment`.
     environment: dict[str, str] = field(default_factory=dict)
     num_rows: int = 0  # Number of rows in the CSV files; 0 if unknown
     identity: str = ""  # Hash of everything that its result depends on; empty if unknown
-    # Run whose results these are, as nothing had changed since; None if components ran.
+    # Run whose results these are, because nothing had changed since; None if components ran.
     same_as: str | None = None
-    # Schedule and its tick, such as `nightly/20260131T030000Z`; None for a run that was started by
-    # hand.
-    scheduled_by: str | None = None
-    # Number of rows that were left out as they cannot be read, by reason.
+    # Number of rows that were left out because they cannot be read, by reason.
     bad_rows: dict[str, int] = field(default_factory=dict)
-    # Reasons to look at the data before the model is pushed, one sentence each.
-    doubts: tuple[str, ...] = ()
-    # Model that the gate held because of them, and in a run that repeats another one.
+    # Model that the gate held because of the doubts; None in a run that repeats a held one.
     held: HeldModel | None = None
     decision: Decision | None = None  # End of the held model; None while it waits
-    # Number of times that it was begun: a run that is resumed was begun before. 0 for a scheduled
-    # run that failed before it began.
+    # Number of times that it was begun: a run that is resumed was begun before. 0 for a scheduled run that
+    # failed before it began.
     attempt: int = 1
-    # Position in the order of the root's runs, whatever the clock says; a resumed run keeps its
-    # number. 0 if an earlier version of this program made the record.
-    number: int = 0
-    # `pending` until the receivers of a scheduled run were told of its end; then empty, or the
-    # reason why that failed.
+    # `pending` until the receivers were notified of the end of a scheduled run; then empty, or the reason
+    # why that failed.
     notification: str = ""
 
     @property
@@ -215,8 +209,19 @@ class RunRecord:
 
     def step(self, component: str) -> str:
         """Returns the name of the step that a component has finished or reused; empty without one."""
-        of_component = [one for one in self.components if one.name == component]
-        return next((one.step for one in of_component if one.status != "failed"), "")
+        of_component = [
+            component_record
+            for component_record in self.components
+            if component_record.name == component
+        ]
+        return next(
+            (
+                component_record.step
+                for component_record in of_component
+                if component_record.status != "failed"
+            ),
+            "",
+        )
 
     def section(self, name: str) -> dict[str, Any]:
         """Returns a section of the configuration; empty if it is missing."""
@@ -228,8 +233,8 @@ class RunRecord:
         check_has_no_pipeline(self.config, f"The configuration of run {self.run_id}")
         try:
             # `[metadata]` is of the versions that kept the runs in ML Metadata, too.
-            known = {key: value for key, value in self.config.items() if key != "metadata"}
-            return PipelineConfig.model_validate(known)
+            settings = {key: value for key, value in self.config.items() if key != "metadata"}
+            return PipelineConfig.model_validate(settings)
         except ValidationError as error:
             raise BadInputError(
                 f"The configuration in the record of run {self.run_id} cannot be used: "
@@ -276,8 +281,11 @@ class RunRecords:
         self.folder = folder
 
     def write(self, record: RunRecord) -> None:
-        """Stores a record, so that a reader sees either the old or the new one."""
-        fields = self._with_paths(asdict(record), self._relative)
+        """Stores a record atomically."""
+        fields = asdict(record)
+        for name in _PATHS:
+            if fields[name] and Path(fields[name]).is_relative_to(self._root):
+                fields[name] = str(Path(fields[name]).relative_to(self._root))
         atomic_files.write(self.file(record.run_id), json.dumps(fields, indent=1))
 
     def read_all(self) -> list[RunRecord]:
@@ -290,7 +298,7 @@ class RunRecords:
         return [record for record in self.read_all() if record.attempt]
 
     def newest(self, other_than: str = "") -> RunRecord | None:
-        """Returns the record of the newest run that began; None without one."""
+        """Returns the record of the newest run that began, or None."""
         begun = (record for record in reversed(self.read_begun()) if record.run_id != other_than)
         return next(begun, None)
 
@@ -306,7 +314,6 @@ class RunRecords:
         return {file.stem for file in self.folder.glob("*.json")}
 
     def file(self, run_id: str) -> Path:
-        """Returns the path of a record."""
         return self.folder / f"{run_id}.json"
 
     def _read_or_warn(self, file: Path) -> RunRecord | None:
@@ -318,29 +325,18 @@ class RunRecords:
                     report=record.report and self._absolute(record.report),
                 )
             # A copy that somebody has made, or the backup of an editor.
-            reason = f"it is the one of run {record.run_id}"
+            reason = f"it is that of run {record.run_id}"
         except FileNotFoundError:  # another process has just removed it
             return None
         except DamagedFileError as error:
             reason = error.reason
         atomic_files.warn_once(
-            f"{file} is no record of a run and is left out ({reason}). Restore it, or remove it."
+            f"{file} is not the record of a run and is left out ({reason}). Restore it, or remove it."
         )
         return None
 
-    def _relative(self, path: str) -> str:
-        inside = Path(path).is_relative_to(self._root)
-        return str(Path(path).relative_to(self._root)) if inside else path
-
     def _absolute(self, path: str) -> str:
         return str(self._root / path)  # an absolute path stays as it is
-
-    @staticmethod
-    def _with_paths(fields: dict[str, Any], convert: Callable[[str], str]) -> dict[str, Any]:
-        return {
-            name: convert(value) if name in _PATHS and value else value
-            for name, value in fields.items()
-        }
 
 
 def utc_now() -> str:
@@ -356,3 +352,72 @@ def order_key(number: int, run_id: str) -> tuple[int, str, int]:
     """
     date, time, *rest = f"{run_id}--".split("-")
     return number, f"{date}-{time}", next((int(part) for part in rest if part.isdecimal()), 1)
+
+
+class PrunedRun(RunFacts):
+    """A run without a record."""
+
+
+_FACTS = [field.name for field in fields(PrunedRun)]
+
+
+class PrunedRuns:
+    """The pruned runs of a root."""
+
+    def __init__(self, folder: Path):
+        self._records = RunRecords(folder)
+        self._file = folder / "pruned.jsonl"
+
+    def add(self, records: Iterable[RunRecord]) -> None:
+        """Records runs whose records are about to be removed; the facts survive a crash from then on."""
+        existing_ids = {run.run_id for run in self._read()}
+        lines = [
+            json.dumps({name: getattr(record, name) for name in _FACTS}) + "\n"
+            for record in records
+            if record.run_id not in existing_ids
+        ]
+        if not lines:
+            return
+        with self._file.open("a+", encoding="utf-8") as stream:
+            # A crash may have left half a line: it ends here, and is skipped by the reader.
+            content = self._file.read_bytes()
+            stream.write("\n" if content and not content.endswith(b"\n") else "")
+            stream.writelines(lines)
+            stream.flush()
+            sync(self._file)
+
+    def read_all(self) -> list[PrunedRun]:
+        """Returns the runs without a record, in the order in which they were removed."""
+        with_record = self._records.ids()
+        return [run for run in self._read() if run.run_id not in with_record]
+
+    def _read(self) -> list[PrunedRun]:
+        runs, errors = self._read_with_errors()
+        for error in errors:
+            atomic_files.warn_once(error)
+        return runs
+
+    def errors(self) -> list[str]:
+        """Returns one sentence for each line that cannot be read, or for the file."""
+        return self._read_with_errors()[1]
+
+    def _read_with_errors(self) -> tuple[list[PrunedRun], list[str]]:
+        if not os.path.lexists(self._file):
+            return [], []
+        if not self._file.is_file():  # reading a pipe or /dev/zero would never end
+            return [], [f"{self._file} is not a regular file. Restore it, or remove it."]
+        try:
+            lines = self._file.read_bytes().split(b"\n")
+        except OSError as error:
+            return [], [f"{self._file} cannot be read: {error.strerror}. Restore it, or remove it."]
+        runs, errors = [], []
+        for number, line in enumerate(lines, 1):
+            try:
+                if line:
+                    runs.append(atomic_files.checked(json.loads(line), PrunedRun))
+            except (ValueError, RecursionError):
+                errors.append(
+                    f"{self._file} has a line that is not a pruned run and is ignored: line {number}, "
+                    f"{line[:80].decode(errors='replace')!r}. Correct it, or remove it."
+                )
+        return runs, errors

@@ -43,7 +43,7 @@ def rollback(
 ) -> int:
     """Makes an earlier (or a withdrawn) version the served one, and returns it.
 
-    `to`: version to serve; None means the one before the present one.
+    `to`: version to serve; None means the version before the present one.
     """
     if not any(folder.is_dir() for folder in (root.serving, root.withdrawn)):
         raise _no_version(root, to)  # before the root would be created

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pipelines.root.details import RunDetails
     from pipelines.root.lock import RootLock
-    from pipelines.root.pruned_runs import PrunedRuns
-    from pipelines.root.records import RunRecords
+    from pipelines.root.records import PrunedRuns, RunRecords
     from pipelines.root.schema.root_schema import SchemaFolder
     from pipelines.root.versions import Versions
 
@@ -25,15 +24,9 @@ class _Place:
 
 @dataclass(frozen=True)
 class Root:
-    """The folder of a pipeline's runs, which holds everything that they keep.
+    """The folder of a pipeline's runs, which can be passed to `str` and `os` functions like a path."""
 
-    Can be passed to `str` and `os` functions like a path.
-
-    Attributes:
-        path: Absolute path; a relative one is made absolute. The folder need not exist.
-    """
-
-    path: Path
+    path: Path  # made absolute; the folder need not exist
 
     runs = _Place("runs")  # records, details and pages
     index = _Place("runs/index.html")  # page about all runs
@@ -47,7 +40,7 @@ class Root:
     requests = _Place("requests")  # sampled rows of requests to the server
     schedules = _Place("schedules")
     beam = _Place("beam")  # what Beam's engines write
-    kept = _Place("kept")  # models and statistics of runs of former versions of this program
+    kept = _Place("kept")  # models and statistics of runs of earlier versions of this program
     kubeflow = _Place("kubeflow")  # what the steps of a run on Kubeflow leave for each other
     local_kubeflow = _Place("kubeflow_local")  # files of `run --runner kubeflow --local`
 
@@ -64,15 +57,13 @@ class Root:
 
     @property
     def records(self) -> "RunRecords":
-        """Records of the runs."""
         from pipelines.root.records import RunRecords
 
         return RunRecords(self.runs)
 
     @property
     def pruned(self) -> "PrunedRuns":
-        """Facts about runs whose records were removed."""
-        from pipelines.root.pruned_runs import PrunedRuns
+        from pipelines.root.records import PrunedRuns
 
         return PrunedRuns(self.runs)
 
@@ -98,7 +89,6 @@ class Root:
         return SchemaFolder(self.path, self.versions)
 
     def details(self, run_id: str) -> "RunDetails":
-        """Returns the details of a run for its report."""
         from pipelines.root.details import RunDetails
 
         return RunDetails(self.run_details / run_id)
@@ -108,9 +98,7 @@ class Root:
         return self.kept / run_id / name
 
     def report(self, run_id: str) -> Path:
-        """Returns the path of a run's report."""
         return self.runs / f"{run_id}.html"
 
     def log(self, run_id: str) -> Path:
-        """Returns the path of a run's log."""
         return self.logs / f"{run_id}.log"

@@ -1,4 +1,4 @@
-"""Protects a root from a pipeline other than the one whose model it serves.
+"""Protects a root from a pipeline whose model it does not serve.
 
 A pipeline is recognized by its label, and by its name if that was given: a name that comes from the data
 file changes with the file.
@@ -28,18 +28,24 @@ def named_as_in_root(root: Root, config: PipelineConfig) -> PipelineConfig:
     record = serving_run(root)
     if record is None:
         return config
-    known = record.validated_config()
-    served = f"{root} serves version {root.versions.serving()} of the pipeline {known.name!r}"
-    label, known_label = config.evaluator.label, known.evaluator.label
+    served_config = record.validated_config()
+    served = (
+        f"{root} serves version {root.versions.serving()} of the pipeline {served_config.name!r}"
+    )
+    label, known_label = config.evaluator.label, served_config.evaluator.label
     for key, before, now in (
-        ("data.label", known.data.label, config.data.label),
+        ("data.label", served_config.data.label, config.data.label),
         ("evaluator.label", known_label, label if known_label and label else known_label),
-        ("name", known.name, known.name if config.has_default_name else config.name),
+        (
+            "name",
+            served_config.name,
+            served_config.name if config.has_default_name else config.name,
+        ),
     ):
         if now != before:
             raise BadInputError(
-                f"{served}, which has {key} = {before!r}; received {now!r}. Correct it; or, as a "
-                "root holds one served model, give another one a root of its own, with --root"
+                f"{served}, which has {key} = {before!r}; received {now!r}. Correct it; or, "
+                "because a root serves one model, give the other pipeline another root, with --root"
                 + (", or leave the name out." if key == "name" else ".")
             )
-    return config.model_copy(update={"name": known.name})
+    return config.model_copy(update={"name": served_config.name})

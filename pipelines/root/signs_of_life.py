@@ -1,7 +1,7 @@
 """Signs of life of a run on Kubeflow: files in the root that its steps touch while they work.
 
-A step that is killed can't say so, and Kubeflow does not run the exit handler again after a *Retry*. So
-whoever reads the record of a run that is `running` looks at these files.
+A step that is killed can't say so, and Kubeflow does not run the exit handler again after a *Retry*, so each
+reader of a record whose status is `running` looks at these files.
 """
 
 import contextlib
@@ -57,10 +57,7 @@ def giving_signs(folder: Path, component: str, every_secs: float = BEAT_SECS) ->
 
 
 def lost_outcome(root: Root, record: RunRecord, now: float) -> RunOutcome | None:
-    """Returns the outcome of a run that is over without its record saying so; None if it may go on.
-
-    `now`: current time in seconds since 1970.
-    """
+    """Returns the outcome of a run that is over without its record saying so; None if it may still run."""
     folder = folder_of_run(root, str(record.kubeflow_run))
     latest = now + LOST_SECS  # later times are of a clock that was wrong, and say nothing
     signs = {
@@ -72,12 +69,16 @@ def lost_outcome(root: Root, record: RunRecord, now: float) -> RunOutcome | None
         component, newest = max(signs.items(), key=lambda item: item[1])
         if newest >= now - LOST_SECS:
             return None
+        since = datetime.fromtimestamp(newest, timezone.utc).isoformat(timespec="seconds")
         return RunOutcome(
             "failed",
-            reason=f"{component}: no sign of life since {_as_text(newest)}: it was killed, or was out of "
+            reason=f"{component}: no sign of life since {since}: it was killed, or was out of "
             f"memory. Kubeflow's run {record.kubeflow_run} shows the cause",
         )
-    if _last_sign(folder, record, latest) >= now - SILENT_SECS:
+    times = [datetime.fromisoformat(record.started).timestamp()]
+    if folder.is_dir():
+        times += [changed for _, changed in _changes((folder, *folder.iterdir()))]
+    if max((time for time in times if time <= latest), default=0.0) >= now - SILENT_SECS:
         return None
     return RunOutcome(
         "failed",
@@ -96,14 +97,3 @@ def _changes(paths: Iterable[Path]) -> Iterator[tuple[Path, float]]:
     for path in paths:
         with contextlib.suppress(FileNotFoundError):
             yield path, path.stat().st_mtime
-
-
-def _last_sign(folder: Path, record: RunRecord, latest: float) -> float:
-    paths = (folder, *folder.iterdir()) if folder.is_dir() else ()
-    times = [datetime.fromisoformat(record.started).timestamp()]
-    times += [changed for _, changed in _changes(paths)]
-    return max((time for time in times if time <= latest), default=0.0)
-
-
-def _as_text(secs: float) -> str:
-    return datetime.fromtimestamp(secs, timezone.utc).isoformat(timespec="seconds")

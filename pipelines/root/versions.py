@@ -23,28 +23,24 @@ class Versions:
         return list_versions(str(self._withdrawn))
 
     def serving(self) -> str | None:
-        """Returns the version that is served; None without one."""
         return self._last(self.served())
 
     def served_before(self, run_id: str) -> str | None:
         """Returns the version served before a run, which may have been killed after its push."""
-        own = self.pushed_by(run_id)
+        own = self.version_of_run(run_id)
         return self._last([version for version in self.served() if version != own])
 
     def warnings(self) -> list[str]:
         """Returns a warning if TensorFlow Serving would serve something else than `serving` says."""
         return [
-            f"{self._serving / name} is no version: no folder named by a plain number that holds a "
-            f"saved_model.pb. TensorFlow Serving would take it for the newest one (here: "
+            f"{self._serving / name} is not a version, which is a folder named by a plain number that holds "
+            f"a saved_model.pb. TensorFlow Serving would take it for the newest version (here: "
             f"{self.serving() or 'none'}). Remove it."
             for name in misleading_names(str(self._serving))
         ]
 
     def state(self, version: str | None) -> str | None:
-        """Returns the state of a version: `serving`, `kept` for a rollback, `withdrawn`, or `removed`.
-
-        `version`: version that a run has pushed; None without one.
-        """
+        """Returns the state of a version: `serving`, `kept` for a rollback, `withdrawn`, or `removed`."""
         if version is None:
             return None
         served = [str(number) for number in self.served()]
@@ -53,11 +49,11 @@ class Versions:
         return "withdrawn" if version in map(str, self.withdrawn()) else "removed"
 
     def origin(self) -> Provenance | None:
-        """Returns the origin of the served version; None without one, or if it is unknown."""
+        """Returns the origin of the served version; None if there is no such version, or if it is unknown."""
         served = self.served()
         return read_provenance(str(self._serving), served[-1]) if served else None
 
-    def origin_of(self, version: str) -> Provenance | None:
+    def version_origin(self, version: str) -> Provenance | None:
         """Returns the origin of a version that can be served; None if it is unknown."""
         return read_provenance(str(self._serving), int(version))
 
@@ -68,8 +64,8 @@ class Versions:
                 if (origin := read_provenance(str(folder), version)) is not None:
                     yield version, origin
 
-    def pushed_by(self, run_id: str) -> int | None:
-        """Returns the newest version that a run has pushed, served or withdrawn; None without one.
+    def version_of_run(self, run_id: str) -> int | None:
+        """Returns the newest version that a run has pushed, served or withdrawn, or None.
 
         The versions themselves are read: a version exists before its run can record it.
         """

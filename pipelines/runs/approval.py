@@ -9,8 +9,7 @@ from pathlib import Path
 from pipelines.errors import BadInputError
 from pipelines.report.files import write_pages
 from pipelines.root import Root
-from pipelines.root.held_models import decide, held_ids, supersede_held
-from pipelines.root.history import newest_version_ever
+from pipelines.root.history import decide, held_ids, newest_version_ever, supersede_held
 from pipelines.root.records import Decision, HeldModel, RunRecord, utc_now
 from pipelines.runs.recorder import lineage_events
 
@@ -21,17 +20,23 @@ def approve(
     """Pushes the held model of a run, and returns the run's record.
 
     If the process is killed, the next call completes the push, and pushes nothing twice.
-
-    `by`: name of the person. Default: the user of this process.
     """
     with root.lock.exclusively("approve"):
         record = _awaiting(root, run_id)
         held = record.held
         if held is None:
             raise AssertionError("unreachable: a run that awaits a decision has a model")
-        _check_complete(root, record, held)
+        for path in filter(None, (held.model_uri, held.saved_model, held.warmup)):
+            if not (root.path / path).exists():
+                raise BadInputError(
+                    f"The held model of run {record.run_id} cannot be pushed: {root.path / path} does not "
+                    "exist. Restore it, or run again."
+                )
         serving = root.versions.serving()
-        if serving != record.baseline_version and root.versions.pushed_by(record.run_id) is None:
+        if (
+            serving != record.baseline_version
+            and root.versions.version_of_run(record.run_id) is None
+        ):
             say(
                 f"the model was compared with {_version(record.baseline_version)}, and {_version(serving)} "
                 "serves now"
@@ -61,8 +66,6 @@ def reject(
     """Records that the held model of a run is not pushed, and returns the run's record.
 
     Its files are removed like those of any run that pushed nothing.
-
-    `by`: name of the person. Default: the user of this process.
     """
     with root.lock.exclusively("approve"):
         record = _awaiting(root, run_id)
@@ -112,22 +115,13 @@ def _awaiting(root: Root, run_id: str) -> RunRecord:
 def _newer_push(root: Root, record: RunRecord) -> RunRecord | None:
     """Returns a later run that has pushed, but has not superseded the model yet, with its version."""
     records = root.records.read_all()
-    ids = [one.run_id for one in records]
+    ids = [run.run_id for run in records]
     later = records[ids.index(record.run_id) + 1 :]
-    for one in reversed(later):
-        version = one.version or root.versions.pushed_by(one.run_id)
+    for run in reversed(later):
+        version = run.version or root.versions.version_of_run(run.run_id)
         if version:
-            return one.changed(version=str(version))
+            return run.changed(version=str(version))
     return None
-
-
-def _check_complete(root: Root, record: RunRecord, held: HeldModel) -> None:
-    for path in filter(None, (held.model_uri, held.saved_model, held.warmup)):
-        if not (root.path / path).exists():
-            raise BadInputError(
-                f"The held model of run {record.run_id} cannot be pushed: {root.path / path} is gone. "
-                "Restore it, or run again."
-            )
 
 
 def _push(root: Root, record: RunRecord, held: HeldModel) -> int:

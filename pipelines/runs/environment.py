@@ -35,11 +35,8 @@ _CHANGED = ", with changes that are not committed"
 
 
 def describe_environment(folder: Path | None = None) -> dict[str, str]:
-    """Returns facts about the environment, by name; unknown ones are left out.
-
-    `folder`: folder whose git commit is recorded. Default: the working directory.
-    """
-    found = {
+    """Returns facts about the environment, by name; unknown ones are left out."""
+    facts = {
         "host": platform.node(),
         "system": platform.platform(),
         "processor": f"{platform.machine()}, {counted(os.cpu_count() or 1, 'core')}",
@@ -47,13 +44,13 @@ def describe_environment(folder: Path | None = None) -> dict[str, str]:
     }
     for library in _LIBRARIES:
         try:
-            found[library] = metadata.version(library)
+            facts[library] = metadata.version(library)
         except metadata.PackageNotFoundError:
             continue
     commit = git_commit(folder or Path.cwd())
     if commit:
-        found["git commit"] = commit
-    return found
+        facts["git commit"] = commit
+    return facts
 
 
 def git_commit(folder: Path) -> str:
@@ -81,12 +78,12 @@ def _is_changed(
     with tempfile.TemporaryDirectory(prefix="pipelines-git-") as empty:
         # `git status` runs hooks, and the programs that `.git/config` names: core.fsmonitor, filters, a fetch
         # of missing objects. In an archive that somebody else has packed they can be anything, so git gets
-        # an empty repository that uses the objects and the index of this one.
+        # an empty repository that uses the objects and the index of the real repository.
         for name in ("refs", "objects"):
             Path(empty, name).mkdir()
         Path(empty, "HEAD").write_text(f"{commit}\n")
         Path(empty, "config").write_text(
-            # Not all file systems keep the mode: that alone is no change.
+            # Not all file systems keep the mode: that alone is not a change.
             "[core]\n repositoryFormatVersion = 1\n fileMode = false\n"
             f"[extensions]\n objectFormat = {object_format}\n"
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pipelines.beam.runners import Runner
 from pipelines.data.staging import StagedData, stage
 from pipelines.errors import BadInputError
-from pipelines.root.held_models import held_ids
+from pipelines.root.history import held_ids
 from pipelines.root.migration import take_over
 from pipelines.root.records import RunOutcome, RunRecord
 from pipelines.runs.checks.component_checks import component_checks
@@ -17,8 +17,7 @@ from pipelines.runs.definitions.run_plan import RunPlan
 from pipelines.runs.outcome import push_outcome
 from pipelines.runs.plan.data_plan import check_same_files
 from pipelines.runs.reasons import reason_of_run
-from pipelines.runs.recorder import RunRecorder
-from pipelines.runs.step_recorder import StepRecorder
+from pipelines.runs.recorder import RunRecorder, StepRecorder
 from pipelines.tabular.column_table import table_lines
 from pipelines.terminal.progress import Display, Progress
 
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Progress) -> RunOutcome:
     """Runs the steps of a plan."""
     note_plan(plan, recorder, progress.display)
-    progress.thresholds = tuple(one.metric for one in plan.config.evaluator.thresholds or ())
+    progress.thresholds = tuple(bound.metric for bound in plan.config.evaluator.thresholds or ())
     progress.display.activity("loading TFX ...")
     import components  # noqa: F401  - before any TFX import: it makes TFDV importable
     from pipelines.root.leftovers import remove_leftovers
@@ -53,17 +52,17 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     context = _context_of_run(plan, pipeline, folders, run_id)
     steps = plan_steps(pipeline.pipeline, root, run_id, {}, plan.enable_cache, context)
     # Only now: a run that cannot be planned leaves a killed one's training alone.
-    for lost in remove_leftovers(root, run_id, *(former.run_id for former in plan.continued)):
+    for lost in remove_leftovers(root, run_id, *(earlier.run_id for earlier in plan.continued)):
         recorder.note(lost)
     recorder.add_graph(steps.graph)
     if plan.continued:
         kept = context.same_but_code.get(pipeline.transform.id)
         if kept is None or kept.name != steps.step(pipeline.transform.id).name:
             recorder.note("Transform has nothing that could be kept: it runs with the new code")
-    _go_on_with_training(plan, steps.step(pipeline.trainer.id), folders, run_id)
+    _resume_training(plan, steps.step(pipeline.trainer.id), folders, run_id)
     by_component = component_checks(plan, pipeline, recorder.record.baseline_version)
     checks = {component.id: check for component, check in by_component.items()}
-    keeping = SchemaKeeping.of_plan(plan)
+    keeping = SchemaKeeping.from_plan(plan)
 
     def keep_schema(step: "FinishedStep") -> None:
         if keeping and step.component == pipeline.schema_gen.id:
@@ -143,13 +142,13 @@ def _context_of_run(
     unfinished = plan.unfinished
     kept = None
     if plan.enable_cache and plan.continued:
-        former = (_step_of(record, pipeline.transform.id, folders) for record in plan.continued)
-        kept = next(filter(None, former), None)
+        earlier = (_last_step(record, pipeline.transform.id, folders) for record in plan.continued)
+        kept = next(filter(None, earlier), None)
     finished = (
         {
             component.id: step
             for component in pipeline.pipeline.components
-            if (step := _step_of(unfinished, component.id, folders))
+            if (step := _last_step(unfinished, component.id, folders))
         }
         if unfinished
         else {}
@@ -161,32 +160,36 @@ def _context_of_run(
     )
 
 
-def _step_of(record: RunRecord, component: str, folders: "StepFolders") -> "FinishedStep | None":
-    """Returns the step that a run has finished or reused; None if it is gone."""
+def _last_step(record: RunRecord, component: str, folders: "StepFolders") -> "FinishedStep | None":
+    """Returns the step that a run has finished or reused; None if it no longer exists."""
     step = folders.finished(component, record.step(component))
     if step is None:  # the run was killed before it could record the step
-        made = [one for one in folders.all_finished(component) if one.run_id == record.run_id]
+        made = [
+            step_made
+            for step_made in folders.all_finished(component)
+            if step_made.run_id == record.run_id
+        ]
         step = next(reversed(made), None)
     return step if step and step.is_whole else None
 
 
-def _go_on_with_training(
+def _resume_training(
     plan: RunPlan, trainer: "StepPlan", folders: "StepFolders", run_id: str
 ) -> None:
-    """Makes the Trainer continue the training of the resumed run, or of the runs that this one continued."""
+    """Makes the Trainer continue the training of the resumed run, or of the runs that it continued."""
     from components.trainer import unfinished
 
     place = folders.place(trainer)
     if folders.finished(trainer.component, trainer.name):
         return
-    for former in filter(None, (plan.unfinished, *plan.continued)):
-        finished = _step_of(former, trainer.component, folders)
+    for earlier in filter(None, (plan.unfinished, *plan.continued)):
+        finished = _last_step(earlier, trainer.component, folders)
         training = (
             Path(finished.artifact("model_run").uri)
             if finished
-            else unfinished.unfinished_training(place.parent, former.run_id)
+            else unfinished.unfinished_training(place.parent, earlier.run_id)
         )
         if training:
-            other_code = former.run_id != run_id
+            other_code = earlier.run_id != run_id
             unfinished.hand_over(training, place, run_id, other_code=other_code)
             return

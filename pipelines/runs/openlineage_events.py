@@ -1,11 +1,15 @@
 """The OpenLineage events of a run and its steps: START, and then COMPLETE, FAIL or ABORT."""
 
 import contextlib
+import hashlib
+import json
 import logging
 import os
+import re
 import uuid
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta, timezone
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from openlineage.client import facet_v2 as facets
@@ -28,11 +32,134 @@ from openlineage.client.transport.http import (
 )
 
 from pipelines.config.lineage import LineageConfig
+from pipelines.config.span_pattern import before_placeholder
 from pipelines.errors import counted
 from pipelines.root import Root
 from pipelines.root.records import ComponentRecord, RunRecord
-from pipelines.runs.openlineage_datasets import Datasets
-from pipelines.steps.step_folders import StepFolders
+from pipelines.steps.step_folders import FinishedStep, StepFolders, find_pushes
+from pipelines.steps.step_plan import with_root
+
+_Dataset = TypeVar("_Dataset", InputDataset, OutputDataset)
+
+
+class Datasets:
+    """The datasets of a run and of its steps.
+
+    A dataset keeps its name from run to run. Its version is the fingerprint of what this run read or wrote.
+    """
+
+    def __init__(self, root: Root, record: RunRecord, namespace: str):
+        self._root = root
+        self._pipeline = record.name
+        self._namespace = namespace
+        self._data = _data_datasets(record)
+        self._sources = {data.name: data for data in self._data}
+        self._pushed: dict[str, OutputDataset] = {}
+
+    @property
+    def run_datasets(self) -> tuple[list[InputDataset], list[OutputDataset]]:
+        """Sources from outside of the root that the run has read, and versions that it has pushed."""
+        return list(self._sources.values()), list(self._pushed.values())
+
+    def add_version(self, version: str) -> None:
+        """Adds a version of the root to what the run has pushed."""
+        self._add_pushed(str(self._root.serving), version)
+
+    def step_datasets(self, step: FinishedStep) -> tuple[list[InputDataset], list[OutputDataset]]:
+        """Returns the datasets that a step has read and written, and adds them to the run's."""
+        refs = [ref for refs in step.plan["inputs"].values() for ref in refs]
+        inputs = [
+            _external(InputDataset, str(self._root.path / ref["folder"]))
+            if "folder" in ref  # it is the output of no step
+            else self._artifact(InputDataset, ref["component"], ref["key"], ref["step"])
+            for ref in refs
+        ]
+        sources = self._step_sources(step)
+        self._sources.update({source.name: source for source in sources})
+        outputs = [
+            self._artifact(OutputDataset, step.component, key, step.name) for key in step.outputs
+        ]
+        for push in find_pushes([step]):
+            if push.destination:
+                folder, _, version = push.destination.rpartition("/")
+                outputs.append(self._add_pushed(folder, version))
+        return inputs + sources, outputs
+
+    def _add_pushed(self, folder: str, version: str) -> OutputDataset:
+        pushed = _external(OutputDataset, folder, version)
+        self._pushed[pushed.name] = pushed
+        return pushed
+
+    def _step_sources(self, step: FinishedStep) -> list[InputDataset]:
+        """Returns the datasets that an Importer or an ExampleGen has read from outside of the root."""
+        parameters = with_root(step.plan["parameters"], self._root.path)
+        if "artifact_uri" in parameters:
+            version = step.plan["fingerprints"]["content"]
+            return [_external(InputDataset, parameters["artifact_uri"], version)]
+        texts = {
+            name: value.get("fieldValue", {}).get("stringValue", "")
+            for name, value in parameters.get("parameters", {}).items()
+        }
+        if not texts.get("input_base"):
+            return []
+        version = _version_of_files(texts.get("input_fingerprint", ""))
+        return self._data or [_external(InputDataset, texts["input_base"], version)]
+
+    def _artifact(self, kind: type[_Dataset], component: str, key: str, step: str) -> _Dataset:
+        """Returns an output of a step; its files are in the folder `<component>/<step>` of the store."""
+        store = facets.datasource_dataset.DatasourceDatasetFacet(
+            name=f"{self._pipeline}.artifacts", uri=self._root.artifacts.as_uri()
+        )
+        name = f"{self._pipeline}.{component}.{key}"
+        return kind(self._namespace, name, facets={"version": _version(step), "dataSource": store})
+
+
+def _external(kind: type[_Dataset], uri: str, version: str = "") -> _Dataset:
+    """Returns a dataset outside of the pipeline, by OpenLineage's rules for the names of files."""
+    scheme, separator, rest = uri.partition("://")
+    if separator and scheme != "file":
+        bucket, _, name = rest.partition("/")
+        namespace = f"{scheme}://{bucket}"
+    else:
+        namespace, name = "file", os.path.abspath(rest or uri)
+    return kind(namespace, name or "/", facets={"version": _version(version)} if version else {})
+
+
+def _version(version: str) -> facets.dataset_version_dataset.DatasetVersionDatasetFacet:
+    return facets.dataset_version_dataset.DatasetVersionDatasetFacet(version)
+
+
+def _data_datasets(record: RunRecord) -> list[InputDataset]:
+    """Returns the data of a run from a CSV: a path without what differs from span to span."""
+    files, path = record.data_files, record.section("data").get("path")
+    if not files or path is None:
+        return []
+    start = re.split(r"[*?[]", before_placeholder(path))[0]
+    place = path if start == path else os.path.dirname(start) or "."
+    version = files[0]["sha256"] if len(files) == 1 else record.data_fingerprint
+    data = _external(InputDataset, place, version)
+    columns = [
+        facets.schema_dataset.SchemaDatasetFacetFields(column["name"], column["kind"])
+        for column in record.columns
+    ]
+    data.facets = {
+        **(data.facets or {}),
+        "schema": facets.schema_dataset.SchemaDatasetFacet(columns),
+    }
+    statistics = facets.input_statistics_input_dataset.InputStatisticsInputDatasetFacet(
+        record.num_rows, sum(file["bytes"] for file in files), len(files)
+    )
+    data.inputFacets = {"inputStatistics": statistics}
+    return [data]
+
+
+def _version_of_files(fingerprint: str) -> str:
+    """Returns the version of an ExampleGen's files: of a single one its SHA-256, as for a run of ours."""
+    with contextlib.suppress(ValueError, AttributeError):  # TFX's own is not JSON
+        hashes = [str(value) for value in json.loads(fingerprint).values()]
+        return hashes[0] if len(hashes) == 1 else hashlib.sha256(fingerprint.encode()).hexdigest()
+    return fingerprint
+
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -43,7 +170,7 @@ _INTEGRATION = "ESTIMATOR_PIPELINES"
 
 
 @contextlib.contextmanager
-def _run_goes_on() -> Iterator[None]:
+def _logs_errors() -> Iterator[None]:
     """Logs an error in making an event: it must not cost the run."""
     try:
         yield
@@ -77,18 +204,16 @@ class OpenLineageEvents:
         self._running: list[str] = []
         self._datasets = Datasets(root, record, self._namespace)
 
-    @_run_goes_on()
+    @_logs_errors()
     def run_started(self) -> None:
-        """Sends the START of the run."""
-        self._send(RunState.START, datasets=self._datasets.of_run)
+        self._send(RunState.START, datasets=self._datasets.run_datasets)
 
-    @_run_goes_on()
+    @_logs_errors()
     def component_started(self, name: str) -> None:
-        """Sends the START of a component."""
         self._running.append(name)
         self._send(RunState.START, name)
 
-    @_run_goes_on()
+    @_logs_errors()
     def component_ended(self, component: ComponentRecord) -> None:
         """Sends the COMPLETE of a component; a failed one waits for the end of the run, and its reason."""
         name = component.name
@@ -100,11 +225,11 @@ class OpenLineageEvents:
             return
         self._running.remove(name)
         step = StepFolders(self._root.artifacts).finished(name, component.step)
-        datasets = self._datasets.of_step(step) if step else ([], [])
+        datasets = self._datasets.step_datasets(step) if step else ([], [])
         tags = {"status": component.status, "step": component.step, "reason": component.reason}
         self._send(RunState.COMPLETE, name, datasets, tags)
 
-    @_run_goes_on()
+    @_logs_errors()
     def run_ended(self, record: RunRecord) -> str | None:
         """Sends the end of the run and of the steps that it stopped; returns a note if events are lost."""
         end = _ENDS.get(record.status, RunState.COMPLETE)
@@ -114,14 +239,14 @@ class OpenLineageEvents:
         self._running.clear()
         return self._send_run(end, record)
 
-    @_run_goes_on()
+    @_logs_errors()
     def run_killed(self, record: RunRecord) -> None:
         """Sends the end of a run whose process was killed: with it ended the first step without an end."""
         ended = {component.name for component in record.components}
         self._running += [name for name in record.graph if name not in ended][:1]
         self.run_ended(record)
 
-    @_run_goes_on()
+    @_logs_errors()
     def approved(self, record: RunRecord) -> str | None:
         """Sends the version that an approval has pushed; returns a note if the event is lost."""
         return self._send_run(RunState.OTHER, record)
@@ -137,7 +262,7 @@ class OpenLineageEvents:
         }
         error = record.reason if kind in (RunState.FAIL, RunState.ABORT) else None
         self._is_down = False  # one more try at the end
-        self._send(kind, "", self._datasets.of_run, tags, error)
+        self._send(kind, "", self._datasets.run_datasets, tags, error)
         num_lost = self._num_lost + len(self._unsent)
         if not num_lost:
             return None
@@ -153,7 +278,7 @@ class OpenLineageEvents:
         error: str | None = None,
         time: datetime | None = None,
     ) -> None:
-        """Sends an event, behind those that wait since the receiver was down."""
+        """Sends an event, after those that wait since the receiver was down."""
         named = {"run_id": self._record.run_id, **(tags or {})}
         run_facets: dict[str, facets.RunFacet] = {
             "processing_engine": self._engine,
@@ -167,7 +292,7 @@ class OpenLineageEvents:
         }
         if component:
             run_facets["parent"] = facets.parent_run.ParentRunFacet(
-                facets.parent_run.Run(self._uuid_of()),
+                facets.parent_run.Run(self._run_uuid_text()),
                 facets.parent_run.Job(self._namespace, self._record.name),
             )
         elif tick := self._record.scheduled_by:
@@ -186,7 +311,7 @@ class OpenLineageEvents:
         event = RunEvent(
             eventType=kind,
             eventTime=(time or datetime.now(timezone.utc)).isoformat(),
-            run=Run(self._uuid_of(component), run_facets),
+            run=Run(self._run_uuid_text(component), run_facets),
             job=Job(self._namespace, name, {"jobType": kind_of_job}),
             inputs=datasets[0],
             outputs=datasets[1],
@@ -204,7 +329,7 @@ class OpenLineageEvents:
                 self._num_lost += 1  # the receiver refuses this event
             self._unsent.pop(0)
 
-    def _uuid_of(self, component: str = "") -> str:
+    def _run_uuid_text(self, component: str = "") -> str:
         return str(uuid.uuid5(self._run_uuid, component) if component else self._run_uuid)
 
 

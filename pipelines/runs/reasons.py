@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pipelines.config.flat import flat_settings
+from pipelines.config.toml import flat_settings
 from pipelines.data.spans import name_spans
 from pipelines.errors import counted
 from pipelines.root.records import RunRecord, RunRecords
-from pipelines.steps.reasons import Difference, difference, in_short
+from pipelines.steps.reasons import PARTS, Difference, difference, in_short
 from pipelines.steps.step_folders import FinishedStep
 from pipelines.steps.step_plan import StepPlan
 
@@ -25,7 +25,7 @@ _SECTIONS = {
     "ServingCheck": ("serving_check.",),
     "Pusher": ("pusher.",),
 }
-"""Section of the configuration with a component's settings; the paths of data are no setting."""
+"""Section of the configuration with a component's settings; the paths of data do not count."""
 
 _NO_SETTING = ("data.path", "data.spans")
 
@@ -44,17 +44,11 @@ _OF_FILES = {_FILES, "span", "version"}
 """Execution properties in which TFX records the files that it reads."""
 
 _PARTS = {
-    "libraries": "TensorFlow, TFX or another library was updated",
-    "TFDV": "another version of TFDV is installed",
-    "optuna": "another version of Optuna is installed",
+    **PARTS,
     "formats": "the code that parses cells changed",
-    "components": "the code of `components` changed",
-    "core": "the code of `estimator_core` changed",
     "schema": "the file of schema.path changed",
     "root schema": "the root's schema changed",
-    "executor": "its own code changed",
     "other code": "it continues a training of other code",
-    "remains": "an output of it was removed",
 }
 
 _SERVED = ("baseline_model", "base_model", "baseline_statistics")
@@ -64,42 +58,39 @@ _SERVED = ("baseline_model", "base_model", "baseline_statistics")
 def reason_of_run(
     plan: StepPlan, compared: FinishedStep | None, now: RunRecord, records: RunRecords
 ) -> str:
-    """Returns one short line: why a step runs.
-
-    `compared`: former step of its component; None without one.
-    """
+    """Returns one short line: why a step runs."""
     if compared is None:
         is_first = records.newest(other_than=now.run_id) is None
         return "no earlier run" if is_first else "no earlier run has finished it"
-    found = difference(compared, plan)
-    former = records.read(compared.run_id)
-    changes = list(dict.fromkeys(_changes(plan.component, found, former, now)))
+    changed = difference(compared, plan)
+    earlier = records.read(compared.run_id)
+    changes = list(dict.fromkeys(_changes(plan.component, changed, earlier, now)))
     if not changes:
-        return f"nothing changed since run {compared.run_id}, whose artifacts are gone"
+        return f"nothing changed since run {compared.run_id}, whose artifacts no longer exist"
     return in_short(changes)
 
 
 def _changes(
-    component: str, found: Difference, former: RunRecord | None, now: RunRecord
+    component: str, changed: Difference, earlier: RunRecord | None, now: RunRecord
 ) -> Iterator[str]:
     if component == "Pusher":
         yield "each run decides on its push"
         return
-    if "run" in found.now["fingerprints"]:
+    if "run" in changed.now["fingerprints"]:
         yield "the cache is not used"
-    if found.before["executor"] != found.now["executor"]:
+    if changed.before["executor"] != changed.now["executor"]:
         yield "another executor"
-    for part in found.parts:
+    for part in changed.parts:
         if part == "code":
-            yield code_in_words(former, now)
+            yield code_in_words(earlier, now)
         elif part in _PARTS:
             yield _PARTS[part]
         elif part == "data":
-            yield data_in_words(former, now)
-    if found.settings:
-        yield from _settings_in_words(component, found, former, now)
-    for key in sorted(found.inputs, key=lambda key: (key in _SERVED, key)):
-        sources = [plan["inputs"].get(key) for plan in (found.before, found.now)]
+            yield data_in_words(earlier, now)
+    if changed.settings:
+        yield from _settings_in_words(component, changed, earlier, now)
+    for key in sorted(changed.inputs, key=lambda key: (key in _SERVED, key)):
+        sources = [plan["inputs"].get(key) for plan in (changed.before, changed.now)]
         if key not in _SERVED:
             producers = {output.get("component", key) for output in sources[1] or ()}
             yield from (f"{producer} has a new output" for producer in sorted(producers))
@@ -114,23 +105,23 @@ def _changes(
 
 
 def _settings_in_words(
-    component: str, found: Difference, former: RunRecord | None, now: RunRecord
+    component: str, difference: Difference, earlier: RunRecord | None, now: RunRecord
 ) -> Iterator[str]:
-    changed = list(_settings(component, former, now))
-    if _FILES in found.settings:
-        if not found.parts:
+    changed_settings = list(_settings(component, earlier, now))
+    if _FILES in difference.settings:
+        if not difference.parts:
             yield "the files have other names"
-        if set(found.settings) <= _OF_FILES:
+        if set(difference.settings) <= _OF_FILES:
             return
-    follows = set(found.settings) <= _FOLLOW and bool(found.parts or found.inputs)
-    if not changed and not follows:
-        changed = [f"its settings changed ({', '.join(found.settings)})"]
-    yield from changed
+    follows = set(difference.settings) <= _FOLLOW and bool(difference.parts or difference.inputs)
+    if not changed_settings and not follows:
+        changed_settings = [f"its settings changed ({', '.join(difference.settings)})"]
+    yield from changed_settings
 
 
-def code_in_words(former: RunRecord | None, now: RunRecord) -> str:
+def code_in_words(earlier: RunRecord | None, now: RunRecord) -> str:
     """Returns a text that names the user's functions and classes that have changed."""
-    before = former.code_definitions if former else {}
+    before = earlier.code_definitions if earlier else {}
     changed = [
         name
         for name in sorted({*before, *now.code_definitions})
@@ -138,35 +129,34 @@ def code_in_words(former: RunRecord | None, now: RunRecord) -> str:
     ]
     if not before or not changed:
         return "the code of the model changed"
-    shown = [_definition(name) for name in changed[:_SHOWN]]
+    shown = []
+    for name in changed[:_SHOWN]:
+        file, _, part = name.partition(":")
+        is_top_level = part.startswith("(")
+        shown.append(f"the top level of {file}" if is_top_level else f"{part} of {file}")
     return f"{', '.join(shown)}{' and more' if len(changed) > _SHOWN else ''} changed"
 
 
-def data_in_words(former: RunRecord | None, now: RunRecord) -> str:
-    """Returns how the data differ from those of a former run."""
+def data_in_words(earlier: RunRecord | None, now: RunRecord) -> str:
+    """Returns how the data differ from those of a previous run."""
     name = Path(now.config["data"]["path"]).name
-    if former is None:
+    if earlier is None:
         return f"{name} changed"
-    if now.spans and former.spans and now.spans != former.spans:
-        return f"{name_spans(now.spans)} in place of {name_spans(former.spans)}"
-    path_before = former.section("data").get("path")
+    if now.spans and earlier.spans and now.spans != earlier.spans:
+        return f"{name_spans(now.spans)} in place of {name_spans(earlier.spans)}"
+    path_before = earlier.section("data").get("path")
     if now.config["data"]["path"] != path_before:
         return f"{name} in place of {Path(str(path_before)).name}"
-    more = now.num_rows - former.num_rows
-    if former.num_rows and more:
+    more = now.num_rows - earlier.num_rows
+    if earlier.num_rows and more:
         return f"{name} has {counted(abs(more), 'row')} {'more' if more > 0 else 'fewer'}"
     return f"{name} has other values"
 
 
-def _definition(name: str) -> str:
-    file, _, part = name.partition(":")
-    return f"the top level of {file}" if part.startswith("(") else f"{part} of {file}"
-
-
-def _settings(component: str, former: RunRecord | None, now: RunRecord) -> Iterator[str]:
-    if former is None:
+def _settings(component: str, earlier: RunRecord | None, now: RunRecord) -> Iterator[str]:
+    if earlier is None:
         return
-    before, after = flat_settings(former.config), flat_settings(now.config)
+    before, after = flat_settings(earlier.config), flat_settings(now.config)
     for key in dict.fromkeys((*before, *after)):
         if key in _NO_SETTING or not key.startswith(_SECTIONS.get(component, ())):
             continue

@@ -4,24 +4,26 @@ import logging
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pipelines.data.bad_rows import BadRows
 from pipelines.report.files import write_pages
 from pipelines.root import Root
-from pipelines.root.held_models import supersede_held
-from pipelines.root.history import initial_fields, mark_killed
+from pipelines.root.history import initial_fields, mark_killed, supersede_held
 from pipelines.root.records import ComponentRecord, RunOutcome, RunRecord, utc_now
+from pipelines.runs.checks.component_checks import ComponentCheck
 from pipelines.runs.definitions.evaluation import merge_thresholds
 from pipelines.runs.definitions.fingerprints import code_definitions, code_fingerprint, file_hashes
 from pipelines.runs.definitions.run_plan import RunPlan
 from pipelines.runs.environment import describe_environment
 from pipelines.runs.unchanged_run import run_identity
-from pipelines.terminal.progress import Display
+from pipelines.terminal.progress import Display, Progress
 
 if TYPE_CHECKING:
     from pipelines.runs.checks.component_checks import Findings
     from pipelines.runs.openlineage_events import OpenLineageEvents
+    from pipelines.steps.step_folders import FinishedStep
+    from pipelines.steps.step_plan import StepPlan
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -49,12 +51,12 @@ def start_record(plan: RunPlan) -> RunRecord:
         baseline_version=plan.root.versions.served_before(run_id),
         data_files=file_hashes(plan.profile),
         environment=describe_environment(),
-        identity="" if plan.continued else identity_of(plan),
+        identity="" if plan.continued else plan_identity(plan),
         bad_rows=plan.bad_rows.counts if plan.bad_rows else {},
     )
 
 
-def identity_of(plan: RunPlan) -> str:
+def plan_identity(plan: RunPlan) -> str:
     """Returns a hash of everything that the result of a plan depends on."""
     schema = plan.root_schema
     return run_identity(
@@ -62,16 +64,13 @@ def identity_of(plan: RunPlan) -> str:
         plan.profile.fingerprint,
         plan.spans.as_records() if plan.spans else (),
         schema.fingerprint if schema else "",
-        plan.root.schema.run_to_compare_with(schema),
+        plan.root.schema.accepted_run(schema),
     )
 
 
 def ended_record(root: Root, record: RunRecord, outcome: RunOutcome) -> RunRecord:
-    """Returns the record of a run that has just ended."""
     return record.changed(
-        finished=utc_now(),
-        serving_version=root.versions.serving(),
-        **vars(outcome),
+        finished=utc_now(), serving_version=root.versions.serving(), **vars(outcome)
     )
 
 
@@ -110,7 +109,7 @@ class RunRecorder:
         if self._events:
             self._events.run_started()
         elif self.record.section("lineage").get("openlineage"):
-            self.note("this run sends no OpenLineage events: its log says why")
+            self.note("this run sends no OpenLineage events; see its log for the reason")
 
     def note(self, text: str) -> None:
         """Shows and records a note of the inference or of a check."""
@@ -123,7 +122,6 @@ class RunRecorder:
             self._events.component_started(name)
 
     def add_component(self, component: ComponentRecord) -> None:
-        """Records that a component has ended."""
         self._change(components=(*self.record.components, component))
         if self._events:
             self._events.component_ended(component)
@@ -161,7 +159,7 @@ class RunRecorder:
         self._change()
         if outcome.status == "pushed":
             for run_id in supersede_held(self.root, self.record):
-                self.note(f"the held model of run {run_id} is superseded by this one")
+                self.note(f"the held model of run {run_id} is superseded by the model of this run")
         if self._events and (lost := self._events.run_ended(self.record)):
             self.note(lost)
         tidy()
@@ -179,3 +177,53 @@ class RunRecorder:
     def _change(self, **changes: Any) -> None:
         self.record = self.record.changed(**changes)
         self.root.records.write(self.record)
+
+
+class StepRecorder:
+    """Shows, records and checks the steps of a run.
+
+    `check_of`: returns the check of a step; None for none. Reused steps are checked as well.
+    """
+
+    def __init__(
+        self,
+        recorder: RunRecorder,
+        progress: Progress,
+        check_of: Callable[["FinishedStep"], ComponentCheck | None],
+        after_step: Callable[["FinishedStep"], None] = lambda step: None,
+    ):
+        self._recorder = recorder
+        self._progress = progress
+        self._check_of = check_of
+        self._after_step = after_step
+        self.ran: set[str] = set()
+
+    def step_started(self, plan: "StepPlan") -> None:
+        trains = plan.component.partition(".")[0] == "Trainer"
+        self._progress.component_started(plan.component, trains=trains)
+        self._recorder.component_started(plan.component)
+
+    def step_finished(
+        self, step: "FinishedStep", reused: bool, elapsed_secs: float, reason: str
+    ) -> None:
+        """Records that a step has its outputs, and checks them."""
+        if not reused:
+            self.ran.add(step.component)
+        _LOGGER.info("%s %s: %s", step.component, "is cached" if reused else "ran", reason)
+        self._progress.component_finished(step.component, reused, elapsed_secs, reason)
+        status: Literal["cached", "finished"] = "cached" if reused else "finished"
+        self._recorder.add_component(
+            ComponentRecord(step.component, status, elapsed_secs, reason, step.name)
+        )
+        if check := self._check_of(step):
+            outputs = {key: [step.artifact(key)] for key in step.outputs}
+            findings = check(outputs, self._recorder.root)
+            self._recorder.add_findings(findings)
+            if findings.failure:
+                raise findings.failure
+        self._after_step(step)
+
+    def step_failed(self, plan: "StepPlan", elapsed_secs: float) -> None:
+        """Records that a step has raised an error."""
+        self._progress.component_failed(plan.component, elapsed_secs)
+        self._recorder.add_component(ComponentRecord(plan.component, "failed", elapsed_secs))

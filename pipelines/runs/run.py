@@ -12,20 +12,15 @@ from pipelines.report.files import write_pages
 from pipelines.root.history import after_push, new_run, unfinished_run
 from pipelines.root.records import RunRecord
 from pipelines.runs.execution import execute
-from pipelines.runs.outcome import outcome_of
+from pipelines.runs.outcome import run_to_outcome
 from pipelines.runs.plan.inputs import RunInputs, RunRequest, read_inputs
 from pipelines.runs.plan.run_plan import check_same_root_schema, plan_run
-from pipelines.runs.recorder import (
-    RunRecorder,
-    lineage_events,
-    record_killed_runs,
-    start_record,
-)
+from pipelines.runs.recorder import RunRecorder, lineage_events, record_killed_runs, start_record
 from pipelines.runs.retention.prune import prune_after_run
 from pipelines.runs.unchanged_run import find_unchanged, unchanged_record
 from pipelines.terminal.output_capture import OutputCapture
 from pipelines.terminal.progress import Progress
-from pipelines.terminal.signals import stop_raising
+from pipelines.terminal.signals import ignore_further_signals
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -50,7 +45,7 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
         )  # a run that was killed after its push counts as pushed from now on
         record = start_record(plan)
         interruption.is_held = True  # until there is a record, so that every run's end is recorded
-        capture.keep_in(Path(record.log))
+        capture.move_output(Path(record.log))
         recorder = RunRecorder(plan.root, record, progress.display)
         recorder.begin()
         resumed = "resumed " if plan.unfinished else ""
@@ -60,7 +55,7 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
         )
         if record.spans and plan.spans:
             recorder.note(f"data: {name_spans(record.spans)} of {plan.spans.path}")
-        outcome = outcome_of(lambda: execute(plan, runner, recorder, progress), record.run_id)
+        outcome = run_to_outcome(lambda: execute(plan, runner, recorder, progress), record.run_id)
         recorder.end(
             after_push(plan.root, record.run_id, outcome),
             tidy=lambda: prune_after_run(plan.root, plan.config.retention, progress.display.line),
@@ -69,22 +64,19 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
 
 
 def _check_still_unfinished(inputs: RunInputs) -> None:
-    """Checks that no other process has ended the run to resume while this one read the data."""
+    """Checks that no other process has ended the run to resume while the data were read."""
     planned, now = inputs.unfinished, unfinished_run(inputs.root)
     if planned and (now is None or (now.run_id, now.attempt) != (planned.run_id, planned.attempt)):
         raise BadInputError(
             f"--resume: while the data were read, another process has resumed run {planned.run_id}, or "
-            "started a new one. Nothing was changed."
+            "started a new run. Nothing was changed."
         )
 
 
 def record_unchanged(
-    inputs: RunInputs,
-    progress: Progress,
-    capture: OutputCapture,
-    scheduled_by: str | None = None,
+    inputs: RunInputs, progress: Progress, capture: OutputCapture, scheduled_by: str | None = None
 ) -> RunRecord | None:
-    """Records a run for which nothing has changed since a former one; returns None if something has."""
+    """Records a run for which nothing has changed since an earlier run; returns None if something has."""
     asked = (
         inputs.root,
         inputs.config,
@@ -97,19 +89,21 @@ def record_unchanged(
     root = inputs.root
     with root.lock.exclusively():
         record_killed_runs(root)
-        found = find_unchanged(*asked)  # another process may have run meanwhile
-        if found is None:
+        unchanged = find_unchanged(*asked)  # another process may have run since
+        if unchanged is None:
             return None
         initial = new_run(root, scheduled_by)
-        record = unchanged_record(root, initial["run_id"], *found)
-        lineage = inputs.config.lineage.model_dump(mode="json")  # does not make a run another one
+        record = unchanged_record(root, initial["run_id"], *unchanged)
+        lineage = inputs.config.lineage.model_dump(
+            mode="json"
+        )  # does not affect the result of a run
         record = record.changed(**initial, attempt=1, config={**record.config, "lineage": lineage})
-        capture.keep_in(Path(record.log))
+        capture.move_output(Path(record.log))
         progress.display.line(f"run {record.run_id} of {record.name!r} in {root}")
         for component in record.components:
             progress.component_finished(component.name, True, 0.0, component.reason)
             _LOGGER.info("%s is cached: %s", component.name, component.reason)
-        stop_raising()  # only the record is left to write
+        ignore_further_signals()  # only the record is left to write
         root.records.write(record)
         if events := lineage_events(root, record):
             events.run_started()

@@ -29,13 +29,12 @@ from pipelines.runs.checks.component_checks import (
     VerdictCheck,
 )
 from pipelines.runs.environment import describe_environment
-from pipelines.runs.outcome import outcome_of
+from pipelines.runs.outcome import run_to_outcome
 from pipelines.runs.plan.inputs import RunRequest, check_root, nothing_to_resume
-from pipelines.runs.recorder import RunRecorder, record_killed_runs
+from pipelines.runs.recorder import RunRecorder, StepRecorder, record_killed_runs
 from pipelines.runs.retention.prune import prune_after_run
-from pipelines.runs.step_recorder import StepRecorder
 from pipelines.terminal.output_capture import OutputCapture, captured_output
-from pipelines.terminal.progress import Progress, display_for, terminal_stream
+from pipelines.terminal.progress import Progress, make_display, terminal_stream
 
 if TYPE_CHECKING:
     from tfx.orchestration.pipeline import Pipeline
@@ -127,7 +126,7 @@ def run(
     except ValidationError as error:
         raise BadInputError(explain(error, None, TfxPipelineConfig)) from error
     request = TfxPipelineRequest(Root(Path(root)), config, runner, enable_cache, resume)
-    with captured_output() as capture, Progress(display_for(terminal_stream())) as progress:
+    with captured_output() as capture, Progress(make_display(terminal_stream())) as progress:
         return run_tfx_pipeline(request, progress, capture, pipeline)
 
 
@@ -137,10 +136,7 @@ def run_tfx_pipeline(
     capture: OutputCapture,
     pipeline: "Pipeline | None" = None,
 ) -> RunRecord:
-    """Runs a pipeline and returns its record, whose status tells how it ended.
-
-    `pipeline`: pipeline. Default: that of the file in the request's configuration.
-    """
+    """Runs a pipeline and returns its record, whose status tells how it ended."""
     runner = find_runner(request.runner)
     runner.check(request.config.beam)
     check_root(request.root)
@@ -172,7 +168,7 @@ def run_tfx_pipeline(
         plan = plan_steps(pipeline, root, record.run_id, parameters, request.enable_cache)
         record = with_origin(record, plan, root)
         interruption.is_held = True  # until there is a record, so that every run's end is recorded
-        capture.keep_in(Path(record.log))
+        capture.move_output(Path(record.log))
         recorder = RunRecorder(root, record, progress.display)
         for lost in remove_leftovers(root, record.run_id):
             recorder.note(lost)
@@ -181,7 +177,7 @@ def run_tfx_pipeline(
         resumed = "resumed " if unfinished else ""
         progress.display.line(f"{resumed}run {record.run_id} of {record.name!r} in {root}")
         recorder.end(
-            outcome_of(lambda: _run(plan, request, runner, recorder, progress), record.run_id),
+            run_to_outcome(lambda: _run(plan, request, runner, recorder, progress), record.run_id),
             tidy=lambda: prune_after_run(root, request.config.retention, progress.display.line),
         )
     return recorder.record
@@ -245,10 +241,10 @@ def with_origin(record: RunRecord, plan: "PipelinePlan", root: Root) -> RunRecor
             files.append({"path": path, "bytes": size, "sha256": digest})
     return record.changed(
         data_files=tuple(files),
-        data_fingerprint=_hash_of(files) if files else "",
+        data_fingerprint=_sha256(files) if files else "",
         spans=tuple(_spans(plan)),
         code_definitions=definitions,
-        code_fingerprint=_hash_of(definitions),
+        code_fingerprint=_sha256(definitions),
         baseline_version=_baseline_version(plan, root, record.run_id),
     )
 
@@ -256,10 +252,9 @@ def with_origin(record: RunRecord, plan: "PipelinePlan", root: Root) -> RunRecor
 def _baseline_version(plan: "PipelinePlan", root: Root, run_id: str) -> str | None:
     """Returns the version of the model that a Resolver has chosen to compare with; None if there is none.
 
-    It need not be the one that serves, such as after a rollback.
+    It need not be the live model, such as after a rollback.
     """
-    from pipelines.steps.push_destination import pushes_of
-    from pipelines.steps.step_folders import StepFolders
+    from pipelines.steps.step_folders import StepFolders, find_pushes
 
     baselines = [
         [asdict(ref) for ref in step.inputs["baseline_model"]]
@@ -272,7 +267,7 @@ def _baseline_version(plan: "PipelinePlan", root: Root, run_id: str) -> str | No
         push.version
         for step in StepFolders(root.artifacts).all_finished()
         if step.run_id != run_id and step.plan["inputs"].get("model") in baselines
-        for push in pushes_of([step])
+        for push in find_pushes([step])
         if push.destination and Path(push.destination).parent == root.serving
     ]
     return pushed[-1] if pushed else None
@@ -312,7 +307,7 @@ def _spans(plan: "PipelinePlan") -> Iterator[dict[str, Any]]:
             }
 
 
-def _hash_of(values: Any) -> str:
+def _sha256(values: Any) -> str:
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
@@ -350,9 +345,9 @@ def outcome_of_pushes(
 
     `root`: root of the run. A version that was pushed elsewhere is only in a note.
     """
-    from pipelines.steps.push_destination import pushes_of
+    from pipelines.steps.step_folders import find_pushes
 
-    pushes = pushes_of(steps)
+    pushes = find_pushes(steps)
     done = [push for push in pushes if push.destination]
     if pushes and not done:
         return RunOutcome("not_blessed", reason=pushes[-1].reason or "the model is not blessed")
@@ -373,10 +368,7 @@ def outcome_of_pushes(
 
 
 def check_of_step(class_path: str, baseline_version: str | None) -> ComponentCheck | None:
-    """Returns what reads the outputs of a component for the record and the report; None for others.
-
-    `baseline_version`: version that the model is compared with; None without one.
-    """
+    """Returns the check that reads the outputs of a component for the record and the report, or None."""
     statistics = SplitCheck("StatisticsGen", stops=False)
     anomalies = AnomalyCheck("ExampleValidator", "warn", has_own_schema=True)
     model = ModelCheck(compares_models=False)

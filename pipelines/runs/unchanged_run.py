@@ -37,20 +37,22 @@ def run_identity(
     """Returns a hash of everything that a run's result depends on; empty without the user's code.
 
     The served version is not part of it: `find_unchanged` compares that.
-
-    `root_schema`: fingerprint of the root's schema; empty without one.
-    `accepted_run`: run whose data are compared with; empty if those of the served version are.
     """
-    code = user_source.fingerprint(**_source_of(config))
+    code = user_source.fingerprint(**_module_source(config))
     if not code:
         return ""
+    extension = []
+    if config.pipeline is not None:
+        file = config.pipeline.extend.rpartition(":")[0]
+        extension.append(user_source.fingerprint(module_file=file))
+    schema = config.schema_.path
     parts = [
         config.model_dump(mode="json", exclude=_NO_PART),
         data_fingerprint,
         list(spans),
         code,
-        *_code_of_extension(config),
-        _digest_of_file(config.schema_.path),
+        *extension,
+        hashlib.sha256(Path(schema).read_bytes()).hexdigest() if schema else "",
         root_schema,
         accepted_run,
         library_versions(),
@@ -70,19 +72,17 @@ def find_unchanged(
     """Returns the newest run whose result a new run would repeat, and its identity.
 
     None if there is none, or if the result is only known by running.
-
-    `schema`: schema of the root; None without one, or with the user's own.
     """
     if unconfirmed_pushes(root):
         return None
     served = root.versions.serving()
     fingerprint = schema.fingerprint if schema else ""
-    accepted = root.schema.run_to_compare_with(schema)
-    given = (config, data_fingerprint, spans)
-    identity = run_identity(*given, fingerprint, accepted)
+    accepted = root.schema.accepted_run(schema)
+    request = (config, data_fingerprint, spans)
+    identity = run_identity(*request, fingerprint, accepted)
     origin = root.schema.origin()
     keeps_own = schema and not schema.is_edited and not accepted
-    before_first_push = run_identity(*given, "", "") if keeps_own else ""
+    before_first_push = run_identity(*request, "", "") if keeps_own else ""
     for record in reversed(root.records.read_all()):
         if not record.identity or record.kubeflow_run:
             continue
@@ -108,12 +108,12 @@ def _is_over(root: Root, record: RunRecord) -> bool:
     return decision is not None and decision.kind != "rejected" and not source.awaits_decision
 
 
-def unchanged_record(root: Root, run_id: str, former: RunRecord, identity: str) -> RunRecord:
-    """Returns the record of a run that repeats the result of a former one."""
-    source = former.same_as or former.run_id
+def unchanged_record(root: Root, run_id: str, earlier: RunRecord, identity: str) -> RunRecord:
+    """Returns the record of a run that repeats the result of an earlier run."""
+    source = earlier.same_as or earlier.run_id
     why = f"same data, code and settings as run {source}"
     now = utc_now()
-    record = former.changed(
+    record = earlier.changed(
         run_id=run_id,
         started=now,
         finished=now,
@@ -125,53 +125,43 @@ def unchanged_record(root: Root, run_id: str, former: RunRecord, identity: str) 
         same_as=source,
         components=tuple(
             replace(component, status="cached", elapsed_secs=0.0, reason=why)
-            for component in former.components
+            for component in earlier.components
         ),
         serving_version=root.versions.serving(),
         held=None,
         decision=None,
     )
-    if former.status == "held":
-        return _of_held(record, root.records.read(source) or former)
-    if former.status != "pushed":
+    if earlier.status == "held":
+        return _held_again(record, root.records.read(source) or earlier)
+    if earlier.status != "pushed":
         return record
-    # The model is compared with itself now: a former baseline no longer applies.
+    # The model is compared with itself now: the previous baseline no longer applies.
     return record.changed(
         status="unchanged",
         doubts=(),
-        reason=f"the model and the data are those of version {former.version}, which serves already",
-        baseline_version=former.version,
-        baseline_metrics=former.metrics,
-        checks=tuple(check for check in former.checks if check["against"] not in _AGAINST_BASELINE),
+        reason=f"the model and the data are those of version {earlier.version}, which serves already",
+        baseline_version=earlier.version,
+        baseline_metrics=earlier.metrics,
+        checks=tuple(
+            check for check in earlier.checks if check["against"] not in _AGAINST_BASELINE
+        ),
     )
 
 
-def _of_held(record: RunRecord, source: RunRecord) -> RunRecord:
+def _held_again(record: RunRecord, source: RunRecord) -> RunRecord:
     """Returns the record of a run that repeats one whose model is held, or was rejected."""
     if source.decision is not None and source.decision.kind == "rejected":
         return record.changed(
             status="not_blessed",
-            reason=f"the model is the one of run {source.run_id}, {source.decision}",
+            reason=f"the model is that of run {source.run_id}, {source.decision}",
         )
-    reason = (
-        f"the model is the one of run {source.run_id}, which waits for `approve {source.run_id}`"
-    )
+    reason = f"the model is that of run {source.run_id}, which waits for `approve {source.run_id}`"
     return record.changed(reason=f"{reason}: {source.reason}")
 
 
-def _source_of(config: PipelineConfig) -> dict[str, str | None]:
+def _module_source(config: PipelineConfig) -> dict[str, str | None]:
     if config.module is None:
         return {"import_path": _GENERIC_CODE}
     if config.module.file is not None:
         return {"module_file": str(Path(config.module.file).resolve())}
     return {"import_path": f"{config.module.path}.preprocessing_fn"}
-
-
-def _code_of_extension(config: PipelineConfig) -> list[str]:
-    if config.pipeline is None:
-        return []
-    return [user_source.fingerprint(module_file=config.pipeline.extend.rpartition(":")[0])]
-
-
-def _digest_of_file(path: str | None) -> str:
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest() if path else ""

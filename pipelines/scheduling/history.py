@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pipelines.root import Root
-from pipelines.root.history import is_of_wrong_clock, read_runs
-from pipelines.root.pruned_runs import PrunedRun
-from pipelines.root.records import UNFINISHED, RunRecord, Status, order_key
+from pipelines.root.history import has_wrong_clock, read_runs
+from pipelines.root.records import UNFINISHED, PrunedRun, RunRecord, Status, order_key
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.ticks import is_span_key, time_of_key
 
@@ -36,7 +35,7 @@ class History:
         by_tick: dict[str, list[Run]] = {}
         for run in self.runs:
             name, _, key = (run.scheduled_by or "").partition("/")
-            is_early = now and time_of_key(key) and is_of_wrong_clock(run, now)  # a span has come
+            is_early = now and time_of_key(key) and has_wrong_clock(run, now)  # a span has come
             if name == schedule and key and not is_early:
                 by_tick.setdefault(key, []).append(run)
         return by_tick

@@ -65,7 +65,7 @@ def predict_files(
         utf8 = as_utf8(found, reading.encoding)
 
     def say_with_original_names(line: str) -> None:
-        say(utf8.in_words_of_user(line))
+        say(utf8.with_original_paths(line))
 
     try:
         with readable(data, "--data"):
@@ -86,7 +86,7 @@ def predict_files(
                 )
             return num_rows
     except BadInputError as error:
-        raise BadInputError(utf8.in_words_of_user(str(error))) from error
+        raise BadInputError(utf8.with_original_paths(str(error))) from error
 
 
 def _check_output(output: Path | None, files: Sequence[Path]) -> None:

@@ -42,21 +42,13 @@ _FRAME = re.compile(r'^ +File "([^"]+)", line (\d+)', re.MULTILINE)
 _PROJECT = Path(__file__).parents[2]
 _PACKAGES = ("components", "estimator_core", "pipelines")
 
-_AROUND = (
-    _ORIGIN,
-    _ORIGIN_IN_FUNCTION,
-    _USER_CODE,
-    _BEHIND,
-    _DETAILS,
-    _TRACEBACK,
-    _RUNNING,
-)
+_AROUND = (_ORIGIN, _ORIGIN_IN_FUNCTION, _USER_CODE, _BEHIND, _DETAILS, _TRACEBACK, _RUNNING)
 
 
 def describe_cause(error: BaseException) -> str:
     """Returns the reason for an error: type, message, and line of code.
 
-    If a library raised the error from another one, only the other is described; if the user's code did,
+    If a library raised the error from another error, only that error is described; if the user's code did,
     both are. The line is the last one outside of installed libraries, such as in the user's module.
     """
     error = _before_beam(error)
@@ -70,8 +62,8 @@ def describe_cause(error: BaseException) -> str:
         deepest = deepest.__cause__
     if deepest is not error:
         text += f", from {_text(deepest)}"
-    for one in (error, deepest):
-        calls = [(file, line) for file, line in call_stack(one) if _is_own_code(file)]
+    for cause in (error, deepest):
+        calls = [(file, line) for file, line in call_stack(cause) if _is_own_code(file)]
         if calls:
             file, line = calls[-1]
             return f"{text} ({file}, line {line})"
@@ -87,13 +79,13 @@ def _reason_of_worker(text: str) -> str:
         if not line.strip() or line.startswith("\tat "):
             break
         reason.append(line)
-    found = _shortened(_RUNNING.sub("", " ".join(" ".join(reason).split())))
+    described = _shortened(_RUNNING.sub("", " ".join(" ".join(reason).split())))
     calls = [call for call in _FRAME.findall(text) if _is_own_code(call[0])]
-    return f"{found} ({calls[-1][0]}, line {calls[-1][1]})" if calls else found
+    return f"{described} ({calls[-1][0]}, line {calls[-1][1]})" if calls else described
 
 
 def is_setting_error(error: BaseException | None) -> bool:
-    """Returns True if a component refused a setting; Beam raises such an error again, as another one."""
+    """Returns True if a component refused a setting; Beam raises such an error as another type."""
     while error is not None and not isinstance(error, SettingError):
         if _FROM_WORKER.match(str(error)) and _SETTING_ERROR.search(str(error)):
             return True
@@ -109,9 +101,14 @@ def _before_beam(error: BaseException) -> BaseException:
 
 
 def _is_wrapped(error: BaseException) -> bool:
-    """Returns True if a library raised the error to wrap another one."""
+    """Returns True if a library raised the error to wrap another error."""
     calls = call_stack(error)
-    return not calls or not (_is_own_code(calls[-1][0]) or _is_of_this_project(calls[-1][0]))
+    if not calls:
+        return True
+    file = Path(calls[-1][0])
+    # This project's packages may be installed among the libraries.
+    is_ours = any(file.is_relative_to(_PROJECT / package) for package in _PACKAGES)
+    return not (is_ours or _is_own_code(str(file)))
 
 
 def _text(error: BaseException) -> str:
@@ -138,11 +135,6 @@ def _reasons(error: BaseException) -> Iterator[str]:
     message = " ".join(message.split()).removeprefix(f"{type(error).__name__}: ")
     if message:
         yield message
-
-
-def _is_of_this_project(filename: str) -> bool:
-    """Returns True for a file of our packages, which may be installed among the libraries."""
-    return any(Path(filename).is_relative_to(_PROJECT / package) for package in _PACKAGES)
 
 
 def _is_own_code(filename: str) -> bool:

@@ -45,7 +45,6 @@ class CompiledDefinition:
         return runner_utils.extract_local_deployment_config(self._definition)
 
     def executor(self, component: str) -> Any:
-        """Returns the proto of a component's executor."""
         return runner_utils.extract_executor_spec(self._deployment, component)
 
     @property
@@ -116,8 +115,8 @@ class CompiledDefinition:
             raise rejected(component.id, what, "remove its DRIVER_CLASS")
 
 
-def upstream_of(pipeline: Pipeline, ids: Collection[str]) -> dict[str, list[str]]:
-    """Returns the components that each one comes after, directly or through some that are not in `ids`."""
+def upstream_ids(pipeline: Pipeline, ids: Collection[str]) -> dict[str, list[str]]:
+    """Returns the upstream components of each component, directly or through some that are not in `ids`."""
 
     def above(component: BaseNode) -> set[str]:
         names: set[str] = set()
@@ -138,7 +137,6 @@ def rejected(component: str, what: str, advice: str) -> BadInputError:
 
 
 def type_path(artifact_type: type) -> str:
-    """Returns the import path of an artifact's type."""
     return f"{artifact_type.__module__}.{artifact_type.__qualname__}"
 
 

@@ -45,8 +45,8 @@ def load_pipeline(
     """Returns the pipeline that a file defines.
 
     It comes from `function`, or from `create_pipeline` or `_create_pipeline` if the arguments suffice.
-    Otherwise the file runs as a program, and the pipeline is the one that it passes to a runner of TFX, which
-    does not run it.
+    Otherwise the file runs as a program, and the pipeline is what a runner of TFX receives, which does not
+    run it.
 
     `arguments`: arguments of the function by name. A text becomes an integer, a number or a boolean where
     the function's annotation or default value says so.
@@ -57,7 +57,7 @@ def load_pipeline(
     with _kubeflow_dag_runner(), _as_program(file):
         provide_tf_estimator()
         if function is not None:
-            with _errors_of(file):
+            with _located_errors(file):
                 _execute(source, module)
             try:
                 create = get_function(module, function)
@@ -65,7 +65,7 @@ def load_pipeline(
                 raise BadInputError(f"--pipeline {file}:{function}: {error}") from error
             _convert(arguments, create, f"{file}:{function}")
             result = None
-            with _errors_of(file):
+            with _located_errors(file):
                 result = create(**arguments)
             return checked_pipeline(result, f"{file}:{function}")
         passed = _passed_to_runners(source, module, file)
@@ -110,15 +110,15 @@ def _empty_module(file: Path) -> tuple[types.ModuleType, ast.Module]:
 
 
 def _callable_function(source: ast.Module, arguments: Mapping[str, Any]) -> str | None:
-    """Returns the name of the function that needs no other arguments; None without one."""
+    """Returns the name of the function that needs no other arguments, or None."""
     functions = {node.name: node.args for node in source.body if isinstance(node, ast.FunctionDef)}
     for name in _FUNCTIONS:
         if name in functions:
             taken = functions[name]
-            positional = [one.arg for one in (*taken.posonlyargs, *taken.args)]
+            positional = [argument.arg for argument in (*taken.posonlyargs, *taken.args)]
             needed = positional[: len(positional) - len(taken.defaults)]
             pairs = zip(taken.kwonlyargs, taken.kw_defaults, strict=True)
-            needed += [one.arg for one, default in pairs if default is None]
+            needed += [argument.arg for argument, default in pairs if default is None]
             if set(needed) <= arguments.keys():
                 return name
     return None
@@ -150,7 +150,9 @@ def _convert(arguments: dict[str, Any], create: Callable[..., Any], where: str) 
             f"{where} needs {', '.join(missing)}: give --arg {missing[0]}=VALUE, or "
             "arguments = { ... } in [pipeline]"
         )
-    takes_any = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values())
+    takes_any = any(
+        parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()
+    )
     for name, value in arguments.items():
         if name not in parameters:
             if takes_any:
@@ -195,7 +197,7 @@ def _passed_to_runners(source: ast.Module, module: types.ModuleType, file: Path)
     try:
         for runner in runners:
             runner.run = keep
-        with _errors_of(file):
+        with _located_errors(file):
             _execute(_AsMain().visit(source), module)
     except BadInputError:
         if not passed:  # it may have missed the result of the run
@@ -210,7 +212,7 @@ def _passed_to_runners(source: ast.Module, module: types.ModuleType, file: Path)
 
 
 @contextmanager
-def _errors_of(file: Path) -> Iterator[None]:
+def _located_errors(file: Path) -> Iterator[None]:
     """Turns errors of the user's file into one that names the line."""
     try:
         yield
@@ -264,7 +266,7 @@ class _KubeflowDagRunner:
 
 @contextmanager
 def _kubeflow_dag_runner() -> Iterator[None]:
-    """Provides `tfx.orchestration.kubeflow.kubeflow_dag_runner`, which TFX no longer has, meanwhile."""
+    """Provides `tfx.orchestration.kubeflow.kubeflow_dag_runner`, which TFX no longer has, in the block."""
     name = "tfx.orchestration.kubeflow.kubeflow_dag_runner"
     module: Any = types.ModuleType(name)
     module.KubeflowDagRunner = _KubeflowDagRunner

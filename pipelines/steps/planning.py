@@ -10,11 +10,7 @@ from tfx.components.example_gen import driver as example_gen_driver
 from tfx.dsl.components.base import base_driver
 from tfx.dsl.components.base.base_node import BaseNode
 from tfx.dsl.components.common.importer import Importer
-from tfx.dsl.components.common.resolver import (
-    RESOLVER_CONFIG,
-    RESOLVER_STRATEGY_CLASS,
-    Resolver,
-)
+from tfx.dsl.components.common.resolver import RESOLVER_CONFIG, RESOLVER_STRATEGY_CLASS, Resolver
 from tfx.orchestration import data_types_utils
 from tfx.orchestration.pipeline import Pipeline
 from tfx.orchestration.portable import inputs_utils
@@ -28,9 +24,16 @@ from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.root.baseline import find_baseline_model, find_baseline_statistics
 from pipelines.steps.code_fingerprints import code_fingerprints, content_fingerprint
-from pipelines.steps.compiled import CompiledDefinition, rejected, type_path, upstream_of
-from pipelines.steps.push_destination import is_pusher, pushes_of, still_pushed
-from pipelines.steps.step_folders import FinishedStep, StepFolders, new_artifact, properties_of
+from pipelines.steps.compiled import CompiledDefinition, rejected, type_path, upstream_ids
+from pipelines.steps.step_folders import (
+    FinishedStep,
+    StepFolders,
+    artifact_properties,
+    find_pushes,
+    is_pusher,
+    new_artifact,
+    still_pushed,
+)
 from pipelines.steps.step_plan import FolderRef, OutputRef, StepPlan, without_root
 
 if TYPE_CHECKING:
@@ -51,13 +54,12 @@ class PipelinePlan:
     executors: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def step(self, component: str) -> StepPlan:
-        """Returns the step of a component, by its id."""
         return next(step for step in self.steps if step.component == component)
 
     @property
     def graph(self) -> dict[str, list[str]]:
         """The ids of the steps that each step comes after, by id."""
-        return upstream_of(self.pipeline, {step.component for step in self.steps})
+        return upstream_ids(self.pipeline, {step.component for step in self.steps})
 
 
 @dataclass(frozen=True)
@@ -82,10 +84,7 @@ def plan_steps(
     use_cache: bool = True,
     context: PlanContext | None = None,
 ) -> PipelinePlan:
-    """Returns the steps of a pipeline. Nothing is written.
-
-    `root`: root of the runs; it takes the place of the pipeline's own `pipeline_root`.
-    """
+    """Returns the steps of a pipeline. Nothing is written."""
     return _Planner(pipeline, root, run_id, parameters, use_cache, context or PlanContext()).plan()
 
 
@@ -138,16 +137,21 @@ class _Planner:
         node = self._nodes[component.id]
         executor = self._definition.executor(component.id)
         kind = type(executor).DESCRIPTOR.name
-        class_path = _class_path(executor)
+        python_executor = getattr(executor, "python_executor_spec", executor)
+        class_path = str(python_executor.class_path)
         properties: dict[str, dict[str, Any]] = {}
         fingerprints = code_fingerprints(class_path, _values(node))
         if driver := getattr(component, "driver_class", None):
             self._run_driver(component, driver, node, fingerprints, properties)
         spec = json_format.MessageToDict(executor)
         self._plan.executors[component.id] = {"type": kind, "spec": spec}
+        # Where Beam works does not affect the outputs.
+        without_beam = {
+            name: value for name, value in spec.items() if not name.startswith("beamPipelineArgs")
+        }
         plan = StepPlan(
             component=component.id,
-            executor={"type": kind, "spec": _without_beam_options(spec)},
+            executor={"type": kind, "spec": without_beam},
             parameters=without_root(json_format.MessageToDict(node.parameters), self._root.path),
             inputs=self._inputs(component, node),
             outputs={key: type_path(channel.type) for key, channel in component.outputs.items()},
@@ -155,10 +159,10 @@ class _Planner:
             properties=properties,
         )
         fingerprints |= self._context.fingerprints.get(component.id, {})
-        former = self._context.same_but_code.get(component.id)
-        if former is not None:
-            same = replace(plan, fingerprints=former.plan["fingerprints"])
-            if same.name == former.name:
+        earlier = self._context.same_but_code.get(component.id)
+        if earlier is not None:
+            same = replace(plan, fingerprints=earlier.plan["fingerprints"])
+            if same.name == earlier.name:
                 return same
         if "push" in fingerprints:
             return plan
@@ -179,7 +183,7 @@ class _Planner:
                 same = replace(plan, fingerprints={**plan.fingerprints, _NO_CACHE: run_id})
             if same.name == finished.name and finished.is_whole:
                 return same
-        # The served version is compared with the model of its step, even if other outputs of that are gone.
+        # The served version is compared with the model of its step, even if other outputs were removed.
         while (step := self._folders.finished(plan.component, plan.name)) and not step.is_whole:
             plan = replace(plan, fingerprints={**plan.fingerprints, "remains": step.name})
         return plan
@@ -187,16 +191,16 @@ class _Planner:
     def _push_step(self, plan: StepPlan) -> StepPlan:
         """Names a push after the run that made it, so that it is repeated if its version no longer exists."""
         for finished in reversed(self._folders.all_finished(plan.component)):
-            former = finished.plan
+            earlier = finished.plan
             inputs = plan.inputs
-            if any(push.destination for push in pushes_of([finished])) and "model" in inputs:
+            if any(push.destination for push in find_pushes([finished])) and "model" in inputs:
                 # A model that was pushed is not pushed again because it was evaluated again.
-                former_inputs = checked(former, StepPlan).inputs
+                earlier_inputs = checked(earlier, StepPlan).inputs
                 inputs = {
-                    key: former_inputs.get(key, ()) if key.endswith("blessing") else outputs
+                    key: earlier_inputs.get(key, ()) if key.endswith("blessing") else outputs
                     for key, outputs in inputs.items()
                 }
-            push = former["fingerprints"].get("push")
+            push = earlier["fingerprints"].get("push")
             same = replace(plan, inputs=inputs, fingerprints={**plan.fingerprints, "push": push})
             if same.name == finished.name:
                 if still_pushed(finished, self._root):
@@ -233,7 +237,9 @@ class _Planner:
                 continue
             # The parts of a union of channels are inputs that no executor sees.
             united = [specs[part] for part in spec.mixed_inputs.input_keys]
-            channels = [channel for one in (spec, *united) for channel in one.channels]
+            channels = [
+                channel for input_spec in (spec, *united) for channel in input_spec.channels
+            ]
             outputs = [
                 output
                 for channel in channels
@@ -242,7 +248,9 @@ class _Planner:
                 )
             ]
             if len(outputs) < spec.min_count:
-                producers = ", ".join(sorted({one.producer_node_query.id for one in channels}))
+                producers = ", ".join(
+                    sorted({input_spec.producer_node_query.id for input_spec in channels})
+                )
                 raise BadInputError(
                     f"{component.id} needs the input {key!r}, and {producers or 'nothing'} provides none: "
                     f"there is no such artifact in {self._root}. Run once without this input, or make it "
@@ -272,7 +280,7 @@ class _Planner:
         (key,) = component.outputs
         artifact = new_artifact(type_path(component.outputs[key].type))
         example_gen_driver.update_output_artifact(resolved, artifact.mlmd_artifact)
-        properties[key] = properties_of(artifact)
+        properties[key] = artifact_properties(artifact)
 
     def _look_up(self, component: Resolver) -> dict[str, tuple[OutputRef | FolderRef, ...]]:
         """Calls a Resolver's strategy with what the root has, and with what this run will have by then."""
@@ -280,13 +288,13 @@ class _Planner:
         strategy = properties[RESOLVER_STRATEGY_CLASS]
         if strategy in (ServedModelStrategy, ServedStatisticsStrategy):
             return self._look_up_what_serves(component)
-        known: dict[int, OutputRef] = {}
+        outputs_by_id: dict[int, OutputRef] = {}
         candidates = {
-            key: self._candidates(component, channel, known)
+            key: self._candidates(component, channel, outputs_by_id)
             for key, channel in component.raw_inputs.items()
         }
         try:
-            found = strategy(**properties[RESOLVER_CONFIG]).resolve_artifacts(None, candidates)
+            resolved = strategy(**properties[RESOLVER_CONFIG]).resolve_artifacts(None, candidates)
         except AttributeError as error:
             if error.obj is not None:
                 raise
@@ -298,7 +306,7 @@ class _Planner:
             ) from error
         try:
             return {
-                key: tuple(known[artifact.id] for artifact in (found or {}).get(key, ()))
+                key: tuple(outputs_by_id[artifact.id] for artifact in (resolved or {}).get(key, ()))
                 for key in component.outputs
             }
         except KeyError as error:
@@ -327,7 +335,7 @@ class _Planner:
         }
 
     def _candidates(
-        self, component: Resolver, channel: Any, known: dict[int, OutputRef]
+        self, component: Resolver, channel: Any, outputs_by_id: dict[int, OutputRef]
     ) -> list["Artifact"]:
         wanted = type_path(channel.type)
         producer = getattr(channel, "producer_component_id", None)
@@ -340,17 +348,17 @@ class _Planner:
                 if kind == wanted and output_key in (None, key):
                     artifact = finished.artifact(key)
                     artifacts[artifact.id] = artifact
-                    known[artifact.id] = OutputRef(finished.component, finished.name, key)
+                    outputs_by_id[artifact.id] = OutputRef(finished.component, finished.name, key)
         upstream = {node.id for node in component.upstream_nodes}
         for step in planned.values():
             for key, kind in step.outputs.items():
                 is_upstream = step.component in upstream and producer in (None, step.component)
                 if is_upstream and kind == wanted and output_key in (None, key):
                     artifact = new_artifact(
-                        kind, step.properties.get(key), _NOT_MADE_YET + len(known)
+                        kind, step.properties.get(key), _NOT_MADE_YET + len(outputs_by_id)
                     )
                     artifacts[artifact.id] = artifact
-                    known[artifact.id] = OutputRef(step.component, step.name, key)
+                    outputs_by_id[artifact.id] = OutputRef(step.component, step.name, key)
         return list(artifacts.values())
 
 
@@ -359,16 +367,6 @@ def _values(node: Any) -> dict[str, Any]:
     parameters: dict[str, Any] = inputs_utils.resolve_parameters_with_schema(node.parameters)
     values: dict[str, Any] = data_types_utils.build_parsed_value_dict(parameters)
     return values
-
-
-def _class_path(executor: Any) -> str:
-    spec = executor.python_executor_spec if hasattr(executor, "python_executor_spec") else executor
-    return str(spec.class_path)
-
-
-def _without_beam_options(spec: dict[str, Any]) -> dict[str, Any]:
-    """Returns the spec of an executor without what says where Beam works: it does not affect the outputs."""
-    return {key: value for key, value in spec.items() if not key.startswith("beamPipelineArgs")}
 
 
 def _plain(properties: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The reasons for which steps run: each plan is compared with that of a former step of its component."""
+"""The reasons for which steps run: each plan is compared with that of an earlier step of its component."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from pipelines.steps.step_plan import StepPlan
 
 _SHOWN = 3
 _LONGEST = 60  # of a value in a reason
-_PARTS = {
+PARTS = {
     "libraries": "TensorFlow, TFX or another library was updated",
     "TFDV": "another version of TFDV is installed",
     "optuna": "another version of Optuna is installed",
@@ -20,8 +20,6 @@ _PARTS = {
     "executor": "its own code changed",
     "remains": "an output of it was removed",
     "content": "what it imports changed",
-    "run": "it uses no cache",
-    "push": "what it pushed no longer exists",
 }
 _FILES = "input_fingerprint"
 _OF_FILES = (_FILES, "span", "version", "input_config")
@@ -30,7 +28,7 @@ _CODE = ("user_code", "module_path")
 
 @dataclass(frozen=True)
 class Difference:
-    """Difference between the plan of a step and that of a former one."""
+    """Difference between the plan of a step and that of an earlier step."""
 
     parts: tuple[str, ...]  # fingerprints that differ, such as "code"
     settings: tuple[str, ...]  # execution properties
@@ -39,10 +37,10 @@ class Difference:
     now: Mapping[str, Any]
 
 
-def difference(former: FinishedStep, plan: StepPlan) -> Difference:
+def difference(earlier: FinishedStep, plan: StepPlan) -> Difference:
     """Returns how a plan differs from that of a finished step."""
-    # Through JSON, as the former plan was: tuples are lists there.
-    before, now = former.plan, json.loads(json.dumps(asdict(plan)))
+    # Through JSON, as the earlier plan was: tuples are lists there.
+    before, now = earlier.plan, json.loads(json.dumps(asdict(plan)))
     settings = _differing(*(_parameters(plan) for plan in (before, now)))
     return Difference(
         tuple(_differing(before["fingerprints"], now["fingerprints"])),
@@ -53,16 +51,13 @@ def difference(former: FinishedStep, plan: StepPlan) -> Difference:
     )
 
 
-def reason_of_run(plan: StepPlan, former: FinishedStep | None) -> str:
-    """Returns one short line.
-
-    `former`: step of its component that is compared with; None without one.
-    """
-    if former is None:
+def reason_of_run(plan: StepPlan, earlier: FinishedStep | None) -> str:
+    """Returns one short line: how a plan differs from an earlier step of its component, if there is any."""
+    if earlier is None:
         return "no earlier run has finished it"
-    changes = list(dict.fromkeys(_changes(difference(former, plan))))
+    changes = list(dict.fromkeys(_changes(difference(earlier, plan))))
     if not changes:
-        return f"nothing changed since run {former.run_id}, whose outputs no longer exist"
+        return f"nothing changed since run {earlier.run_id}, whose outputs no longer exist"
     return in_short(changes)
 
 
@@ -72,42 +67,46 @@ def in_short(changes: Sequence[str]) -> str:
     return "; ".join(changes[:_SHOWN]) + more
 
 
-def _changes(found: Difference) -> Iterator[str]:
-    before, now = found.before, found.now
+def _changes(changed: Difference) -> Iterator[str]:
+    before, now = changed.before, changed.now
     if "run" in now["fingerprints"]:
-        yield _PARTS["run"]
-    yield from (_PARTS[part] for part in found.parts if part not in ("run", "push"))
+        yield "it uses no cache"
+    yield from (PARTS[part] for part in changed.parts if part not in ("run", "push"))
     if before["executor"] != now["executor"]:
         yield "another executor"
-    yield from _changed_settings(found)
-    known = [output for outputs in before["inputs"].values() for output in outputs]
-    for key in found.inputs:
+    yield from _changed_settings(changed)
+    earlier_outputs = [output for outputs in before["inputs"].values() for output in outputs]
+    for key in changed.inputs:
         outputs = now["inputs"].get(key, ())
         producers = {output.get("component", key) for output in outputs}
         if not before["inputs"].get(key):  # such as a Resolver's that had nothing to find
             yield f"there is a {key} now"
         elif not outputs:
             yield f"there is no {key} any more"
-        elif all(output in known for output in outputs):  # such as a baseline that was the model
+        elif all(
+            output in earlier_outputs for output in outputs
+        ):  # such as a baseline that was the model
             yield f"another {key}"
         else:
-            yield " and ".join(f"{one} has a new output" for one in sorted(producers))
+            yield " and ".join(f"{producer} has a new output" for producer in sorted(producers))
     if _differing(before["outputs"], now["outputs"]):
         yield "its outputs have other types"
-    if found.parts == ("push",) and not found.inputs and not found.settings:
-        yield _PARTS["push"]
+    if changed.parts == ("push",) and not changed.inputs and not changed.settings:
+        yield "what it pushed no longer exists"
 
 
-def _changed_settings(found: Difference) -> Iterator[str]:
-    changed = list(found.settings)
+def _changed_settings(difference: Difference) -> Iterator[str]:
+    changed = list(difference.settings)
     if _FILES in changed:
         yield "the data changed"
         changed = [name for name in changed if name not in _OF_FILES]
     for name in changed:
         if name in _CODE:
-            yield _PARTS["code"]
+            yield PARTS["code"]
         else:
-            values = [_plain(_parameters(plan).get(name)) for plan in (found.before, found.now)]
+            values = [
+                _plain(_parameters(plan).get(name)) for plan in (difference.before, difference.now)
+            ]
             is_short = all(len(text) <= _LONGEST for text in values)
             yield f"{name} {' -> '.join(values)}" if is_short else f"{name} changed"
 

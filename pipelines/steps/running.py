@@ -5,7 +5,7 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -23,7 +23,6 @@ from pipelines.errors import RunFailedError
 from pipelines.root.records import RunRecord
 from pipelines.steps.causes import describe_cause, is_setting_error
 from pipelines.steps.code_fingerprints import content_fingerprint
-from pipelines.steps.execution import run_executor
 from pipelines.steps.planning import PipelinePlan
 from pipelines.steps.reasons import reason_of_run
 from pipelines.steps.step_folders import FinishedStep, StepFolders, new_artifact
@@ -32,6 +31,8 @@ from pipelines.terminal.signals import signal_has_come
 
 if TYPE_CHECKING:
     from tfx.types.artifact import Artifact
+
+    Artifacts = dict[str, list[Artifact]]
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -64,10 +65,7 @@ def run_steps(
     last_run: RunRecord | None = None,
     explain: Callable[[StepPlan, FinishedStep | None], str] = reason_of_run,
 ) -> list[FinishedStep]:
-    """Runs the steps of a pipeline, and returns them.
-
-    `beam_options`: beam options of this run; they take precedence over the pipeline's.
-    """
+    """Runs the steps of a pipeline, and returns them."""
     # Beam caches side inputs in this process, too, and measures each of them: a walk through all modules.
     worker_handlers.STATE_CACHE_SIZE_MB = 0
     try:
@@ -120,16 +118,16 @@ def find_reusable(
     explain: Callable[[StepPlan, FinishedStep | None], str] = reason_of_run,
 ) -> tuple[FinishedStep | None, str]:
     """Returns the finished step that a run reuses, None if it makes it; and why."""
-    former = folders.finished(step.component, step.name)
-    if former is not None:
-        if former.run_id == run_id:
-            return former, "it was finished when the run stopped"
-        return former, f"same data, code and settings as run {former.run_id}"
+    earlier = folders.finished(step.component, step.name)
+    if earlier is not None:
+        if earlier.run_id == run_id:
+            return earlier, "it was finished when the run stopped"
+        return earlier, f"same data, code and settings as run {earlier.run_id}"
     if last_run is not None:
-        former = folders.finished(step.component, last_run.step(step.component))
-    if former is None:
-        former = next(reversed(folders.all_finished(step.component)), None)
-    return None, explain(step, former)
+        earlier = folders.finished(step.component, last_run.step(step.component))
+    if earlier is None:
+        earlier = next(reversed(folders.all_finished(step.component)), None)
+    return None, explain(step, earlier)
 
 
 def make_step(
@@ -139,16 +137,13 @@ def make_step(
     run_id: str,
     beam_options: Sequence[str] = (),
 ) -> FinishedStep:
-    """Makes the outputs of a step in its folder, and returns it.
-
-    `beam_options`: beam options of this run; they take precedence over the executor's.
-    """
+    """Makes the outputs of a step in its folder, and returns it."""
     start = time.monotonic()
     with folders.locked(step):
-        # On Kubeflow, another run may have made it meanwhile.
+        # On Kubeflow, another run may have made it since then.
         made = folders.finished(step.component, step.name)
         if made is None:
-            outputs = _outputs_of(step, executor, folders, run_id, beam_options)
+            outputs = _make_outputs(step, executor, folders, run_id, beam_options)
             made = folders.finish(step, outputs, run_id, time.monotonic() - start)
     return made
 
@@ -162,7 +157,7 @@ def _load_model_early(following: StepPlan, plan: PipelinePlan, folders: StepFold
         model_process.prepare(folders.artifact(model))
 
 
-def _outputs_of(
+def _make_outputs(
     step: StepPlan,
     executor: dict[str, Any] | None,
     folders: StepFolders,
@@ -217,7 +212,7 @@ def _check_sources(step: StepPlan, folders: StepFolders) -> None:
 
 
 def _new_output(step: StepPlan, key: str, folder: Path) -> "Artifact":
-    """Returns an output with an empty folder. What a killed run has left beside the outputs stays."""
+    """Returns an output with an empty folder. Other files that a killed run has left stay."""
     from tfx.types.value_artifact import ValueArtifact
 
     if (folder / key).is_file():
@@ -236,3 +231,79 @@ def _imported(step: StepPlan, key: str) -> "Artifact":
     artifact.uri = step.parameters["artifact_uri"]
     artifact.is_external = True
     return artifact
+
+
+def run_executor(
+    component: str,
+    executor: Mapping[str, Any],
+    parameters: Mapping[str, Any],
+    inputs: "Artifacts",
+    outputs: "Artifacts",
+    scratch: Path,
+    beam_options: Sequence[str] = (),
+    run_id: str | None = None,
+) -> "Artifacts":
+    """Runs the executor of a component, and returns its output artifacts, each below its given URI.
+
+    `parameters`: execution properties, as TFX's `NodeParameters`; those that depend on inputs are resolved.
+    `outputs`: output artifacts by key, one each; their folders exist.
+    """
+    from google.protobuf import json_format
+    from tfx.dsl.compiler import placeholder_utils
+    from tfx.orchestration import data_types_utils
+    from tfx.orchestration.portable import data_types, inputs_utils
+    from tfx.proto.orchestration import pipeline_pb2
+
+    proto = json_format.ParseDict(parameters, pipeline_pb2.NodeParameters())
+    node = pipeline_pb2.PipelineNode()
+    node.node_info.id = component
+    for name in ("stateful", "temporary"):
+        (scratch / name).mkdir()
+    info = data_types.ExecutionInfo(
+        execution_id=1,
+        input_dict=inputs,
+        output_dict=outputs,
+        exec_properties=data_types_utils.build_parsed_value_dict(
+            inputs_utils.resolve_parameters_with_schema(proto)
+        ),
+        execution_output_uri=str(scratch / "executor_output.pb"),
+        stateful_working_dir=str(scratch / "stateful"),
+        tmp_dir=str(scratch / "temporary"),
+        pipeline_node=node,
+        pipeline_info=pipeline_pb2.PipelineInfo(id=component),
+        pipeline_run_id=run_id,
+    )
+    # Properties that are values of inputs, such as `count.outputs["n"].future()[0].value`.
+    resolution = placeholder_utils.ResolutionContext(exec_info=info)
+    info.exec_properties |= inputs_utils.resolve_dynamic_parameters(proto, resolution)
+    result = _operator(executor, beam_options)(info)
+    for key, made in result.output_artifacts.items() if result else ():
+        if len(made.artifacts) != 1:
+            raise RunFailedError(
+                component,
+                f"the output {key!r} has {len(made.artifacts)} artifacts; steps keep one for each output",
+            )
+        (artifact,) = outputs[key]
+        uri, made_at = artifact.uri, made.artifacts[0].uri
+        artifact.set_mlmd_artifact(made.artifacts[0])
+        artifact.uri = made_at if made_at.startswith(f"{uri}/") else uri
+    return outputs
+
+
+def _operator(executor: Mapping[str, Any], beam_options: Sequence[str]) -> Callable[[Any], Any]:
+    """Returns TFX's operator that runs this kind of executor."""
+    from google.protobuf import json_format
+    from tfx.orchestration.portable import beam_executor_operator, python_executor_operator
+    from tfx.proto.orchestration import executable_spec_pb2
+
+    operators: dict[str, Any] = {
+        "BeamExecutableSpec": beam_executor_operator.BeamExecutorOperator,
+        "PythonClassExecutableSpec": python_executor_operator.PythonExecutorOperator,
+    }
+    kind = executor["type"]
+    spec = json_format.ParseDict(executor["spec"], getattr(executable_spec_pb2, kind)())
+    if kind == "BeamExecutableSpec":
+        for option in beam_options:
+            spec.beam_pipeline_args_placeholders.add().value.string_value = option
+    run: Callable[[Any], Any] = operators[kind](spec).run_executor
+    return run

@@ -9,7 +9,7 @@ import json
 import logging
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,12 +19,13 @@ from pydantic import AfterValidator
 
 from pipelines import atomic_files
 from pipelines.errors import DamagedFileError
+from pipelines.root import Root
 from pipelines.root.lock import FileLock
 from pipelines.steps.step_plan import (
     FolderRef,
     OutputRef,
     StepPlan,
-    class_path_of,
+    executor_class_path,
     with_root,
     without_root,
 )
@@ -65,23 +66,20 @@ class FinishedStep(_StepFile):
 
     @property
     def component(self) -> str:
-        """Id of the component."""
         return str(self.plan["component"])
 
     @property
     def name(self) -> str:
-        """Name of the step."""
         return self.folder.name
 
     @property
     def key(self) -> tuple[str, str]:
-        """Its component and its name."""
         return self.component, self.name
 
     @property
     def class_path(self) -> str:
         """Import path of the executor's class; empty for an import."""
-        return class_path_of(self.plan["executor"])
+        return executor_class_path(self.plan["executor"])
 
     @property
     def is_whole(self) -> bool:
@@ -118,7 +116,6 @@ class StepFolders:
         self._numbers: dict[tuple[Path, int], int] = {}  # by `step.json` and the time of its change
 
     def finished(self, component: str, name: str) -> FinishedStep | None:
-        """Returns a finished step; None if it has not finished."""
         file = self.folder / component / name / _FILE
         try:
             return FinishedStep(
@@ -132,12 +129,12 @@ class StepFolders:
 
     def all_finished(self, component: str = "*") -> list[FinishedStep]:
         """Returns the finished steps, oldest first: those of a component, or all."""
-        found = (
+        steps = (
             self.finished(file.parents[1].name, file.parent.name)
             for file in self.folder.glob(f"{component}/*/{_FILE}")
             if _NAME.fullmatch(file.parent.name)  # a folder that is being removed has another name
         )
-        return sorted(filter(None, found), key=lambda step: (step.number, step.name))
+        return sorted(filter(None, steps), key=lambda step: (step.number, step.name))
 
     def ref(self, folder: Path, type_path: str) -> OutputRef | FolderRef:
         """Returns the reference to a folder in the root: to the output of a step, if it is one."""
@@ -155,7 +152,7 @@ class StepFolders:
     def artifact(self, output: OutputRef | FolderRef) -> "Artifact":
         """Returns an output of a finished step, or another artifact in the root."""
         if isinstance(output, FolderRef):
-            return _artifact_in(self.root / output.folder, output.type)
+            return _folder_artifact(self.root / output.folder, output.type)
         step = self.finished(output.component, output.step)
         if step is None:
             raise FileNotFoundError(
@@ -170,7 +167,7 @@ class StepFolders:
 
     @contextmanager
     def locked(self, plan: StepPlan) -> Iterator[None]:
-        """Waits until no other process makes a step, and keeps others from it meanwhile."""
+        """Waits until no other process makes a step, and keeps others from it."""
         file = self.place(plan) / _LOCK
         with FileLock(file).held(math.inf, "a step is being made"):
             yield
@@ -229,10 +226,7 @@ class StepFolders:
 def new_artifact(
     type_path: str, fields: Mapping[str, Any] | None = None, number: int = 0
 ) -> "Artifact":
-    """Returns a new artifact.
-
-    `fields`: its `properties` and `customProperties`, as JSON of its proto; other keys are ignored.
-    """
+    """Returns a new artifact."""
     from google.protobuf import json_format
 
     module, _, name = type_path.rpartition(".")
@@ -245,7 +239,7 @@ def new_artifact(
     return artifact
 
 
-def properties_of(artifact: "Artifact") -> dict[str, Any]:
+def artifact_properties(artifact: "Artifact") -> dict[str, Any]:
     """Returns the `properties` and `customProperties` of an artifact, as `new_artifact` takes them."""
     from google.protobuf import json_format
 
@@ -253,7 +247,7 @@ def properties_of(artifact: "Artifact") -> dict[str, Any]:
     return {part: proto.get(part, {}) for part in _PROPERTIES}
 
 
-def _artifact_in(folder: Path, type_path: str) -> "Artifact":
+def _folder_artifact(folder: Path, type_path: str) -> "Artifact":
     artifact = new_artifact(type_path)
     artifact.uri = str(folder)
     splits = sorted(path.name.removeprefix("Split-") for path in folder.glob("Split-*"))
@@ -263,8 +257,72 @@ def _artifact_in(folder: Path, type_path: str) -> "Artifact":
 
 
 def _fields(artifact: "Artifact", folder: Path) -> dict[str, Any]:
-    fields = properties_of(artifact)
-    place = Path(artifact.uri)
-    if place.is_relative_to(folder):
-        return {**fields, "path": str(place.relative_to(folder))}
+    fields = artifact_properties(artifact)
+    path = Path(artifact.uri)
+    if path.is_relative_to(folder):
+        return {**fields, "path": str(path.relative_to(folder))}
     return {**fields, "uri": artifact.uri}
+
+
+@dataclass(frozen=True)
+class Push:
+    """A push; `destination` is empty if nothing was pushed."""
+
+    component: str
+    destination: str
+    version: str | None
+    reason: str
+
+
+def find_pushes(steps: Iterable[FinishedStep]) -> list[Push]:
+    """Returns the pushes of the Pushers among some steps."""
+    pushes = []
+    for step in steps:
+        for key, type_path in step.plan["outputs"].items():
+            if type_path.endswith(".PushedModel"):
+                property_of = step.artifact(key).get_string_custom_property
+                destination, version = (
+                    property_of("pushed_destination"),
+                    property_of("pushed_version"),
+                )
+                number = version if version.isdecimal() else None
+                if destination and "://" not in destination:
+                    destination = str(Path(destination).absolute())
+                pushes.append(
+                    Push(step.component, destination, number, property_of("not_pushed_reason"))
+                )
+    return pushes
+
+
+def is_pusher(class_path: str) -> bool:
+    """Returns True for an executor that pushes models."""
+    from tfx.components.pusher.executor import Executor
+
+    from components.pusher import executor as ours
+
+    module, _, name = class_path.rpartition(".")
+    kind = getattr(importlib.import_module(module), name)
+    return issubclass(kind, Executor | ours.Executor)
+
+
+def still_pushed(step: FinishedStep, root: Root) -> bool:
+    """Returns True if what a step has pushed, or has decided not to push, still holds.
+
+    A version that a rollback withdrew counts as pushed: pushing it again would undo the rollback. A version
+    below a newer one does not: the newer version serves.
+    """
+    from tfx.dsl.io import fileio
+
+    for push in find_pushes([step]):
+        if not push.destination:
+            continue
+        folder, _, version = push.destination.rpartition("/")
+        if folder == str(root.serving) and (root.withdrawn / version).exists():
+            continue
+        if not fileio.isdir(push.destination) or any(
+            other.rstrip("/").isdecimal() and int(other.rstrip("/")) > int(version)
+            for other in fileio.listdir(folder)
+            if version.isdecimal()
+        ):
+            return False
+    return True

@@ -25,7 +25,7 @@ def with_root(value: Any, root: Path) -> Any:
 
 def _replaced(value: Any, pattern: re.Pattern[str], by: str) -> Any:
     if isinstance(value, str):
-        return pattern.sub(lambda found: by, value)
+        return pattern.sub(lambda match: by, value)
     if isinstance(value, dict):
         return {key: _replaced(item, pattern, by) for key, item in value.items()}
     if isinstance(value, list):
@@ -33,8 +33,8 @@ def _replaced(value: Any, pattern: re.Pattern[str], by: str) -> Any:
     return value
 
 
-def class_path_of(executor: dict[str, Any]) -> str:
-    """Returns the import path of the class of an executor of a plan; empty for that of an import."""
+def executor_class_path(executor: dict[str, Any]) -> str:
+    """Returns the import path of an executor's class; empty for an import."""
     spec = executor.get("spec", {})
     return str(spec.get("classPath") or spec.get("pythonExecutorSpec", {}).get("classPath", ""))
 
@@ -77,7 +77,7 @@ class StepPlan:
     @property
     def class_path(self) -> str:
         """Import path of the executor's class; empty for an import."""
-        return class_path_of(self.executor)
+        return executor_class_path(self.executor)
 
     @cached_property
     def name(self) -> str:

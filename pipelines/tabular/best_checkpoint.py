@@ -27,8 +27,6 @@ class BestCheckpointExporter(estimator_core.Exporter):
     A copy of it is kept in `best/` of the model_dir, as training deletes older checkpoints. The final
     export makes it the newest checkpoint of the model_dir again, so that exports and evaluations after the
     training use the same model.
-
-    `serving_input_receiver_fn`: see `FinalExporter`; None exports nothing.
     """
 
     def __init__(
@@ -58,7 +56,7 @@ class BestCheckpointExporter(estimator_core.Exporter):
         best = BestCheckpoint(estimator.model_dir)
         metrics = {name: float(value) for name, value in (eval_result or {}).items()}
         loss = metrics.get(LOSS, math.nan)
-        best.losses[_step_of(checkpoint_path)] = loss
+        best.losses[_global_step(checkpoint_path)] = loss
         if best.checkpoint is None or loss < best.loss or math.isnan(best.loss):
             best.keep(checkpoint_path, metrics)
         else:
@@ -79,10 +77,7 @@ class BestCheckpointExporter(estimator_core.Exporter):
 
 
 class BestCheckpoint:
-    """Copy of the best checkpoint in a model_dir.
-
-    `checkpoint`: Name of the checkpoint; None if there is none yet.
-    """
+    """Copy of the best checkpoint in a model_dir."""
 
     def __init__(self, model_dir: str) -> None:
         self._model_dir = model_dir
@@ -95,11 +90,8 @@ class BestCheckpoint:
             with tf.io.gfile.GFile(note) as stream:
                 fields = json.load(stream)
             self.checkpoint = fields["checkpoint"]
-            # An earlier version wrote only the loss.
-            metrics = fields["metrics"] if "metrics" in fields else {LOSS: fields["loss"]}
-            self.metrics = {name: float(value) for name, value in metrics.items()}
-            losses = fields.get("losses", {})  # an earlier version wrote none
-            self.losses = {int(step): float(loss) for step, loss in losses.items()}
+            self.metrics = {name: float(value) for name, value in fields["metrics"].items()}
+            self.losses = {int(step): float(loss) for step, loss in fields["losses"].items()}
 
     @property
     def loss(self) -> float:
@@ -109,11 +101,11 @@ class BestCheckpoint:
     @property
     def step(self) -> int:
         """Global step of the checkpoint; 0 without one."""
-        return _step_of(self.checkpoint) if self.checkpoint else 0
+        return _global_step(self.checkpoint) if self.checkpoint else 0
 
     def keep(self, checkpoint_path: str, metrics: Mapping[str, float]) -> None:
-        """Copies a checkpoint; if the process is killed meanwhile, the former copy stays."""
-        former = self.checkpoint
+        """Copies a checkpoint; if the process is killed while copying, the previous copy stays."""
+        earlier = self.checkpoint
         tf.io.gfile.makedirs(self._folder)
         name = os.path.basename(checkpoint_path)
         for file in tf.io.gfile.glob(f"{checkpoint_path}.*"):
@@ -121,8 +113,8 @@ class BestCheckpoint:
             tf.io.gfile.copy(file, target, overwrite=True)
         self.checkpoint, self.metrics = name, dict(metrics)
         self.write_note()
-        if former not in (None, name):
-            for file in tf.io.gfile.glob(os.path.join(self._folder, f"{former}.*")):
+        if earlier not in (None, name):
+            for file in tf.io.gfile.glob(os.path.join(self._folder, f"{earlier}.*")):
                 tf.io.gfile.remove(file)
 
     def write_note(self) -> None:
@@ -153,5 +145,5 @@ class BestCheckpoint:
         return path
 
 
-def _step_of(checkpoint: str) -> int:
+def _global_step(checkpoint: str) -> int:
     return int(checkpoint.rpartition("-")[2])

@@ -37,10 +37,7 @@ def list_columns(
     plan: TabularPlan | None,
     warnings: Mapping[str, str] | None = None,
 ) -> tuple[ColumnRow, ...]:
-    """Returns the columns in the order of the header.
-
-    `plan`: plan of the generic model; None for a user's module.
-    """
+    """Returns the columns in the order of the header."""
     rows = []
     uses = _uses(label, plan)
     other = ["up to the module"] if plan is None else []
@@ -65,7 +62,6 @@ def list_columns(
 
 
 def _uses(label: str, plan: TabularPlan | None) -> dict[str, list[str]]:
-    """Returns the uses of each column that the plan names."""
     if plan is None:
         return {label: ["label"]}
     uses: dict[str, list[str]] = {}
@@ -79,8 +75,8 @@ def _uses(label: str, plan: TabularPlan | None) -> dict[str, list[str]]:
         pairs = " and pairs of words" if text.has_pairs else ""
         use = f"words{pairs} (hashed into {text.hash_buckets})"
         uses.setdefault(text.column, []).append(use)
-    for found in plan.lists:
-        uses.setdefault(found.column, []).append(f"{counted(len(found.parts), 'part')} of lists")
+    for lists in plan.lists:
+        uses.setdefault(lists.column, []).append(f"{counted(len(lists.parts), 'part')} of lists")
     uses |= {name: [f"not used: {reason}"] for name, reason in plan.ignored.items()}
     classes = f", {len(plan.label.classes)} classes" if plan.label.classes else ""
     return uses | {label: [f"label ({plan.label.problem_type}{classes})"]}

@@ -31,29 +31,29 @@ _MATRIX_DIMENSION = 64  # of the sum of many embeddings
 def linear_columns(plan: FeaturePlan, transform: tft.TFTransformOutput) -> list[Any]:
     """Returns the columns of a linear model: numbers, their quantile buckets, categories and words."""
     columns = tf.feature_column
-    found: list[Any] = []
+    result: list[Any] = []
     if plan.numeric:
         if plan.num_buckets:
             num_ids = len(plan.numeric) * (plan.num_buckets + 1)
-            found.append(columns.categorical_column_with_identity(BUCKET_KEY, num_ids))
-        found += _numbers(plan)
-    found += _categories(plan, transform)
-    return found + _words(plan) + _lists(plan)
+            result.append(columns.categorical_column_with_identity(BUCKET_KEY, num_ids))
+        result += _numbers(plan)
+    result += _categories(plan, transform)
+    return result + _words(plan) + _lists(plan)
 
 
 def dnn_columns(plan: FeaturePlan, transform: tft.TFTransformOutput) -> list[Any]:
     """Returns the columns of a DNN: numbers, and embeddings of categories and words."""
     embedding = tf.feature_column.embedding_column
-    found = _numbers(plan) if plan.numeric else []
+    result = _numbers(plan) if plan.numeric else []
     for ids, dimension in zip(
         _categories(plan, transform), _embedding_dimensions(plan), strict=True
     ):
-        # The first layer sees the sum of the categories' embeddings, as if each had inputs of its own.
+        # The first layer sees the sum of the categories' embeddings, as if each had separate inputs.
         combiner = "sqrtn" if ids.key == CATEGORY_KEY else "mean"
-        found.append(embedding(ids, dimension, combiner))
+        result.append(embedding(ids, dimension, combiner))
     for ids in _words(plan):
-        found.append(embedding(ids, dimension=_TEXT_DIMENSION, combiner="sqrtn"))
-    return found + _lists(plan)
+        result.append(embedding(ids, dimension=_TEXT_DIMENSION, combiner="sqrtn"))
+    return result + _lists(plan)
 
 
 def tree_columns(
@@ -67,24 +67,22 @@ def tree_columns(
     A part of a date, such as the hour, is a number. For other categories, the most frequent values are
     indicators, and the means of the label are numbers. Without means, a category with more values than
     indicators is also a number, the rank of its frequency among all words; so is a hashed category.
-
-    `means`: means of the label by id of a word, from `label_means`; None without means.
-    `num_text_means`: numbers of each text, from `TextMeans`; 0 leaves texts out.
     """
     columns = tf.feature_column
-    found: list[Any] = []
+    result: list[Any] = []
     if plan.numeric:
-        found.append(columns.numeric_column(NUMERIC_KEY, shape=(len(plan.numeric),)))
+        result.append(columns.numeric_column(NUMERIC_KEY, shape=(len(plan.numeric),)))
     if num_text_means:
         texts = range(len(plan.text))
-        found += [columns.numeric_column(text_mean_key(at), (num_text_means,)) for at in texts]
-    found += _lists(plan)
-    words = _vocabulary(plan, transform)
+        result += [columns.numeric_column(text_mean_key(at), (num_text_means,)) for at in texts]
+    result += _lists(plan)
+    # The words of all categories by id, each as `<position>=<word>`.
+    words: list[bytes] = list(transform.vocabulary_by_name(VOCABULARY)) if plan.words else []
     ids_by_prefix: dict[bytes, list[int]] = {}
     for number, word in enumerate(words):
         ids_by_prefix.setdefault(word.partition(b"=")[0] + b"=", []).append(number)
     if plan.has_word_matrix:
-        found += _matrix_columns(plan, words, ids_by_prefix, means)
+        result += _matrix_columns(plan, words, ids_by_prefix, means)
     for index, part in enumerate(plan.categorical):
         if plan.has_word_matrix and part.hash_buckets is None:
             continue
@@ -94,18 +92,18 @@ def tree_columns(
         if part.part is not None:
             values: npt.NDArray[np.float32] = np.full(len(words) + 1, np.nan, np.float32)
             values[ids] = _parts_of_dates(words, ids)
-            found.append(columns.numeric_column(key, normalizer_fn=_looked_up(values)))
+            result.append(columns.numeric_column(key, normalizer_fn=_looked_up(values)))
             continue
         if means is not None and ids:
-            found.append(columns.numeric_column(key, normalizer_fn=_looked_up(means)))
+            result.append(columns.numeric_column(key, normalizer_fn=_looked_up(means)))
         elif part.hash_buckets is not None or len(ids) > MAX_INDICATORS:
-            found.append(columns.numeric_column(key))
+            result.append(columns.numeric_column(key))
         if ids:
             frequent = columns.categorical_column_with_vocabulary_list(
                 key, ids[:MAX_INDICATORS], dtype=tf.int64
             )
-            found.append(columns.indicator_column(frequent))
-    return found
+            result.append(columns.indicator_column(frequent))
+    return result
 
 
 def _matrix_columns(
@@ -132,19 +130,19 @@ def _matrix_columns(
             values[ids] = ids
         frequent += ids[:MAX_INDICATORS]
     shape = (len(plan.words),)
-    found = [columns.numeric_column(CATEGORY_KEY, shape, normalizer_fn=_looked_up(values))]
+    result = [columns.numeric_column(CATEGORY_KEY, shape, normalizer_fn=_looked_up(values))]
     if frequent:
-        known = columns.categorical_column_with_vocabulary_list(
+        frequent_ids = columns.categorical_column_with_vocabulary_list(
             CATEGORY_KEY, frequent, dtype=tf.int64
         )
-        found.append(columns.indicator_column(known))
-    return found
+        result.append(columns.indicator_column(frequent_ids))
+    return result
 
 
 def _parts_of_dates(words: Sequence[bytes], ids: Sequence[int]) -> list[float]:
     """Returns the numbers that the words of some ids are; NaN for a missing one."""
-    found = (words[number].partition(b"=")[2] for number in ids)
-    return [float("nan" if word == MISSING_CATEGORY.encode() else word) for word in found]
+    parts = (words[number].partition(b"=")[2] for number in ids)
+    return [float("nan" if word == MISSING_CATEGORY.encode() else word) for word in parts]
 
 
 def keys_of_words(plan: FeaturePlan) -> tuple[str, ...]:
@@ -161,11 +159,11 @@ def keys_of_words(plan: FeaturePlan) -> tuple[str, ...]:
 def _numbers(plan: FeaturePlan) -> list[Any]:
     """Returns the columns of z-scores, where missing ones are 0, and of flags for missing ones."""
     numeric_column = tf.feature_column.numeric_column
-    found = [numeric_column(NUMERIC_KEY, shape=(len(plan.numeric),), normalizer_fn=_bounded)]
+    result = [numeric_column(NUMERIC_KEY, shape=(len(plan.numeric),), normalizer_fn=_bounded)]
     num_missing = sum(part.has_missing for part in plan.numeric)
     if num_missing:
-        found.append(numeric_column(IS_MISSING_KEY, shape=(num_missing,)))
-    return found
+        result.append(numeric_column(IS_MISSING_KEY, shape=(num_missing,)))
+    return result
 
 
 def _looked_up(values: Any) -> Callable[[Any], Any]:
@@ -180,12 +178,12 @@ def _bounded(scores: Any) -> Any:
 def _categories(plan: FeaturePlan, transform: tft.TFTransformOutput) -> list[Any]:
     identity = tf.feature_column.categorical_column_with_identity
     num_words = transform.vocabulary_size_by_name(VOCABULARY) + 1 if plan.words else 0
-    found = [
+    result = [
         identity(category_key(index), part.hash_buckets or num_words)
         for index, part in enumerate(plan.categorical)
         if part.hash_buckets is not None or not plan.has_word_matrix
     ]
-    return [*found, identity(CATEGORY_KEY, num_words)] if plan.has_word_matrix else found
+    return [*result, identity(CATEGORY_KEY, num_words)] if plan.has_word_matrix else result
 
 
 def _words(plan: FeaturePlan) -> list[Any]:
@@ -201,17 +199,10 @@ def _lists(plan: FeaturePlan) -> list[Any]:
     ]
 
 
-def _vocabulary(plan: FeaturePlan, transform: tft.TFTransformOutput) -> list[bytes]:
-    """Returns the words of all categories, `<position>=<word>`, by id."""
-    if all(part.hash_buckets is not None for part in plan.categorical):
-        return []
-    return list(transform.vocabulary_by_name(VOCABULARY))
-
-
 def _embedding_dimensions(plan: FeaturePlan) -> list[int]:
-    found = [
+    dimensions = [
         min(16, round(2 * part.num_values**0.25))
         for part in plan.categorical
         if part.hash_buckets is not None or not plan.has_word_matrix
     ]
-    return [*found, _MATRIX_DIMENSION] if plan.has_word_matrix else found
+    return [*dimensions, _MATRIX_DIMENSION] if plan.has_word_matrix else dimensions

@@ -9,10 +9,10 @@ import tensorflow as tf
 import tensorflow_transform as tft
 
 import estimator_core
+from estimator_core.export import PredictOutput, RegressionOutput
 from pipelines.tabular.columns import dnn_columns, linear_columns, tree_columns
 from pipelines.tabular.inputs import HELD_OUT_KEY
 from pipelines.tabular.plan import ModelName, TabularPlan
-from pipelines.tabular.rescaled import rescaled
 
 _PATIENCE = 3  # times the trees between two summaries
 _CHANGE_BETWEEN = 2.5  # sum of the learning rates of these trees, at most
@@ -121,3 +121,51 @@ def _boosted_trees(plan: TabularPlan, columns: list[Any], settings: dict[str, An
     if plan.label.problem_type == "regression":
         return estimator_core.BoostedTreesRegressor(**settings)
     return estimator_core.BoostedTreesClassifier(**settings, **_classes(plan))
+
+
+_MOMENTS = ("label/mean", "prediction/mean")
+
+
+def rescaled(regressor: Any, mean: float, stddev: float) -> Any:
+    """Returns an Estimator whose labels, predictions, loss and metrics are in the label's units."""
+
+    def model_fn(
+        features: Any, labels: Any, mode: str, config: Any
+    ) -> estimator_core.EstimatorSpec:
+        if labels is not None:
+            labels = (labels - mean) / stddev
+        spec = regressor.model_fn(features, labels, mode, config)
+        return _in_label_units(spec, mean, stddev)
+
+    return estimator_core.Estimator(
+        model_fn, model_dir=regressor.model_dir, config=regressor.config
+    )
+
+
+def _in_label_units(
+    spec: estimator_core.EstimatorSpec, mean: float, stddev: float
+) -> estimator_core.EstimatorSpec:
+    changes: dict[str, Any] = {}
+    if spec.loss is not None:
+        changes["loss"] = spec.loss * stddev**2  # a mean of squares
+    if spec.predictions:
+        changes["predictions"] = {
+            key: value * stddev + mean for key, value in spec.predictions.items()
+        }
+    if spec.eval_metric_ops:
+        changes["eval_metric_ops"] = {
+            key: tuple(
+                part * stddev + mean if key in _MOMENTS else part * stddev**2 for part in parts
+            )
+            for key, parts in spec.eval_metric_ops.items()
+        }
+    if spec.export_outputs:
+        predictions = changes["predictions"]
+        (value,) = predictions.values()
+        changes["export_outputs"] = {
+            name: RegressionOutput(value)
+            if isinstance(output, RegressionOutput)
+            else PredictOutput(predictions)
+            for name, output in spec.export_outputs.items()
+        }
+    return spec._replace(**changes)

@@ -32,7 +32,7 @@ MAX_SLICE_VALUES = 10
 MAX_SLICE_COLUMNS = 3
 TEXT_BUCKETS = 50_000
 MIN_TEXTS_FOR_PAIRS = 20_000  # with fewer, pairs of words overfit
-MIN_DAYS_OF_WEEKDAYS = 14  # over fewer days, the day of the week is no feature
+MIN_DAYS_OF_WEEKDAYS = 14  # over fewer days, the day of the week is not used
 MIN_DAYS_OF_MONTHS = 90
 MIN_ROWS_TO_HOLD_OUT = 200  # a sixth of fewer rows is too few for early stopping
 MAX_HELD_OUT_ROWS = 20_000  # more take time without a benefit
@@ -50,7 +50,7 @@ def infer_kinds(
 ) -> dict[str, ColumnKind]:
     """Returns the kind of each column; the configuration takes precedence over the inference."""
     data = config.data
-    given = {**(kept or {}), **config.columns}
+    configured = {**(kept or {}), **config.columns}
     for key in ("exclude", "numeric", "categorical"):
         for name in getattr(data, key):
             if name not in profile.columns:
@@ -63,14 +63,12 @@ def infer_kinds(
                     "Remove one of the two."
                 )
             if key != "exclude":
-                given[name] = "number" if key == "numeric" else "category"
-    return recognise_columns(profile, given, data.decimal, data.dates)
+                configured[name] = "number" if key == "numeric" else "category"
+    return recognise_columns(profile, configured, data.decimal, data.dates)
 
 
 def infer_plan(
-    profile: CsvProfile,
-    config: PipelineConfig,
-    kinds: Mapping[str, ColumnKind] | None = None,
+    profile: CsvProfile, config: PipelineConfig, kinds: Mapping[str, ColumnKind] | None = None
 ) -> TabularPlan:
     """Returns the plan for the data and the configuration."""
     data = config.data
@@ -95,11 +93,16 @@ def infer_plan(
             numeric.append(days)
             categorical += parts
         elif kind.name == "text":
-            text.append(_text_feature(column))
+            has_pairs = column.num_values >= MIN_TEXTS_FOR_PAIRS
+            text.append(
+                TextFeature(column=column.name, hash_buckets=TEXT_BUCKETS, has_pairs=has_pairs)
+            )
         elif kind.list_parts:
-            found = kind.list_parts
+            list_parts = kind.list_parts
             lists.append(
-                ListFeature(column=column.name, separator=found.separator, parts=found.parts)
+                ListFeature(
+                    column=column.name, separator=list_parts.separator, parts=list_parts.parts
+                )
             )
         else:
             as_number, as_category = _roles(column, kind, data)
@@ -128,11 +131,13 @@ def infer_plan(
             'has only free text besides the label. Set another model, such as "linear".'
         )
     kept_as_text = text_columns(kinds)
+    num_buckets = 10 if profile.num_rows < 10_000 else 20
+    min_rows = MIN_ROWS_PER_BUCKET * num_buckets * len(numeric)
     plan = TabularPlan(
         label=label,
         numeric=tuple(numeric),
         categorical=tuple(categorical),
-        num_buckets=_num_buckets(profile.num_rows, len(numeric)),
+        num_buckets=num_buckets if profile.num_rows >= min_rows else 0,
         group=config.split.column if config.split.by == "column" else None,
         text=tuple(text),
         lists=tuple(lists),
@@ -144,11 +149,6 @@ def infer_plan(
     return plan.model_copy(
         update={"text_columns": tuple(name for name in kept_as_text if name in used)}
     )
-
-
-def _num_buckets(num_rows: int, num_columns: int) -> int:
-    count = 10 if num_rows < 10_000 else 20
-    return count if num_rows >= MIN_ROWS_PER_BUCKET * count * num_columns else 0
 
 
 def _numeric_feature(column: ColumnProfile, kind: ColumnKind) -> NumericFeature:
@@ -166,14 +166,6 @@ def _numeric_feature(column: ColumnProfile, kind: ColumnKind) -> NumericFeature:
         has_missing=column.num_missing + kind.moments.num_unreadable > 0,
         unreadable=kind.unreadable,
         number_format=kind.number_format,
-    )
-
-
-def _text_feature(column: ColumnProfile) -> TextFeature:
-    return TextFeature(
-        column=column.name,
-        hash_buckets=TEXT_BUCKETS,
-        has_pairs=column.num_values >= MIN_TEXTS_FOR_PAIRS,
     )
 
 
@@ -273,13 +265,16 @@ def _plan_training(num_rows: int, label: LabelPlan, config: PipelineConfig) -> T
             reason = "without early_stopping, no rows are held out to compare models on"
         elif not early_stopping:
             reason = f"with fewer than {MIN_ROWS_TO_HOLD_OUT} rows, none are held out to compare models on"
+    # Ten epochs, or forty with early stopping.
+    train_steps = round(max(10 * steps_per_epoch, 800))
+    train_steps = min(4 * train_steps, 40_000) if early_stopping else min(train_steps, 20_000)
     one_held_out_in = max(6, round(num_rows * TRAIN_SHARE / MAX_HELD_OUT_ROWS))
     return TrainingPlan(
         model=model,
         reason=reason,
         trees=_plan_trees(num_rows, label, config, early_stopping),
         batch_size=batch_size,
-        train_steps=trainer.train_steps or _train_steps(steps_per_epoch, early_stopping),
+        train_steps=trainer.train_steps or train_steps,
         eval_steps=trainer.eval_steps,
         hidden_units=trainer.hidden_units or ((16,) if small and not early_stopping else (64, 32)),
         learning_rate=trainer.learning_rate or 0.003,
@@ -290,12 +285,6 @@ def _plan_training(num_rows: int, label: LabelPlan, config: PipelineConfig) -> T
         one_held_out_in=one_held_out_in,
         held_out_rows=round(num_rows * TRAIN_SHARE / one_held_out_in) if early_stopping else 0,
     )
-
-
-def _train_steps(steps_per_epoch: float, early_stopping: bool) -> int:
-    """Returns the steps of ten epochs, or of forty with early stopping."""
-    steps = round(max(10 * steps_per_epoch, 800))
-    return min(4 * steps, 40_000) if early_stopping else min(steps, 20_000)
 
 
 def _plan_trees(

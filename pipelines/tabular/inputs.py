@@ -1,5 +1,6 @@
 """Inputs of the generic models: transformed examples for training, raw ones for serving."""
 
+import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -16,8 +17,55 @@ from estimator_core.export import (
     build_parsing_serving_input_receiver_fn,
     build_rows_serving_input_receiver_fn,
 )
-from pipelines.tabular.held_out import Part, is_held_out, only
 from pipelines.tabular.plan import GROUP_KEY, LABEL_KEY, FeaturePlan
+
+_ROWS = 1_024  # that are divided at a time
+
+
+class Part(enum.Enum):
+    """Rows of a file."""
+
+    ALL = "all rows"
+    TRAIN = "rows that are learned from"
+    VALIDATION = "rows that are held out"
+
+
+def only(
+    part: Part,
+    dataset: Any,
+    one_in: int = 6,
+    group_ids: Callable[[Any], Any] | None = None,
+    fold: int = 0,
+) -> Any:
+    """Returns the rows of a part, in their order.
+
+    The part of a row depends only on its number or its group, so copies of a row may be in both parts. The
+    content does not matter, since the same row may be serialized in several ways.
+
+    `one_in`: number of rows, or groups, of which one is held out.
+    `group_ids`: function of serialized rows that returns the numbers of their groups, int64; the rows of a
+    group are in the same part. -1 means no group.
+    """
+    if part is Part.ALL:
+        return dataset
+
+    @tf.autograph.experimental.do_not_convert  # it would take long, for nothing
+    def selected(index: Any, rows: Any) -> Any:
+        groups = None if group_ids is None else group_ids(rows)
+        mask = is_held_out(index * _ROWS + tf.range(tf.size(rows, tf.int64)), one_in, groups, fold)
+        return tf.boolean_mask(rows, mask if part is Part.VALIDATION else tf.logical_not(mask))
+
+    return dataset.batch(_ROWS).enumerate().map(selected).unbatch()
+
+
+def is_held_out(numbers: Any, one_in: int, groups: Any = None, fold: int = 0) -> Any:
+    """Returns the mask of the held-out rows, bool."""
+    keys = tf.strings.as_string(numbers)
+    if groups is not None:
+        names = tf.strings.join(["group ", tf.strings.as_string(groups)])
+        keys = tf.where(groups < 0, keys, names)
+    return tf.equal(tf.strings.to_hash_bucket_fast(keys, one_in), fold)
+
 
 HELD_OUT_KEY = "is_held_out"
 """Name of the feature that marks held-out rows."""
@@ -44,18 +92,16 @@ def read(
     """Returns a dataset of (features, label) batches from transformed examples.
 
     With a seed they are shuffled and repeated endlessly; without one they come once, in order.
-
-    `one_held_out_in`: number of rows, or groups, of which one is held out, see `only`.
     """
     paths = sorted(tf.io.gfile.glob(files))
     spec = transform.transformed_feature_spec()
     group_spec = spec.pop(GROUP_KEY, None)
 
     @_unconverted
-    def groups_of(rows: Any) -> Any:
+    def group_ids(rows: Any) -> Any:
         return tf.io.parse_example(rows, {GROUP_KEY: group_spec})[GROUP_KEY]
 
-    dataset = only(part, _rows(paths), one_held_out_in, groups_of if group_spec else None, fold)
+    dataset = only(part, _rows(paths), one_held_out_in, group_ids if group_spec else None, fold)
     if shuffle_seed is not None:
         if sum(tf.io.gfile.stat(path).length for path in paths) <= _CACHED_EXAMPLES_BYTES:
             dataset = dataset.cache()
@@ -138,16 +184,11 @@ def _rows(paths: list[str]) -> Any:
 
 
 def serving_input_receiver_fn(
-    plan: FeaturePlan,
-    transform: tft.TFTransformOutput,
-    schema: Any,
-    derive: Derive | None = None,
+    plan: FeaturePlan, transform: tft.TFTransformOutput, schema: Any, derive: Derive | None = None
 ) -> Callable[[], ServingInputReceiver]:
     """Returns a receiver function: raw rows, the columns that the model uses, -> transformed features.
 
     The rows are serialized tf.Examples or, in the signature `serving_rows`, tensors by column.
-
-    `derive`: function that adds a model's own features to the transformed ones; None adds none.
     """
 
     def receive() -> ServingInputReceiver:
@@ -163,15 +204,9 @@ def serving_input_receiver_fn(
 
 
 def eval_input_receiver_fn(
-    plan: FeaturePlan,
-    transform: tft.TFTransformOutput,
-    schema: Any,
-    derive: Derive | None = None,
+    plan: FeaturePlan, transform: tft.TFTransformOutput, schema: Any, derive: Derive | None = None
 ) -> Callable[[], EvalInputReceiver]:
-    """Returns a receiver function: serialized raw tf.Examples -> transformed features and label.
-
-    See `serving_input_receiver_fn` for the arguments.
-    """
+    """Returns a receiver function: serialized raw tf.Examples -> transformed features and label."""
 
     def receive() -> EvalInputReceiver:
         spec = _raw_feature_spec(schema)

@@ -49,15 +49,9 @@ def check_label_column(profile: CsvProfile, label: str) -> ColumnProfile:
 
 
 def plan_label(
-    profile: CsvProfile,
-    column: ColumnProfile,
-    data: DataConfig,
-    kind: ColumnKind | None = None,
+    profile: CsvProfile, column: ColumnProfile, data: DataConfig, kind: ColumnKind | None = None
 ) -> LabelPlan:
-    """Returns the plan of the label column.
-
-    `kind`: kind of the column; None uses only its type.
-    """
+    """Returns the plan of the label column."""
     where = f"{profile.user_files[0]}, column {column.name!r} (lines 2 to {profile.num_rows + 1})"
     if column.num_values < MIN_LABELLED_ROWS:
         raise BadInputError(
@@ -191,9 +185,9 @@ def _check_label_cells(profile: CsvProfile, column: ColumnProfile, data: DataCon
 
 def _describe_odd_label(cell: Cell, column: ColumnProfile, num_odd: int) -> str:
     num_numbers = column.num_values - num_odd
-    others = {1: "", 2: ", nor is another one"}.get(num_odd, f", nor are {num_odd - 1} others")
+    others = {1: "", 2: ", nor is 1 other"}.get(num_odd, f", nor are {num_odd - 1} others")
     if num_odd == 1:
-        numbers = "another one is" if num_numbers == 1 else f"{num_numbers} others are"
+        numbers = "1 other is" if num_numbers == 1 else f"{num_numbers} others are"
     else:
         numbers = f"{num_numbers} {'is' if num_numbers == 1 else 'are'}"
     correct = "Correct it or leave the cell" if num_odd == 1 else "Correct them or leave the cells"

@@ -40,7 +40,7 @@ class Training:
     best_step: Callable[[], int] | None = None
     steps_per_tree: int = 0  # Steps in which a tree is grown; 0 for a model without trees
     # Steps after which the model is compared with the others for the first time; None trains to the
-    # end at once.
+    # end without a pause.
     first_rung: int | None = None
     # Function that returns the losses on the held-out rows by step, after the training; None takes
     # those of the evaluations.
@@ -78,15 +78,12 @@ class Candidate:
         return record
 
     def describe(self) -> str:
-        """Returns the result as text."""
         if self.failure:
             return f"{self.model}: failed, {self.failure}"
         named = (f"{name} {self.metrics[name]:.5g}" for name in _SHOWN if name in self.metrics)
         dropped = ""
         if self.is_dropped:
-            # An earlier version recorded no last step.
-            where = f" {self._at(self.last_step)}" if self.last_step else ""
-            dropped = f"; dropped{where}, as it was too far behind"
+            dropped = f"; dropped {self._at(self.last_step)}, as it was too far behind"
         return f"{self.model}: {', '.join(named)} {self._at(self.step)} ({self.seconds:.1f} s{dropped})"
 
     def _at(self, step: int) -> str:
@@ -106,9 +103,9 @@ def select_model(
 ) -> Training:
     """Trains each model as far as it can win, and returns the training of the best one.
 
-    Each model is trained to its first rung. Then they go on to the end one after the other, the one with the
-    lowest loss first. A training is dropped, before it goes on or at an evaluation, when its loss is too high
-    to become the lowest, see `can_win`. After a first rung, it also has to be higher than by chance.
+    Each model is trained to its first rung. After that, training continues model by model, starting with the
+    lowest loss. A training is dropped, before it continues or at an evaluation, when its loss is too high to
+    become the lowest, see `can_win`. After a first rung, it also has to be higher than by chance.
 
     Trees are trained again on all rows, with the best number of trees: more rows make each of them better.
     For the other models, the best checkpoint is used, which another training might miss.
@@ -119,41 +116,60 @@ def select_model(
     the step of that checkpoint as a third argument, it returns the training from all rows.
     `held_out_rows`: number of held-out rows; 0 takes losses on them as exact.
     """
-    found = {candidate.model: candidate for candidate in read_candidates(work_dir)}
+    candidates = {candidate.model: candidate for candidate in read_candidates(work_dir)}
     folder = os.path.join(work_dir, _FOLDER)
-    if tf.io.gfile.exists(model_dir) and not any(one.is_chosen for one in found.values()):
+    if tf.io.gfile.exists(model_dir) and not any(
+        candidate_of_model.is_chosen for candidate_of_model in candidates.values()
+    ):
         _LOGGER.warning("Removing %s: it is from a training that compared no models.", model_dir)
         tf.io.gfile.rmtree(model_dir)
 
     def train(model: ModelName, *, to_first_rung: bool) -> None:
-        others = (_rank(one.loss) for one in found.values() if one.model != model)
+        others = (
+            _rank(candidate_of_model.loss)
+            for candidate_of_model in candidates.values()
+            if candidate_of_model.model != model
+        )
         to_beat = min(others, default=math.inf)
-        former = found.get(model)
-        if former:
-            to_beat *= 1 + _noise(held_out_rows)
-        if former and former.expected is not None and former.expected > to_beat:
-            candidate = dataclasses.replace(former, is_paused=False, is_dropped=True)
+        earlier = candidates.get(model)
+        if earlier:
+            # Two standard errors of the mean, if the losses of the rows vary as much as they are large. The
+            # difference between two models varies less, because both are judged on the same rows.
+            to_beat *= 1 + (_STANDARD_ERRORS / math.sqrt(held_out_rows) if held_out_rows else 0.0)
+        if earlier and earlier.expected is not None and earlier.expected > to_beat:
+            candidate = dataclasses.replace(earlier, is_paused=False, is_dropped=True)
         else:
             training = prepare(model, os.path.join(folder, model))
             candidate = _train(model, training, to_beat, to_first_rung)
-            if former:
-                seconds = former.seconds + candidate.seconds
+            if earlier:
+                seconds = earlier.seconds + candidate.seconds
                 candidate = dataclasses.replace(candidate, seconds=seconds)
-        found[model] = candidate
+        candidates[model] = candidate
         _LOGGER.info("Trained %s", candidate.describe())
-        _write(work_dir, found.values())
+        _write(work_dir, candidates.values())
 
     for model in models:
-        if model not in found:
+        if model not in candidates:
             train(model, to_first_rung=len(models) > 1)
-    for one in sorted(found.values(), key=lambda candidate: _rank(candidate.loss)):
-        if one.is_paused:
-            train(one.model, to_first_rung=False)
-    best = min(found.values(), key=lambda candidate: _rank(candidate.loss))
+    for candidate_of_model in sorted(
+        candidates.values(), key=lambda candidate: _rank(candidate.loss)
+    ):
+        if candidate_of_model.is_paused:
+            train(candidate_of_model.model, to_first_rung=False)
+    best = min(candidates.values(), key=lambda candidate: _rank(candidate.loss))
     if not math.isfinite(best.loss):
-        reasons = "; ".join(f"{one.model}: {one.failure}" for one in found.values())
+        reasons = "; ".join(
+            f"{candidate_of_model.model}: {candidate_of_model.failure}"
+            for candidate_of_model in candidates.values()
+        )
         raise RuntimeError(f"None of the models could be trained. {reasons}")
-    _write(work_dir, (dataclasses.replace(one, is_chosen=one is best) for one in found.values()))
+    _write(
+        work_dir,
+        (
+            dataclasses.replace(candidate_of_model, is_chosen=candidate_of_model is best)
+            for candidate_of_model in candidates.values()
+        ),
+    )
     training = _final_training(best, prepare, model_dir, os.path.join(folder, best.model))
     if tf.io.gfile.exists(folder):
         tf.io.gfile.rmtree(folder)
@@ -178,16 +194,15 @@ def _final_training(
 
 
 def read_candidates(work_dir: str) -> tuple[Candidate, ...]:
-    """Returns the results of a selection so far; empty without a selection.
-
-    `work_dir`: directory passed to `select_model`, or its copy in the outputs.
-    """
+    """Returns the results of a selection so far; empty without a selection."""
     path = os.path.join(work_dir, _FILE)
     if not tf.io.gfile.exists(path):
         return ()
     with tf.io.gfile.GFile(path) as stream:
         rows = json.load(stream)
-    return tuple(Candidate(**{**row, "loss": _number(row["loss"])}) for row in rows)
+    for row in rows:
+        row["loss"] = math.nan if row["loss"] is None else row["loss"]
+    return tuple(Candidate(**row) for row in rows)
 
 
 def can_win(losses: Mapping[int, float], max_steps: int, to_beat: float) -> bool:
@@ -198,28 +213,19 @@ def can_win(losses: Mapping[int, float], max_steps: int, to_beat: float) -> bool
 def expected_loss(losses: Mapping[int, float], max_steps: int) -> float:
     """Returns the loss that a training can be expected to reach at best; -inf after too few evaluations.
 
-    A loss falls less and less. So it is assumed that each doubling of the steps lowers it as much as the last
-    one did.
+    A loss falls more and more slowly: each doubling of the steps is assumed to lower it as much as the last
+    doubling did.
     """
     if len(losses) < _EVALUATIONS_BEFORE_DROPPED:
         return -math.inf
     step, lowest = max(losses), min(losses.values())
-    before = [loss for at, loss in losses.items() if at <= step / 2]
-    gain = min(before, default=math.inf) - lowest
+    first_half = [loss for at, loss in losses.items() if at <= step / 2]
+    gain = min(first_half, default=math.inf) - lowest
     return lowest - gain * max(0.0, math.log2(max_steps / step))
 
 
-def _noise(held_out_rows: int) -> float:
-    """Returns the difference between two losses that may be chance, as a share of the loss.
-
-    It is two standard errors of the mean over the rows, if the losses of the rows vary as much as they are
-    large. The difference between two models varies less, as both are judged on the same rows.
-    """
-    return _STANDARD_ERRORS / math.sqrt(held_out_rows) if held_out_rows else 0.0
-
-
 class _BestSoFar(BestCheckpointExporter):
-    """Keeps the best checkpoint of a training that goes on from its newest one."""
+    """Keeps the best checkpoint of a training that continues from its newest checkpoint."""
 
     def export(
         self,
@@ -291,17 +297,13 @@ def _train(model: ModelName, training: Training, to_beat: float, to_first_rung: 
     )
 
 
-def _number(loss: float | None) -> float:
-    return math.nan if loss is None else loss
-
-
 def _rank(loss: float) -> float:
     return loss if math.isfinite(loss) else math.inf
 
 
 def _write(work_dir: str, candidates: Any) -> None:
     path = os.path.join(work_dir, _FILE)
-    rows = [one.as_record() for one in candidates]
+    rows = [candidate.as_record() for candidate in candidates]
     with tf.io.gfile.GFile(f"{path}.partial", "w") as stream:
         json.dump(rows, stream, indent=1)
     tf.io.gfile.rename(f"{path}.partial", path, overwrite=True)

@@ -23,7 +23,7 @@ GROUP_KEY = "held_out_group"
 """Name of the transformed group, which no model uses."""
 
 MAX_SEPARATE = 64
-"""Largest number of columns of numbers and categories that are inputs of their own, see `packs`."""
+"""Largest number of columns of numbers and categories that are separate inputs, see `packs`."""
 
 NUMBERS, CATEGORIES = "numbers", "categories"
 """Names of packs."""
@@ -122,7 +122,6 @@ class TreesPlan(_Part):
 
     @property
     def steps_per_tree(self) -> int:
-        """Training steps per tree."""
         return self.num_batches * self.max_depth
 
 
@@ -197,7 +196,7 @@ class FeaturePlan(_Part):
     def packs(self) -> dict[str, tuple[str, ...]]:
         """Columns that Transform and the model read as matrices; empty unless there are many.
 
-        Each column outside of a pack is an input of its own. With a few hundred of them, it takes longer to
+        Each column outside of a pack is a separate input. With a few hundred of them, it takes longer to
         make the graphs than to compute, and with thousands it takes minutes.
         """
         if len(self.numeric) + len(self.categorical) <= MAX_SEPARATE:
@@ -236,7 +235,6 @@ class TabularPlan(FeaturePlan):
 
     @staticmethod
     def from_custom_config(custom_config: dict[str, Any]) -> "TabularPlan":
-        """Returns the plan in a `custom_config` of `training_config`."""
         return TabularPlan.model_validate(custom_config[PLAN_KEY])
 
     @property
@@ -267,7 +265,7 @@ class TabularPlan(FeaturePlan):
         return {PLAN_KEY: self.model_dump(mode="json")}
 
 
-def models_for(plan: FeaturePlan) -> tuple[ModelName, ...]:
+def possible_models(plan: FeaturePlan) -> tuple[ModelName, ...]:
     """Returns the models that can learn from the plan's features: trees need more than text."""
     models: tuple[ModelName, ...] = get_args(ModelName)
     if plan.numeric or plan.categorical or plan.lists:

@@ -12,8 +12,8 @@ import tensorflow_transform as tft
 from pipelines.data.formats.date_format import (
     SECS_PER_DAY,
     DateFormat,
-    month_of,
-    weekday_of,
+    month_number,
+    weekday_number,
 )
 from pipelines.data.formats.number_format import NumberFormat
 from pipelines.tabular.cell_reading import read_numbers, read_times, trim
@@ -189,7 +189,7 @@ def _packed_matrix(
     kinds: dict[Any, list[int]] = {}
     for index, part in enumerate(parts):
         kinds.setdefault(part.kind, []).append(index)
-    found = []
+    cells_by_kind = []
     for pack_matrix in _matrices_of_pack(pack, inputs):
         pack_matrix = _with_single_values(pack_matrix, [part.column for part in parts])
         for indices in kinds.values():
@@ -198,10 +198,10 @@ def _packed_matrix(
             places_of_cells = tf.gather(places, pack_matrix.indices[:, 1])
             cells = tf.sparse.retain(pack_matrix, places_of_cells >= 0)
             alike = [parts[index] for index in indices]
-            found.append(read(alike, cells, tf.gather(places, cells.indices[:, 1])))
-    positions = tf.concat([part.indices for part in found], axis=0)
-    values = tf.concat([part.values for part in found], axis=0)
-    shape = [found[0].dense_shape[0], len(parts)]
+            cells_by_kind.append(read(alike, cells, tf.gather(places, cells.indices[:, 1])))
+    positions = tf.concat([part.indices for part in cells_by_kind], axis=0)
+    values = tf.concat([part.values for part in cells_by_kind], axis=0)
+    shape = [cells_by_kind[0].dense_shape[0], len(parts)]
     matrix = tf.tensor_scatter_nd_update(
         tf.fill(shape, tf.constant(missing, values.dtype)), positions, values
     )
@@ -285,8 +285,8 @@ def _categories(parts: Sequence[CategoricalFeature], cells: Any, _: Any) -> Any:
         is_valid, local_secs, _ = read_times(cells.values, DateFormat(part.date))
         days = local_secs // SECS_PER_DAY
         value = {
-            "month": lambda: month_of(days),
-            "weekday": lambda: weekday_of(days),
+            "month": lambda: month_number(days),
+            "weekday": lambda: weekday_number(days),
             "hour": lambda: local_secs % SECS_PER_DAY // 3_600,
         }[part.part or "month"]()
         return tf.sparse.retain(_with_values(cells, tf.strings.as_string(value)), is_valid)
@@ -338,12 +338,12 @@ def _multi_hot(part: ListFeature, raw: Any) -> Any:
     lists = tf.strings.split(text.values, part.separator)
     is_part = tf.equal(trim(lists.values)[:, tf.newaxis], tf.constant(part.parts))
     rows = tf.gather(text.indices[:, 0], lists.value_rowids())
-    found = tf.math.unsorted_segment_max(
+    multi_hot = tf.math.unsorted_segment_max(
         tf.cast(is_part, tf.float32), rows, text.dense_shape[0]
     )  # a row without a list has the lowest number
-    found = tf.maximum(found, 0.0)
-    found.set_shape([None, len(part.parts)])
-    return found
+    multi_hot = tf.maximum(multi_hot, 0.0)
+    multi_hot.set_shape([None, len(part.parts)])
+    return multi_hot
 
 
 def _as_numbers(raw: Any, number_format: NumberFormat | None = None) -> Any:

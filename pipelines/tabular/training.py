@@ -3,7 +3,6 @@
 import logging
 import math
 import os
-from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -14,9 +13,8 @@ from pipelines.data.formats.cell_format import FILE, CellFormat, formats_to_json
 from pipelines.tabular.best_checkpoint import LOSS, BestCheckpointExporter
 from pipelines.tabular.columns import keys_of_words
 from pipelines.tabular.estimators import build_estimator
-from pipelines.tabular.held_out import Part
 from pipelines.tabular.inputs import (
-    Derive,
+    Part,
     check_held_out,
     eval_input_receiver_fn,
     in_memory,
@@ -24,11 +22,16 @@ from pipelines.tabular.inputs import (
     read_marked,
     serving_input_receiver_fn,
 )
-from pipelines.tabular.label_means import has_label_means, label_means
+from pipelines.tabular.label_means import (
+    TextMeans,
+    has_label_means,
+    has_text_means,
+    label_means,
+    num_means,
+)
 from pipelines.tabular.model_selection import Training, select_model
-from pipelines.tabular.plan import ModelName, TabularPlan, models_for
+from pipelines.tabular.plan import ModelName, TabularPlan, possible_models
 from pipelines.tabular.preprocessing import VOCABULARY
-from pipelines.tabular.text_means import TextMeans, has_text_means, num_means
 from pipelines.tabular.tuning import with_values
 
 EXPORTER_NAME = "tabular"
@@ -52,9 +55,9 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
     Outside of a trial, trees are grown here, too, with early stopping: the number of trees that is best on
     held-out rows is that of the trees that are returned, which learn from all rows.
     """
-    given = TabularPlan.from_custom_config(trainer_fn_args.custom_config)
+    configured = TabularPlan.from_custom_config(trainer_fn_args.custom_config)
     values = (trainer_fn_args.hyperparameters or {}).get("values", {})
-    plan = with_values(given, values)
+    plan = with_values(configured, values)
     transform = tft.TFTransformOutput(trainer_fn_args.transform_output)
 
     if plan.group and plan.training.early_stopping:
@@ -71,9 +74,9 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
 
     model_dir = trainer_fn_args.serving_model_dir
     settings = plan.training
-    models = models_for(given) if settings.model == "auto" else (settings.model,)
+    models = possible_models(configured) if settings.model == "auto" else (settings.model,)
     grows_again = models == ("boosted_trees",) and settings.early_stopping
-    if trainer_fn_args.trial is None and (given.training.model == "auto" or grows_again):
+    if trainer_fn_args.trial is None and (configured.training.model == "auto" or grows_again):
         run_dir = trainer_fn_args.model_run_dir
         training = select_model(prepare, model_dir, run_dir, models, settings.held_out_rows)
     elif settings.model == "auto":
@@ -118,14 +121,15 @@ def _training(
 
     train_input_fn: Any = read_train
     means = texts = derive = None
-    counts_words, reads_text = _has_label_means(plan, transform), has_text_means(plan)
+    keys, reads_text = keys_of_words(plan), has_text_means(plan)
+    counts_words = bool(keys) and has_label_means(plan.label, keys, _num_ids(transform))
     if is_trees and (counts_words or reads_text):
         batches = list(read_train())
         if counts_words:
-            means = label_means(batches, plan.label, keys_of_words(plan), _num_ids(transform))
+            means = label_means(batches, plan.label, keys, _num_ids(transform))
         if reads_text:
             texts = TextMeans(batches, plan)
-            derive = texts.added_to
+            derive = texts.with_text_means
         more = texts.of_rows if texts else None
         train_input_fn = in_memory(batches, settings.trees.batch_size, more)  # read only once
     losses: dict[int, float] = {}
@@ -166,7 +170,16 @@ def _training(
 
     def read_eval() -> Any:
         batches = read(transform, eval_files, eval_part, one_in, settings.batch_size, fold=fold)
-        return batches.map(_with_features(derive)) if derive else batches
+        if derive is None:
+            return batches
+        with_features = tf.autograph.experimental.do_not_convert(
+            lambda features, label: (derive(features), label)
+        )
+        return batches.map(with_features)
+
+    def best_step() -> int:
+        num_trees = int(estimator.get_variable_value("boosted_trees/finished"))
+        return settings.trees.steps_per_tree * num_trees
 
     return Training(
         estimator=estimator,
@@ -186,24 +199,12 @@ def _training(
             throttle_secs=0 if holds_out and not is_trees else 60,
             keeps_graph=True,
         ),
-        best_step=(lambda: settings.trees.steps_per_tree * _num_trees(estimator))
-        if is_trees
-        else None,
+        best_step=best_step if is_trees else None,
         steps_per_tree=settings.trees.steps_per_tree if is_trees else 0,
         first_rung=_first_rung(plan, estimator) if holds_out else None,
         losses=(lambda: losses) if is_trees and holds_out else None,
         eval_input_receiver_fn=eval_input_receiver_fn(plan, transform, schema, derive),
     )
-
-
-def _with_features(derive: Derive) -> Callable[[Any, Any], Any]:
-    """Returns a function that adds features to those of a batch."""
-
-    @tf.autograph.experimental.do_not_convert
-    def added(features: Any, label: Any) -> Any:
-        return derive(features), label
-
-    return added
 
 
 def _write_formats(plan: TabularPlan, folder: str) -> dict[str, str] | None:
@@ -225,8 +226,8 @@ def _write_formats(plan: TabularPlan, folder: str) -> dict[str, str] | None:
 def _first_rung(plan: TabularPlan, estimator: Any) -> int | None:
     """Returns the steps after which a model is compared with the others: an eighth, and some evaluations.
 
-    None if the trees are grown in the time that it takes to pause trainings: then their loss is the one to
-    beat.
+    None if the trees are grown in the time that it takes to pause trainings: then the others must
+    beat their loss.
     """
     settings = plan.training
     num_rows = settings.held_out_rows * settings.one_held_out_in
@@ -238,17 +239,6 @@ def _first_rung(plan: TabularPlan, estimator: Any) -> int | None:
     if not every:
         return settings.trees.steps_per_tree * max(1, n_trees // _SHARE)
     return every * max(_EVALUATIONS_OF_RUNG, math.ceil(settings.train_steps / _SHARE / every))
-
-
-def _num_trees(estimator: Any) -> int:
-    """Returns the number of iterations of trees in the newest checkpoint."""
-    return int(estimator.get_variable_value("boosted_trees/finished"))
-
-
-def _has_label_means(plan: TabularPlan, transform: tft.TFTransformOutput) -> bool:
-    """Returns True if the rows to learn from give each category a mean of the label."""
-    keys = keys_of_words(plan)
-    return bool(keys) and has_label_means(plan.label, keys, _num_ids(transform))
 
 
 def _num_ids(transform: tft.TFTransformOutput) -> int:

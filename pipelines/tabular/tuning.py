@@ -17,11 +17,11 @@ from components.tuner.search_space import (
     is_active,
 )
 from components.tuner.settings import DEFAULT_METRIC, Direction
-from pipelines.config.metrics import METRICS
+from pipelines.config.evaluator import METRICS
 from pipelines.config.pipeline_config import ProblemType
-from pipelines.config.tuner import TunerConfig, layers_of
+from pipelines.config.tuner import TunerConfig, parse_layers
 from pipelines.errors import BadInputError
-from pipelines.tabular.plan import ModelName, TabularPlan, models_for
+from pipelines.tabular.plan import ModelName, TabularPlan, possible_models
 
 MODEL = "model"
 """Name of the parameter that chooses one of several models."""
@@ -32,7 +32,7 @@ class Setting:
     """A setting of a model that can be searched."""
 
     field: str  # Field of the `TrainingPlan` or, for trees, of the `TreesPlan`
-    low: float | None  # Lowest value that the model takes; None for a setting that is no number
+    low: float | None  # Lowest value that the model takes; None for a setting that is not a number
     high: float = math.inf  # Highest value that it takes
     is_whole: bool = False  # True for integers
 
@@ -79,12 +79,12 @@ def search_space(plan: TabularPlan, config: TunerConfig) -> SearchSpace:
     With several models, the model is a parameter, too; the names of the others begin with their model's.
     """
     models = _models(plan)
-    given = list(config.parameters())
-    if not given:
+    configured = list(config.parameters())
+    if not configured:
         return SearchSpace(_joined(plan, {name: default_space(plan, name) for name in models}))
     by_model: dict[ModelName, list[Parameter]] = {}
-    for group, parameter in given:
-        model = _model_of(group, parameter, models)
+    for group, parameter in configured:
+        model = _group_model(group, parameter, models)
         name = parameter.name.removeprefix(f"{group}.")
         _check(model, name, parameter)
         by_model.setdefault(model, []).append(replace(parameter, name=name))
@@ -99,16 +99,13 @@ def first_trials(plan: TabularPlan, space: SearchSpace) -> tuple[Values, ...]:
     firsts = []
     for model in models:
         chosen: Values = {MODEL: model}
-        if any(is_active(one, chosen) for one in space.parameters if one.when):
+        if any(is_active(parameter, chosen) for parameter in space.parameters if parameter.when):
             firsts.append(chosen | _current(plan, model, space, f"{model}."))
     return tuple(firsts)
 
 
 def with_values(plan: TabularPlan, values: Mapping[str, Any]) -> TabularPlan:
-    """Returns the plan with the values of a trial.
-
-    `values`: values of `search_space`, by name; empty changes nothing.
-    """
+    """Returns the plan with the values of a trial."""
     if not values:
         return plan
     (model,) = [values[MODEL]] if MODEL in values else _models(plan)
@@ -118,7 +115,7 @@ def with_values(plan: TabularPlan, values: Mapping[str, Any]) -> TabularPlan:
             continue
         field = SETTINGS[model][name.removeprefix(f"{model}.")].field
         if field == "hidden_units":
-            value = layers_of(value)
+            value = parse_layers(value)
         if model == "boosted_trees":
             trees = trees.model_copy(update={field: value})
         else:
@@ -138,13 +135,12 @@ def check_metric(config: TunerConfig, problem_type: ProblemType) -> None:
         )
 
 
-def direction_of(config: TunerConfig) -> Direction:
-    """Returns the direction of the search."""
+def search_direction(config: TunerConfig) -> Direction:
     if config.direction is not None:
         return config.direction
     name = config.metric or DEFAULT_METRIC
-    known = METRICS.get(name)
-    higher = known.higher_is_better if known else _HIGHER_IS_BETTER.get(name)
+    known_metric = METRICS.get(name)
+    higher = known_metric.higher_is_better if known_metric else _HIGHER_IS_BETTER.get(name)
     if higher is None:
         raise BadInputError(
             f"tuner.metric = {name!r}: it is not known whether higher or lower is better. Set "
@@ -178,10 +174,12 @@ def default_space(plan: TabularPlan, model: ModelName) -> list[Parameter]:
 
 def _models(plan: TabularPlan) -> tuple[ModelName, ...]:
     model = plan.training.model
-    return models_for(plan) if model == "auto" else (model,)
+    return possible_models(plan) if model == "auto" else (model,)
 
 
-def _model_of(group: str | None, parameter: Parameter, models: tuple[ModelName, ...]) -> ModelName:
+def _group_model(
+    group: str | None, parameter: Parameter, models: tuple[ModelName, ...]
+) -> ModelName:
     if group is None:
         if len(models) == 1:
             return models[0]
@@ -211,7 +209,7 @@ def _check(model: ModelName, name: str, parameter: Parameter) -> None:
     if parameter.default is not None:
         raise BadInputError(
             f"{where}.default = {parameter.default!r}: the first trial of a generic model has the values of "
-            "[trainer], or those that it chooses by itself. Leave the default out."
+            "[trainer], or the values that it chooses automatically. Leave the default out."
         )
     setting = settings[name]
     values = parameter.values if isinstance(parameter, Choice) else (parameter.low, parameter.high)
@@ -222,10 +220,10 @@ def _check(model: ModelName, name: str, parameter: Parameter) -> None:
 def _check_value(where: str, setting: Setting, value: Value, is_range: bool) -> None:
     if setting.low is None:
         try:
-            layers_of(value if not is_range else "")
+            parse_layers(value if not is_range else "")
         except ValueError as error:
             raise BadInputError(
-                f"{where}: {value!r} are no layers; list some, such as [[32], [64, 32]]."
+                f"{where}: {value!r} is not a list of layers. Use for example [[32], [64, 32]]."
             ) from error
         return
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -248,7 +246,8 @@ def _joined(
     joined: list[Parameter] = [Choice(MODEL, tuple(by_model))]
     for model, parameters in by_model.items():
         joined += [
-            replace(one, name=f"{model}.{one.name}", when=When(MODEL, model)) for one in parameters
+            replace(parameter, name=f"{model}.{parameter.name}", when=When(MODEL, model))
+            for parameter in parameters
         ]
     return tuple(joined)
 
@@ -257,10 +256,10 @@ def _current(plan: TabularPlan, model: ModelName, space: SearchSpace, prefix: st
     """Returns the plan's values of the parameters that a space has of a model."""
     source: Any = plan.training.trees if model == "boosted_trees" else plan.training
     values: Values = {}
-    for one in space.parameters:
-        name = one.name.removeprefix(prefix)
-        if one.name == MODEL or not one.name.startswith(prefix):
+    for parameter in space.parameters:
+        name = parameter.name.removeprefix(prefix)
+        if parameter.name == MODEL or not parameter.name.startswith(prefix):
             continue
         value = getattr(source, SETTINGS[model][name].field)
-        values[one.name] = ",".join(map(str, value)) if isinstance(value, tuple) else value
+        values[parameter.name] = ",".join(map(str, value)) if isinstance(value, tuple) else value
     return values

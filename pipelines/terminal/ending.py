@@ -39,12 +39,12 @@ def remove_temporary_files() -> None:
 
 
 def end_process(code: int) -> NoReturn:
-    """Ends the process at once: threads of Beam and gRPC neither keep it alive nor change its exit code.
+    """Ends the process immediately: threads of Beam and gRPC neither keep it alive nor change its exit code.
 
     Functions registered with `atexit` are not called.
     """
     remove_temporary_files()
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError):  # whoever read it may have ended
+        with suppress(OSError):  # its reader may have ended
             stream.flush()
     os._exit(code)

@@ -16,7 +16,7 @@ class OutputCapture:
 
     C++ libraries and worker processes write to the descriptors, Python to its streams and loggers:
     all of it goes to the file. At first that is a temporary one, so that a refused run leaves
-    nothing behind; `keep_in` switches to the run's own. Code that writes to the terminal
+    nothing behind; `move_output` switches to the run's own. Code that writes to the terminal
     duplicates the descriptors before.
     """
 
@@ -27,19 +27,19 @@ class OutputCapture:
         self._handler = logging.StreamHandler(self._stream)
         self._handler.setFormatter(logging.Formatter(_FORMAT))
         self._level = logging.getLogger().level
-        self._point_to(self._file.fileno())
+        self._redirect(self._file.fileno())
         logging.getLogger().addHandler(self._handler)
         logging.getLogger().setLevel(logging.INFO)
         logging.captureWarnings(True)
 
-    def keep_in(self, log: Path) -> None:
+    def move_output(self, log: Path) -> None:
         """Moves the captured output to a file, and continues there."""
         log.parent.mkdir(parents=True, exist_ok=True)
         self._flush()
         with log.open("ab", buffering=0) as file:
             self._file.seek(0)
             file.write(self._file.read())
-            self._point_to(file.fileno())
+            self._redirect(file.fileno())
 
     def close(self) -> None:
         """Restores the descriptors and loggers."""
@@ -53,7 +53,7 @@ class OutputCapture:
         self._stream.close()
         self._file.close()
 
-    def _point_to(self, file: int) -> None:
+    def _redirect(self, file: int) -> None:
         for descriptor in (1, 2, self._stream.fileno()):
             os.dup2(file, descriptor)
 

@@ -40,21 +40,27 @@ def evaluation_in_words(text: str, thresholds: Iterable[str] = ()) -> str:
     """Returns the metrics of an evaluation that decide on a model: its loss, and those of the gate.
 
     A head measures the AUC for two classes, and the accuracy for several. Of a model_fn that measures
-    neither, it is up to three metrics of its own. All others are in the log.
+    neither, it is up to three of its metrics. All others are in the log.
 
     `text`: metrics as the Estimator logs them, such as `auc = 0.9, loss = 0.2`.
     """
-    found: dict[str, str] = {}
+    metrics_by_name: dict[str, str] = {}
     for part in text.split(", "):
         name, is_metric, value = part.partition(" = ")
         if is_metric:
-            found[name] = value
-    first = [name for name in _LOSSES if name in found][:1]
-    metrics = [name for name in _METRICS if name in found][:1]
-    others = [name for name in found if name not in (*_LOSSES, *_OF_NO_MODEL)][:_MAX_OTHERS]
-    configured = [name for one in thresholds if (name := _NAMES.get(one, one)) in found]
+            metrics_by_name[name] = value
+    first = [name for name in _LOSSES if name in metrics_by_name][:1]
+    metrics = [name for name in _METRICS if name in metrics_by_name][:1]
+    others = [name for name in metrics_by_name if name not in (*_LOSSES, *_OF_NO_MODEL)][
+        :_MAX_OTHERS
+    ]
+    configured = [
+        name
+        for threshold in thresholds
+        if (name := _NAMES.get(threshold, threshold)) in metrics_by_name
+    ]
     names = dict.fromkeys((*first, *(metrics or others), *configured))
-    return ", ".join(f"{name} {_short(found[name])}" for name in names)
+    return ", ".join(f"{name} {_short(metrics_by_name[name])}" for name in names)
 
 
 def _short(value: str) -> str:
@@ -90,11 +96,10 @@ class PlainDisplay:
         self._last_secs = float("-inf")
 
     def line(self, text: str) -> None:
-        """Prints the line."""
         print(text, file=self._stream, flush=True)
 
     def activity(self, text: str) -> None:
-        """Prints it unless another one was printed just before."""
+        """Prints it unless another activity was printed just before."""
         now = time.monotonic()
         if now - self._last_secs >= self._interval_secs:
             self._last_secs = now
@@ -134,8 +139,7 @@ class LiveDisplay:
         self._status.stop()
 
 
-def display_for(stream: TextIO) -> Display:
-    """Returns the display that suits a stream."""
+def make_display(stream: TextIO) -> Display:
     return LiveDisplay(stream) if stream.isatty() else PlainDisplay(stream)
 
 
@@ -169,7 +173,6 @@ class Progress(logging.Handler):
             logging.getLogger(name).removeHandler(self)
 
     def component_started(self, component: str, trains: bool = False) -> None:
-        """Shows that a component runs."""
         self._component = component
         self._trains = trains
         self._has_trained = False
@@ -188,7 +191,6 @@ class Progress(logging.Handler):
             self.display.line(f"✓ {component}  {elapsed_secs:.1f} s{why}")
 
     def component_failed(self, component: str, elapsed_secs: float) -> None:
-        """Shows that a component failed."""
         self.display.line(f"✗ {component}  after {elapsed_secs:.1f} s")
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -204,7 +206,7 @@ class Progress(logging.Handler):
             self._steps_per_tree, self._speed = int(match["steps"]), ""
         elif match := _TRAINED.match(message):
             self.display.line(f"    {match['outcome']}")
-            # What follows, such as the best model's training on all rows, has steps of its own.
+            # What follows, such as the best model's training on all rows, counts its own steps.
             self._candidate, self._has_trained, self.max_steps = "", True, None
         elif match := _LOSS.match(message):
             self._has_trained = True

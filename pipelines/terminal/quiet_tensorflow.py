@@ -1,4 +1,4 @@
-"""Hides TensorFlow's messages at its start from the terminal, which none of its own settings does."""
+"""Hides TensorFlow's messages at its start from the terminal, which none of its settings does."""
 
 import logging
 import os
@@ -21,7 +21,7 @@ _PARAMETER_NAME = "is not a valid tf.function parameter name. Sanitizing to"
 
 @contextmanager
 def without_parameter_names() -> Iterator[None]:
-    """Drops TensorFlow's warnings about columns whose names are no names of Python, in the block.
+    """Drops TensorFlow's warnings about columns whose names are not Python identifiers, in the block.
 
     They come when a model is loaded or called, and mean nothing here: requests name the columns as the CSV
     does. If `TF_CPP_MIN_LOG_LEVEL` is 0, they stay.

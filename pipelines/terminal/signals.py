@@ -50,7 +50,7 @@ class _Interrupter:
         self._at_once = at_once
         self._has_come = threading.Event()
         self._first = self._newest = 0.0
-        self._is_own = False  # True if the next signal is the one that is sent here
+        self._is_own = False  # True if the next signal is sent by this class
 
     def handle(self, signum: int, frame: FrameType | None) -> None:
         """Handles a signal; a second one ends the process."""
@@ -119,7 +119,7 @@ def raise_at_signals(at_once: Callable[[], None] | None = None) -> None:
     _handle(interrupter.handle)
 
 
-def stop_raising() -> None:
+def ignore_further_signals() -> None:
     """Lets the record of a run's end be written without interruption; a second signal ends the process."""
     for interrupter in _interrupters:
         interrupter.is_over = True
@@ -128,7 +128,7 @@ def stop_raising() -> None:
 
 def ignore_signals() -> None:
     """Makes signals do nothing: a run is over, and about to report its end."""
-    stop_raising()
+    ignore_further_signals()
     _handle(signal.SIG_IGN)
 
 

@@ -16,7 +16,7 @@ class _Descriptor(io.FileIO):
     failure: OSError | None = None
 
     def write(self, content: Any) -> int:
-        """Writes as much of the content as the system accepts at once."""
+        """Writes as much of the content as the system accepts."""
         try:
             while (written := super().write(content)) is None:  # non-blocking, and busy
                 select.select([], [self], [])
@@ -30,8 +30,6 @@ def open_text(descriptor: int, encoding: str) -> TextIO:
     r"""Returns a line-buffered stream that accepts every character.
 
     A character that the encoding lacks is written as an escape sequence, such as `\u2713`.
-
-    `descriptor`: file descriptor; it stays open when the stream is closed.
     """
     buffer = io.BufferedWriter(_Descriptor(descriptor, "w", closefd=False))
     return io.TextIOWrapper(buffer, encoding, errors="backslashreplace", line_buffering=True)
@@ -49,7 +47,7 @@ def use_safe_streams() -> None:
 def checked_exit_code(code: int) -> int:
     """Returns the exit code of a command, after checking that its output could be written.
 
-    A reader that has gone, as in `| head`, is not a failure.
+    A reader that has ended, as in `| head`, is not a failure.
     """
     sys.stdout.flush()
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from api_pages import API_PAGES, names_of
 
-# Attributes that make a browser fetch a file at once; links are only followed by the reader.
+# Attributes that make a browser fetch a file immediately; links are only followed by the reader.
 _FETCHES = {"script": "src", "img": "src", "iframe": "src", "link": "href", "source": "src"}
 
 
@@ -31,12 +31,7 @@ class _Page(HTMLParser):
 
 
 def faults(site: Path, pages: Iterable[str]) -> list[str]:
-    """Returns the faults of a site.
-
-    Args:
-        site: Folder of the site.
-        pages: Markdown files that the site is built from, such as `reference/heads.md`.
-    """
+    """Returns the faults of a site."""
     found = []
     anchors: dict[str, set[str]] = {}
     for page in pages:

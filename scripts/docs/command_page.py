@@ -10,11 +10,7 @@ PROGRAM = "estimator-pipelines"
 
 
 def command_page(app: typer.Typer) -> str:
-    """Returns the page as Markdown: a section for each command, with its arguments and options.
-
-    Args:
-        app: The application of the command line.
-    """
+    """Returns the page as Markdown: a section for each command, with its arguments and options."""
     lines = ["# The command line", "", f"`{PROGRAM} COMMAND`; `--help` says the same.", ""]
     for words, command in commands(typer.main.get_command(app)):
         lines += _section(words, command)

@@ -21,11 +21,7 @@ _LISTS = (tuple, list)
 
 
 def configuration_page(model: type[BaseModel]) -> str:
-    """Returns the page as Markdown: a table for each section.
-
-    Args:
-        model: Model of the whole configuration.
-    """
+    """Returns the page as Markdown: a table for each section."""
     lines = [_HEAD]
     for header, section in sections(model):
         title = f"`{header}`" if header.startswith("[") else header
@@ -45,12 +41,7 @@ def configuration_page(model: type[BaseModel]) -> str:
 
 
 def sections(model: type[BaseModel], name: str = "") -> Iterator[tuple[str, type[BaseModel]]]:
-    """Yields each table with its header in the form that a file has, in the order of the models.
-
-    Args:
-        model: Model of the table `name`, which comes first.
-        name: Name of the table, with its dots; empty for the keys outside of all tables.
-    """
+    """Yields each table with its header in the form that a file has, in the order of the models."""
     yield name or "Outside of all tables", model
     for key, field in model.model_fields.items():
         below = f"{name.strip('[]')}.{field.alias or key}".lstrip(".")

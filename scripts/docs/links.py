@@ -29,11 +29,7 @@ class Site:
     root: Path
 
     def page_of(self, file: str) -> str:
-        """Returns the page of a file.
-
-        Args:
-            file: Path relative to the root, such as `docs/spans.md`.
-        """
+        """Returns the page of a file."""
         if file in ROOT_PAGES:
             return ROOT_PAGES[file]
         if file.startswith("docs/"):
@@ -46,24 +42,14 @@ class Site:
         return files.get(page, f"docs/{page}")
 
     def shown_sources(self, text: str, file: str) -> Iterator[str]:
-        """Yields the files outside of docs/ that a text links to.
-
-        Args:
-            text: Markdown.
-            file: File with the text, relative to the root.
-        """
+        """Yields the files outside of docs/ that a text links to."""
         for link in _LINK.finditer(prose(text)):
             target, _ = self._target(link["target"], file)
             if target and not link["image"] and self.page_of(target).startswith("sources/"):
                 yield target
 
     def rewritten(self, text: str, file: str) -> str:
-        """Returns the text with links between pages.
-
-        Args:
-            text: Markdown.
-            file: File with the text, relative to the root.
-        """
+        """Returns the text with links between pages."""
         folder = posixpath.dirname(self.page_of(file))
 
         def replace(link: re.Match[str]) -> str:

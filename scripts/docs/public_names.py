@@ -10,27 +10,19 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Name:
-    """A public name.
+    """A public name."""
 
-    Attributes:
-        path: Public path, such as `estimator_core.Estimator`.
-        module: Module with the definition, such as `estimator_core.estimator`.
-        alias_of: Original of a name that is not defined in this project, such as
-            `tf.compat.v1.train.SessionRunHook`; else None.
-    """
-
-    path: str
-    module: str
-    alias_of: str | None = None
+    path: str  # such as `estimator_core.Estimator`
+    module: str  # with the definition, such as `estimator_core.estimator`
+    alias_of: str | None = (
+        None  # original in another library, such as `tf.compat.v1.train.SessionRunHook`
+    )
 
 
 def public_names(package: str) -> list[Name]:
     """Returns the public names of a package, such as `estimator_core.export`, without its submodules.
 
     They are listed in its `__all__`, or imported as `from x import y as y`.
-
-    Raises:
-        ValueError: A listed name is not defined.
     """
     names = (_resolve(package, name, f"{package}.{name}") for name in _listed(package))
     return [name for name in names if name is not None]

@@ -109,7 +109,7 @@ def test_the_conditions_are_those_of_all_works():
     works = [WORK, Work("a", "", "", "", WORK.contestants, {}), Work("b", "", "", "", (), {})]
     text = speed_runs.conditions(results, works)
     assert text.startswith("Measured 2026-01-01 00:00 to 2026-01-02 03:04 UTC on ")
-    assert text.endswith("under a load of 0.5 to 4.5; 3 to 5 alternations.")
+    assert text.endswith("under a load of 0.5 to 4.5; 3 to 5 rounds.")
 
 
 def test_the_machine_is_its_cores_and_its_processor():

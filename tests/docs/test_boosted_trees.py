@@ -34,7 +34,7 @@ def test_early_stopping_keeps_few_trees(names):
     "kind", [est.BoostedTreesClassifier, est.BoostedTreesEstimator, est.BoostedTreesRegressor]
 )
 def test_the_table_has_every_argument(kind):
-    _, table = TEXT.split("## What each argument maps to")
+    _, table = TEXT.split("## How the arguments map to LightGBM")
     in_text = set(re.findall(r"`(\w+)`", TEXT))
     for name in inspect.signature(kind).parameters:
         assert name in in_text, name

@@ -22,6 +22,7 @@ from tests.pipelines.kubeflow.kfp_server import KfpServer
 
 ROOT = pathlib.Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "kubeflow.md").read_text()
+TESTS_PAGE = (ROOT / "docs" / "kubeflow-judges.md").read_text()
 CONFIGURATION, PARAMETERS, TRAINING_JOB = re.findall(r"```toml\n(.*?)```", TEXT, flags=re.DOTALL)
 COMMANDS = [
     shlex.split(line.removesuffix("&"))[1:]
@@ -115,7 +116,7 @@ def test_the_page_names_every_key(model):
 
 
 def test_the_tests_of_the_table_exist():
-    table = TEXT.partition("What was wrong with TFX")[2].partition("\n## ")[0]
+    table = TESTS_PAGE.partition("## Defects of TFX")[2].partition("\n## ")[0]
     named = re.findall(
         r"`(?:tests/pipelines/kubeflow/[\w/]*)?(test_\w+\.py)(?:::(test_\w+))?`", table
     )

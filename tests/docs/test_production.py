@@ -125,7 +125,7 @@ def test_the_page_from_its_beginning_to_its_end(tmp_path, warm_command):
     operator.day()
     with (root / ".lock").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert "Another run is going on" in operator.run(code=2)["reason"]
+        assert "Another run is in progress" in operator.run(code=2)["reason"]
     shutil.rmtree(root / "artifacts")
     assert "its model is not in" in operator.run(code=2)["reason"]  # as the page says
     assert operator.served == [first, second]

@@ -12,18 +12,21 @@ from pipelines.config.load import load_config
 from tests.docs.markdown import ROOT, blocks, read
 
 TEXT = read("docs/projects.md")
-SCRIPT, PIPELINE, TPU_PROGRAM, PRIVATE = blocks(TEXT, "diff")
-USE_OF_PRIVATE = """
+SCRIPT, CONTRIB, PIPELINE, TPU_PROGRAM, PRIVATE = blocks(TEXT, "diff")
+INPUT = """
 
 
 def input_fn():
     return tf.data.Dataset.from_tensor_slices(({"x": [[1.0, 0.0]]}, [[2.0]])).batch(1).repeat(50)
-
-
-model = tf.estimator.Estimator(my_model_fn, "model")
+"""
+USE = """
 model.train(input_fn)
 print(model.evaluate(input_fn))
 """
+USE_OF_PRIVATE = f"""{INPUT}
+
+model = tf.estimator.Estimator(my_model_fn, "model")
+{USE}"""
 
 
 def side(diff, removed):
@@ -67,6 +70,15 @@ def test_a_changed_program_trains(program, step, tmp_path):
     metrics = eval(done.stdout.splitlines()[-1], {"np": np})
     assert metrics["global_step"] == step
     assert metrics["loss"] < 1e-6
+
+
+def test_the_program_of_tf_contrib_trains(tmp_path):
+    """The loss (w - 2)^2 + 0.01 w^2 / 2 is least at w = 2 / 1.005."""
+    done = run(side(CONTRIB, "-") + INPUT + USE, tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
+    metrics = eval(done.stdout.splitlines()[-1], {"np": np})
+    assert metrics["global_step"] == 50
+    assert metrics["loss"] == pytest.approx(4 * 0.005 / 1.005, rel=1e-4)
 
 
 def test_the_changed_pipeline_has_our_trainer(tmp_path, monkeypatch):

@@ -37,7 +37,7 @@ from pipelines.root import Root
 from pipelines.root.history import newest_version_ever, read_runs, unconfirmed_pushes
 from pipelines.runs.definitions.run_plan import RunPlan
 from pipelines.runs.plan.run_plan import RunRequest
-from pipelines.runs.step_recorder import StepRecorder
+from pipelines.runs.recorder import StepRecorder
 from pipelines.steps import running
 from pipelines.steps.step_folders import StepFolders
 
@@ -49,7 +49,7 @@ KEEP = 2
 
 # By name: where the function is, and whether the kill comes before it or after it.
 MOMENTS = {
-    "before the step": (running, "_outputs_of", "before"),
+    "before the step": (running, "_make_outputs", "before"),
     "before the Pusher": (executor.Executor, "Do", "before"),
     "before the copy": (io_utils, "copy_dir", "before"),
     "in the copy": (fileio, "copy", "after"),
@@ -154,7 +154,7 @@ def kill_at(moment):
 
 
 class _NoCapture:
-    def keep_in(self, log):
+    def move_output(self, log):
         log.parent.mkdir(exist_ok=True)
         log.touch()
 

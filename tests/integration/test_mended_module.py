@@ -50,7 +50,8 @@ def test_a_module_that_is_mended_goes_on_from_the_trained_checkpoint(run, tmp_pa
     assert code == 2
     assert "my_module.py:eval_input_receiver_fn" in line["reason"]
     assert (
-        f"with the training, which has reached step {STEPS}, under the new code" in line["reason"]
+        f"continues the training, which has reached step {STEPS}, with the new code"
+        in line["reason"]
     )
 
     code, line, shown = run(MODULE.replace(LABELS, WRONG_LABELS), "--resume=force")

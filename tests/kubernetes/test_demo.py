@@ -57,4 +57,4 @@ def test_one_pod_at_a_time_runs_in_a_root(demo_run):
     (code, _), (refused, reason) = demo_run
     print(reason)
     assert (code, refused) == (0, 2)
-    assert "Another run is going on" in reason
+    assert "Another run is in progress" in reason

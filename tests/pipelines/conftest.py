@@ -115,10 +115,10 @@ def handles_signals(monkeypatch):
             try:
                 yield
             finally:
-                signals.stop_raising()  # or it would be raised again: to go on is not to end
+                signals.ignore_further_signals()  # or it would be raised again: to go on is not to end
 
     yield ends_by_signal
-    signals.stop_raising()
+    signals.ignore_further_signals()
     for thread in threading.enumerate():
         if thread.name == "signals":
             thread.join()  # it may be about to send one, which would end pytest

@@ -25,7 +25,7 @@ class Model:
         self.variables = variables
 
     @classmethod
-    def of(cls, graph: tf.Graph) -> Model:
+    def from_graph(cls, graph: tf.Graph) -> Model:
         return cls(
             tf.__version__,
             {
@@ -37,7 +37,7 @@ class Model:
             },
         )
 
-    def why_not_with(self, chief: Model) -> str | None:
+    def why_not_equal(self, chief: Model) -> str | None:
         """Returns the reason why a worker with this model can't train with the chief; None if it can.
 
         The chief may have variables that the worker does not have.
@@ -70,7 +70,7 @@ class ChiefModel:
     def publish(self, model: Model) -> None:
         """Publishes the chief's model to the workers.
 
-        If the machine is too busy to do so, training goes on and the workers compare nothing.
+        If the machine is too busy to do so, training continues and the workers compare nothing.
         """
         try:
             self._write(json.dumps([model.tensorflow, model.variables]))
@@ -81,14 +81,16 @@ class ChiefModel:
         self._is_published = True
 
     def take_back(self) -> None:
-        """Removes the published model, as the chief may train another one next."""
+        """Removes the published model, because the chief may train another model next."""
         if self._is_published:
             with contextlib.suppress(tf.errors.OpError):
                 self._write("")
 
-    def _write(self, text: str) -> None:
+    def _write(self, content: str) -> None:
         with tf.Graph().as_default():
-            self._run(tf.raw_ops.AssignVariableOp(resource=self._handle(), value=tf.constant(text)))
+            self._run(
+                tf.raw_ops.AssignVariableOp(resource=self._handle(), value=tf.constant(content))
+            )
 
     def read(self) -> Model | None:
         """Returns the published model; None if there is none or the chief does not answer."""
@@ -97,16 +99,16 @@ class ChiefModel:
         with tf.Graph().as_default():
             value = tf.raw_ops.ReadVariableOp(resource=self._handle(), dtype=tf.string)
             try:
-                text = self._run(value)
+                content = self._run(value)
             except (
                 tf.errors.FailedPreconditionError,  # nothing is published yet
                 tf.errors.NotFoundError,
-                tf.errors.DeadlineExceededError,  # the chief is gone
+                tf.errors.DeadlineExceededError,  # the chief has ended
                 tf.errors.UnavailableError,
                 tf.errors.AbortedError,
             ):
                 return None
-        return Model(*json.loads(text)) if text else None
+        return Model(*json.loads(content)) if content else None
 
     def _handle(self) -> tf.Tensor:
         with tf1.device(f"/job:{self._chief.kind}/task:{self._chief.index}/device:CPU:0"):

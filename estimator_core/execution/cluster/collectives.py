@@ -23,7 +23,7 @@ MEETING, INPUTS, LOSS, AVERAGES = range(1, 5)
 
 
 class TaskLostError(RuntimeError):
-    """A task of the cluster has ended, and the others can't go on without it."""
+    """A task of the cluster has ended, and the others can't continue without it."""
 
 
 class Peers:
@@ -41,10 +41,7 @@ class Peers:
         return f"/job:{self.own.kind}/replica:0/task:{self.own.index}/device:CPU:0"
 
     def sum(self, value: tf.Tensor, purpose: int) -> tf.Tensor:
-        """Returns the sum of a value over all tasks, each of which must run it equally often.
-
-        `value`: tensor of the same shape and dtype in all tasks.
-        """
+        """Returns the sum of a value over all tasks, each of which must run it equally often."""
         with tf1.device(self.device):
             return tf.raw_ops.CollectiveReduce(
                 input=value,
@@ -109,14 +106,12 @@ class Watch:
         self.lost: Task | None = None
 
     def __enter__(self) -> Watch:
-        """Starts watching."""
         self._is_over.clear()
         self._thread = threading.Thread(target=self._look, name="watch of the cluster", daemon=True)
         self._thread.start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Stops watching."""
         self._is_over.set()
         if self._thread is not None:
             self._thread.join()
@@ -130,8 +125,9 @@ class Watch:
             if self.lost is None:
                 raise
             raise TaskLostError(
-                f"The process of {self.lost} has ended, and {self._peers.own} can't go on without it: all "
-                "tasks train in step. Start all tasks again; training goes on from the newest checkpoint."
+                f"The process of {self.lost} has ended, and {self._peers.own} can't continue without it: "
+                "all tasks train in step. Start all tasks again; training continues from the newest "
+                "checkpoint."
             ) from error
 
     def _look(self) -> None:

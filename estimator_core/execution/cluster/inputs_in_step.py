@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -12,6 +13,8 @@ from estimator_core.execution.cluster.collectives import INPUTS, Peers, Watch
 from estimator_core.execution.inputs import Inputs, IteratorInitializerHook, features_and_labels
 from estimator_core.logs import logger
 
+_UPDATE_PREFIXES = ("Assign", "ResourceScatter", "ResourceApply", "ResourceSparseApply")
+_COLLECTIVE_PREFIX = "CollectiveReduce"
 _HAS_BATCHES, _INPUT_ENDED, _STOPS = range(3)
 
 
@@ -86,7 +89,7 @@ class InputsInStep(Inputs):
         self._states = []
 
     def end(self, session: Any) -> None:
-        """Tells the other tasks that this one makes no further step, unless training has ended already."""
+        """Tells the other tasks that this task makes no further step, unless training has ended already."""
         if not self._states:
             with contextlib.suppress(tf.errors.OutOfRangeError):
                 session.run(self.train_op, {self._stops: True})
@@ -102,7 +105,6 @@ class _EndTogether(tf1.train.SessionRunHook):
         self._watch = watch
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Starts watching the session."""
         del coord
         self._inputs.begin()
         self._watch.session = session
@@ -111,3 +113,49 @@ class _EndTogether(tf1.train.SessionRunHook):
         """Ends the training; no step comes after this, but the chief still saves a checkpoint."""
         self._inputs.end(session)
         self._watch.session = None
+
+
+def changed_by_batches(
+    variables: Iterable[Any],
+    components: Callable[[Any], Sequence[Any]],
+    batches: Iterable[tf.Operation],
+) -> list[Any]:
+    """Returns the floating-point variables that are updated from a batch without a sum over the tasks.
+
+    An optimizer's updates do not count, as they use gradients summed over the tasks. Updates within
+    `tf.cond` and loops are not found.
+    """
+    graph_operations = list(batches)
+    if not graph_operations:
+        return []
+    graph = graph_operations[0].graph
+    sums = [
+        operation
+        for operation in graph.get_operations()
+        if operation.type.startswith(_COLLECTIVE_PREFIX)
+    ]
+    from_batches, from_sums = _descendants(graph_operations), _descendants(sums)
+    updated = {
+        operation.inputs[0].name
+        for operation in from_batches - from_sums
+        if operation.type.startswith(_UPDATE_PREFIXES)
+    }
+    return [
+        variable
+        for variable in variables
+        if variable.dtype.is_floating
+        and any(part.op.outputs[0].name in updated for part in components(variable))
+    ]
+
+
+def _descendants(operations: Iterable[tf.Operation]) -> set[tf.Operation]:
+    """Returns the operations and all operations that use their values, directly or indirectly."""
+    descendants = set(operations)
+    pending = list(descendants)
+    while pending:
+        for tensor in pending.pop().outputs:
+            for operation in tensor.consumers():
+                if operation not in descendants:
+                    descendants.add(operation)
+                    pending.append(operation)
+    return descendants

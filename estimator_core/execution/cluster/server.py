@@ -17,7 +17,7 @@ from estimator_core.logs import logger
 
 _LOG_EVERY_SECS = 30.0
 _POLL_SECS = 0.5
-_PROBE_SECS = 2.0  # for a connection, which a running host accepts or refuses at once
+_PROBE_SECS = 2.0  # for a connection, which a running host accepts or refuses immediately
 
 _started: dict[tuple[Any, ...], Any] = {}  # TensorFlow has no way to stop a server
 
@@ -55,21 +55,18 @@ def start_server(cluster: Cluster, protocol: str | None = None, session_config: 
             config=config,
         )
     except tf.errors.OpError as error:
+        reason = error.message
+        port = _split(task.address)[1]
+        with socket.socket() as probe:
+            try:
+                probe.bind(("", port))
+            except OSError as refused:
+                reason = f"port {port} can't be opened on this host ({refused.strerror})."
         raise RuntimeError(
-            f"The server of {task} can't be started: {_reason(task.address, error)} Free the port, or "
-            "name another one in the TF_CONFIG of every task."
+            f"The server of {task} can't be started: {reason} Free the port, or "
+            "name another port in the TF_CONFIG of every task."
         ) from error
     return _started[key]
-
-
-def _reason(address: str, error: tf.errors.OpError) -> str:
-    port = _split(address)[1]
-    with socket.socket() as probe:
-        try:
-            probe.bind(("", port))
-        except OSError as refused:
-            return f"port {port} can't be opened on this host ({refused.strerror})."
-    return error.message
 
 
 def wait_for_tasks(
@@ -78,10 +75,7 @@ def wait_for_tasks(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Waits until something listens at the address of every task.
-
-    `sleep`: function that waits for a number of seconds.
-    """
+    """Waits until something listens at the address of every task."""
     start = clock()
     log_at = start + _LOG_EVERY_SECS
     missing = [task for task in tasks if not answers(task.address)]

@@ -25,7 +25,7 @@ _READS = (
 )
 
 
-def effects_of(outputs: Sequence[Any]) -> list[Any]:
+def stateful_operations(outputs: Sequence[Any]) -> list[Any]:
     """Returns the operations with side effects, such as variable updates, that the outputs depend on.
 
     Running these has the same effects as computing the outputs, without the values computed afterwards, such
@@ -33,14 +33,14 @@ def effects_of(outputs: Sequence[Any]) -> list[Any]:
 
     Returns the operations; the outputs themselves if they depend on a variable or a loop of TensorFlow 1.
     """
-    found: set[tf.Operation] = set()
+    visited: set[tf.Operation] = set()
     effects = []
     pending = [getattr(output, "op", output) for output in outputs]
     while pending:
         operation = pending.pop()
-        if operation in found:
+        if operation in visited:
             continue
-        found.add(operation)
+        visited.add(operation)
         if is_of_tensorflow_1(operation):
             return list(outputs)
         is_plain = operation.op_def is not None and not operation.op_def.is_stateful

@@ -8,8 +8,12 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.execution.loops.in_graph_loop import loop_over, outside_of_steps, runnable
-from estimator_core.execution.loops.loop_threads import LoopThreads
+from estimator_core.execution.loops.in_graph_loop import (
+    LoopThreads,
+    loop_over,
+    outside_of_steps,
+    runnable,
+)
 from estimator_core.execution.loops.step_graph import StepGraph
 
 _ONE_BY_ONE = "Batches are evaluated one by one, as %s."
@@ -53,7 +57,6 @@ class RepeatedUpdate:
             graph.finalize()
 
     def __call__(self, session: Any, batches: int) -> None:
-        """Adds batches to the metrics."""
         self.batches_made = 0
         if session is not self._session:
             self._session = session
@@ -95,7 +98,7 @@ class _Loop:
             self._before = tf1.placeholder(tf.int32, [], "batches_before")
             start = tf.raw_ops.AssignVariableOp(resource=count, value=self._before)
 
-            def go_on(made: Any, batches: Any) -> Any:
+            def continues(made: Any, batches: Any) -> Any:
                 return made < batches
 
             def one_batch(made: Any, batches: Any) -> Any:
@@ -113,7 +116,7 @@ class _Loop:
             with tf.control_dependencies([start]):
                 first = tf.constant(0)
             self._last, _ = tf.while_loop(
-                go_on, one_batch, [first, self._batches], parallel_iterations=1
+                continues, one_batch, [first, self._batches], parallel_iterations=1
             )
             self._made = tf.raw_ops.ReadVariableOp(resource=count, dtype=tf.int32)
 

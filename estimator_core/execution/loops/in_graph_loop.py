@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
@@ -13,16 +14,27 @@ from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 
 from estimator_core import tf1
 from estimator_core.execution.base import Execution, Step
-from estimator_core.execution.loops.compiled_step import CompiledSteps, is_nan
-from estimator_core.execution.loops.jit_choice import why_not_compiled
-from estimator_core.execution.loops.jit_messages import NOT_COMPILED, cant_be_compiled
-from estimator_core.execution.loops.loop_threads import LoopThreads
+from estimator_core.execution.loops.compiled_step import (
+    NOT_COMPILED,
+    CompiledSteps,
+    cant_be_compiled,
+    is_nan,
+    why_not_compiled,
+)
 from estimator_core.execution.loops.step_graph import StepGraph
 from estimator_core.hooks.nan_loss import infinite_loss_is_reported, report_infinite_loss
 from estimator_core.logs import logger
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.mode_keys import ModeKeys
 
+_TRIAL_SECS = 0.01  # a trial has enough iterations to take this long
+_TRIALS = 6  # three of each
+_MIN_SPEEDUP = 1.05  # several threads must be faster by this factor, as they use more processors
+
+# Function of (number of iterations, options of `session.run`) that runs a loop; it returns the number of
+# iterations made, and True if the loop may continue.
+Run = Callable[[int, Any], tuple[int, bool]]
+_CALLERS_THREAD = tf1.RunOptions(inter_op_thread_pool=-1)
 _STEPS_IF_COMPILED = 100
 _ONE_BY_ONE = "Training steps are run one by one, as %s."
 
@@ -38,10 +50,8 @@ class ManySteps:
 def with_calls_in_order(session_config: Any) -> Any:
     """Returns a session configuration that does not inline functions: a call waits for all its inputs.
 
-    If TensorFlow inlined the functions, one function might update a variable before another one has read
-    it, as only the calls are ordered. A `function_optimization` set by the user is kept.
-
-    `session_config`: `ConfigProto`; None is TensorFlow's default.
+    If TensorFlow inlined the functions, one of them might update a variable before another has read
+    it, because only the calls are ordered. A `function_optimization` set by the user is kept.
     """
     config = tf1.ConfigProto()
     if session_config is not None:
@@ -67,7 +77,7 @@ class RepeatsSteps(Execution):
             self.session_call_secs = many_steps.call_secs
             self._repeats = True
 
-    def step_of(self, spec: EstimatorSpec, mode: str) -> Step:
+    def make_step(self, spec: EstimatorSpec, mode: str) -> Step:
         if mode != ModeKeys.TRAIN or not self._repeats:
             return Step(spec)
         repeated = RepeatedStep(spec, self._jit_compile)
@@ -161,7 +171,7 @@ class RepeatedStep:
                     report_infinite_loss(session, self._loss)
         if not steps or is_nan(self._last_loss):
             return is_nan(self._last_loss)
-        if self._compiled and self._is_compiled and self._compiled.is_of_use:
+        if self._compiled and self._is_compiled and self._compiled.is_worthwhile:
             self._in_loop, self._runs_copy = False, True
             try:
                 self._last_loss = self._compiled.run(session, steps)
@@ -213,10 +223,7 @@ LoopKind = TypeVar("LoopKind", bound=Loop)
 def loop_over(
     targets: Sequence[tf.Operation], make: Callable[[StepGraph], LoopKind], one_by_one: str
 ) -> LoopKind | None:
-    """Returns a loop over a copy of the targets; None if a copy might compute something else.
-
-    `targets`: operations of the default graph, to which the loop is added.
-    """
+    """Returns a loop over a copy of the targets; None if a copy might compute something else."""
     if not tf1.control_flow_v2_enabled():
         logger.info(one_by_one, "loops of TensorFlow 1 are on (disable_v2_behavior)")
         return None
@@ -283,7 +290,7 @@ class _Loop:
                 dtype=loss.dtype, shape=loss.shape, shared_name=graph.unique_name("last_loss")
             )
 
-            def go_on(done: Any, is_usual: Any, waited: Any, steps: Any) -> Any:
+            def continues(done: Any, is_usual: Any, waited: Any, steps: Any) -> Any:
                 del waited
                 return (done < steps) & is_usual
 
@@ -302,7 +309,7 @@ class _Loop:
                     return done + 1, is_usual, waited, tf.identity(steps)
 
             self._done, self._is_usual, self._waited, _ = tf.while_loop(
-                go_on,
+                continues,
                 one_step,
                 [tf.constant(0), tf.constant(True), tf.constant(0.0, tf.float64), self._steps],
                 parallel_iterations=1,
@@ -348,3 +355,56 @@ class _Loop:
     def last_loss(self, session: Any) -> Any:
         """Returns the loss of the last step made in the session; None if there was none."""
         return session.run(self._last_loss) if session.run(self._has_loss) else None
+
+
+class LoopThreads:
+    """Chooses the threads of a loop by trying both kinds in its first runs.
+
+    A single thread runs small operations faster than it could hand them to other threads. Large operations
+    run faster on several threads. Within an operation, such as the product of large matrices, several threads
+    are used in any case.
+
+    The results are the same, even for numbers so small (below 1.2e-38) that TensorFlow's threads round them
+    to 0 and Python's don't: the caller's thread only requests the batch, and the thread that delivers it runs
+    the step. That thread was created by one of TensorFlow's threads in the first trial, and rounds as they
+    do. Therefore a loop without an iterator is always run by the session's threads.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter, *, chooses: bool = True):
+        self.done = 0
+        self._clock = clock
+        self._times = 1  # iterations of a trial
+        # Seconds per iteration: of the session's threads, the caller's, the session's, ...
+        self._trials: list[float] = []
+        self._options: Any = None
+        self._is_chosen = not chooses
+
+    def __call__(self, run: Run, times: int) -> int:
+        """Runs iterations of a loop until they are done or it ends early; returns their number."""
+        self.done = 0
+        continues = True
+        while continues and not self._is_chosen and self.done < times:
+            continues = self._try(run, min(self._times, times - self.done), times)
+        if not continues or self.done == times:
+            return self.done
+        made, _ = run(times - self.done, self._options)
+        return self.done + made
+
+    def _try(self, run: Run, times: int, most: int) -> bool:
+        options = _CALLERS_THREAD if len(self._trials) % 2 else None
+        start = self._clock()
+        made, continues = run(times, options)
+        secs = self._clock() - start
+        self.done += made
+        is_whole = times == self._times
+        if is_whole and times < most and secs < _TRIAL_SECS:
+            # Too short, perhaps after a slow first run: start again with twice as many iterations.
+            self._times *= 2
+            self._trials.clear()
+        elif is_whole or times == most:
+            self._trials.append(secs / times)
+        if len(self._trials) == _TRIALS:
+            self._is_chosen = True
+            if min(self._trials[1::2]) <= min(self._trials[::2]) * _MIN_SPEEDUP:
+                self._options = _CALLERS_THREAD
+        return continues

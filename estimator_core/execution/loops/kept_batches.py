@@ -27,15 +27,15 @@ class KeptBatches:
             return tf.raw_ops.VarHandleOp(dtype=dtype, shape=shape, shared_name=f"{name}/{suffix}")
 
         numbered = list(enumerate(inputs))
-        self._stacks = [variable(f"all_{index}", each.dtype) for index, each in numbered]
-        self._other = [variable(f"other_{index}", each.dtype) for index, each in numbered]
+        self._stacks = [variable(f"all_{index}", tensor.dtype) for index, tensor in numbered]
+        self._other = [variable(f"other_{index}", tensor.dtype) for index, tensor in numbered]
         self._count = variable("count", tf.int32, [])
         # Inputs of the same dtype are adjacent.
         self._in_order = sorted(range(len(inputs)), key=lambda index: inputs[index].dtype.name)
         self._zeros = [tf1.placeholder(tf.int32, [None], "shape_of_all") for _ in inputs]
         self._start = [
-            tf.raw_ops.AssignVariableOp(resource=stack, value=tf.zeros(shape, each.dtype))
-            for stack, shape, each in zip(self._stacks, self._zeros, inputs, strict=True)
+            tf.raw_ops.AssignVariableOp(resource=stack, value=tf.zeros(shape, tensor.dtype))
+            for stack, shape, tensor in zip(self._stacks, self._zeros, inputs, strict=True)
         ]
         self._start.append(tf.raw_ops.AssignVariableOp(resource=self._count, value=0))
 
@@ -66,10 +66,10 @@ class KeptBatches:
 
     def _read(self, handles: Sequence[tf.Tensor], *, several: bool) -> list[tf.Tensor]:
         values = []
-        for handle, each in zip(handles, self._inputs, strict=True):
-            value = tf.raw_ops.ReadVariableOp(resource=handle, dtype=each.dtype)
+        for handle, tensor in zip(handles, self._inputs, strict=True):
+            value = tf.raw_ops.ReadVariableOp(resource=handle, dtype=tensor.dtype)
             value.set_shape(
-                tf.TensorShape([None]).concatenate(each.shape) if several else each.shape
+                tf.TensorShape([None]).concatenate(tensor.shape) if several else tensor.shape
             )
             values.append(value)
         return values
@@ -80,7 +80,7 @@ class KeptBatches:
         Returns a bool scalar: True if the last batch has another shape.
         """
 
-        def go_on(done: Any, is_other: Any) -> Any:
+        def continues(done: Any, is_other: Any) -> Any:
             return (done < self.wanted) & ~is_other
 
         def read(done: Any, is_other: Any) -> Any:
@@ -106,12 +106,12 @@ class KeptBatches:
                 with tf.control_dependencies(updates):
                     return tf.constant(True)
 
-            found = tf.cond(is_same, keep, keep_other)
-            with tf.control_dependencies([found]):
-                return done + 1, tf.identity(found)
+            kept_or_other = tf.cond(is_same, keep, keep_other)
+            with tf.control_dependencies([kept_or_other]):
+                return done + 1, tf.identity(kept_or_other)
 
         start = [tf.constant(0), tf.constant(False)]
-        return tf.while_loop(go_on, read, start, parallel_iterations=1)[1]
+        return tf.while_loop(continues, read, start, parallel_iterations=1)[1]
 
     def _has_sizes(self, values: Sequence[tf.Tensor]) -> tf.Tensor:
         by_type: dict[Any, list[tf.Tensor]] = {}

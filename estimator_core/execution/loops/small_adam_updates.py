@@ -48,12 +48,12 @@ def small_adam_update(update: Any) -> list[Any]:
         name for name in update.input if name[0] != "^"
     )
     new = _Operations(update)
-    one = new.add("Const", dtype=_FLOAT, value=_ONE)
-    scaled = new.made("Mul", rate, new.made("Sqrt", new.made("Sub", one, power_2)))
-    alpha = new.made("RealDiv", scaled, new.made("Sub", one, power_1))
+    one_node = new.add("Const", dtype=_FLOAT, value=_ONE)
+    scaled = new.made("Mul", rate, new.made("Sqrt", new.made("Sub", one_node, power_2)))
+    alpha = new.made("RealDiv", scaled, new.made("Sub", one_node, power_1))
 
     def moved(old: str, value: str, beta: str) -> str:
-        rest = new.made("Sub", one, beta)
+        rest = new.made("Sub", one_node, beta)
         return new.made("AddV2", old, new.made("Mul", new.made("Sub", value, old), rest))
 
     new_m = moved(new.read(m), gradient, beta_1)
@@ -92,7 +92,6 @@ class _Operations:
         return self.add(kind, variable, value, *self._waits, dtype=_FLOAT)
 
     def add(self, kind: str, *inputs: str, **attributes: Any) -> str:
-        """Adds an operation; returns its name."""
         name = f"{self._update.name}/{kind}_{len(self.nodes)}"
         node = tf1.NodeDef(name=name, op=kind, input=inputs, device=self._update.device)
         for attribute, value in attributes.items():

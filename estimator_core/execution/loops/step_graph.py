@@ -103,12 +103,12 @@ class StepGraph:
 
     def __init__(self, targets: Sequence[tf.Operation]):
         self._graph = targets[0].graph
-        needed = _needed_for(targets)
+        needed = _upstream(targets)
         in_order = [operation for operation in self._graph.get_operations() if operation in needed]
-        self.operations = [each for each in in_order if not _stays_outside(each)]
-        self.outside = [each for each in in_order if _stays_outside(each)]
+        self.operations = [operation for operation in in_order if not _stays_outside(operation)]
+        self.outside = [operation for operation in in_order if _stays_outside(operation)]
         self._graph_def = self._graph.as_graph_def()
-        self._batches = [each for each in self.operations if each.type in NEXT_BATCH]
+        self._batches = [operation for operation in self.operations if operation.type in NEXT_BATCH]
 
     def why_not_copied(self) -> str | None:
         """Returns the reason why a copy would behave differently or not be worthwhile; None if it is fine."""
@@ -127,25 +127,25 @@ class StepGraph:
             reason = _why_not(operation.name, operation.node_def, has_state)
             if reason:
                 return reason
-        return self._why_not_functions() or self._why_not_devices()
-
-    def _why_not_devices(self) -> str | None:
-        """Returns a reason if there are several devices: a loop over them may read ahead and skip batches."""
-        devices = sorted({each.device for each in self.operations if each.device})
-        return f"they are on several devices: {', '.join(devices)}" if len(devices) > 1 else None
+        reason = self._why_not_functions()
+        # A loop over several devices may read ahead and skip batches.
+        devices = sorted({operation.device for operation in self.operations if operation.device})
+        if reason is None and len(devices) > 1:
+            reason = f"they are on several devices: {', '.join(devices)}"
+        return reason
 
     @property
     def functions(self) -> dict[str, Any]:
         """`FunctionDef` of each function of the graph, by name."""
-        return {each.signature.name: each for each in self._graph_def.library.function}
+        return {function.signature.name: function for function in self._graph_def.library.function}
 
-    def graph_def_of(self, names: set[str], *, with_outside: bool = False) -> Any:
+    def subgraph_def(self, names: set[str], *, with_outside: bool = False) -> Any:
         """Returns a `GraphDef` of some of the operations, with all functions.
 
         Control inputs from other operations are left out. As in a `copy`, operations that change something
         wait for the next batch, if that is included.
         """
-        within = names | {each.name for each in self.outside} if with_outside else names
+        within = names | {operation.name for operation in self.outside} if with_outside else names
         graph_def = tf1.GraphDef(node=self._nodes(within))
         graph_def.versions.CopyFrom(self._graph_def.versions)
         graph_def.library.CopyFrom(self._graph_def.library)
@@ -159,7 +159,7 @@ class StepGraph:
         pending = [
             name for operation in self.operations for name in _called(operation.node_def, functions)
         ]
-        found = set(pending)
+        reached = set(pending)
         while pending:
             name = pending.pop()
             for node in functions[name].node_def:
@@ -169,8 +169,8 @@ class StepGraph:
                 reason = _why_not(f"{name}/{node.name}", node, has_state)
                 if reason:
                     return reason
-                new = set(_called(node, functions)) - found
-                found |= new
+                new = set(_called(node, functions)) - reached
+                reached |= new
                 pending += new
         return None
 
@@ -180,7 +180,7 @@ class StepGraph:
         The default graph is the graph of the step, or the body of a loop in it. In the copy, all operations
         that change something wait for the next batch: a step that finds the end of the input changes nothing.
         """
-        return self._copied(self._step_nodes(), [each.name for each in wanted])
+        return self._copied(self._step_nodes(), [target.name for target in wanted])
 
     @property
     def has_one_iterator(self) -> bool:
@@ -190,7 +190,7 @@ class StepGraph:
     def timed_copy(self, wanted: Sequence[Any]) -> tuple[list[Any], tf.Tensor]:
         """Returns the copies, and the seconds that they wait for the next batch, as a float64 scalar.
 
-        All operations except those that produce the batch wait for it. So their time is not counted, and the
+        All operations except those that produce the batch wait for it, so their time is not counted and the
         thread that requests the batch runs none of them.
         """
         nodes = self._step_nodes()
@@ -199,20 +199,20 @@ class StepGraph:
         begin, end = (tf1.NodeDef(name=name, op="Timestamp", device=batch.device) for name in names)
         end.input.append(f"^{batch.name}")
         made = {node.name for node in nodes}
-        before = {each.name for each in _needed_for([self.operation(batch.name)])}
+        earlier = {operation.name for operation in _upstream([self.operation(batch.name)])}
         for node in nodes:
             sources = {name.split(":")[0] for name in node.input if name[0] != "^"}
-            if node.name not in before and (batch.name in sources or not sources & made):
+            if node.name not in earlier and (batch.name in sources or not sources & made):
                 node.input.append(f"^{end.name}")
         batch.input.append(f"^{begin.name}")
-        fetches = [each.name for each in wanted]
+        fetches = [target.name for target in wanted]
         fetches += [f"{begin.name}:0", f"{end.name}:0"]
         *copies, start, stop = self._copied([*nodes, begin, end], fetches)
         return copies, stop - start
 
     def _step_nodes(self) -> list[Any]:
         """Returns the `NodeDef`s of the copy of a step."""
-        replaced = {each.name for each in self.operations if divides_too_much(each)}
+        replaced = {operation.name for operation in self.operations if divides_too_much(operation)}
         nodes: list[Any] = []
         for node in self._nodes({operation.name for operation in self.operations}):
             nodes += small_adam_update(node) if node.name in replaced else [node]
@@ -221,17 +221,17 @@ class StepGraph:
     def _nodes(self, within: set[str]) -> list[Any]:
         """Returns the `NodeDef`s of the operations with these names."""
         waiting = self.waiting()
-        batches = [f"^{each.name}" for each in self._batches if each.name in within]
+        batches = [f"^{batch.name}" for batch in self._batches if batch.name in within]
         nodes = []
-        for each in self._graph_def.node:
-            if each.name not in within:
+        for node_def in self._graph_def.node:
+            if node_def.name not in within:
                 continue
             node = tf1.NodeDef()
-            node.CopyFrom(each)
+            node.CopyFrom(node_def)
             node.attr.pop("_class", None)  # it may name an operation that is not copied
             inputs = [name for name in node.input if name[0] != "^" or name[1:] in within]
             del node.input[:]
-            if each.name in waiting:
+            if node_def.name in waiting:
                 inputs += [batch for batch in batches if batch not in inputs]
             node.input.extend(inputs)
             nodes.append(node)
@@ -259,22 +259,26 @@ class StepGraph:
 
     def waiting(self) -> set[str]:
         """Returns the names of operations that change something and are not needed for the batches."""
-        before = _needed_for(self._batches)
-        return {each.name for each in self.operations if each not in before and _changes(each)}
+        earlier = _upstream(self._batches)
+        return {
+            operation.name
+            for operation in self.operations
+            if operation not in earlier and _changes(operation)
+        }
 
 
-def _needed_for(targets: Iterable[tf.Operation]) -> set[tf.Operation]:
+def _upstream(targets: Iterable[tf.Operation]) -> set[tf.Operation]:
     """Returns the targets and all operations they need, without those that outside operations need."""
-    found: set[tf.Operation] = set()
+    needed: set[tf.Operation] = set()
     pending = list(targets)
     while pending:
         operation = pending.pop()
-        if operation not in found:
-            found.add(operation)
+        if operation not in needed:
+            needed.add(operation)
             if not _stays_outside(operation):
                 pending += [tensor.op for tensor in operation.inputs]
                 pending += operation.control_inputs
-    return found
+    return needed
 
 
 def _changes(operation: tf.Operation) -> bool:
@@ -286,16 +290,14 @@ def _changes(operation: tf.Operation) -> bool:
 
 def is_of_tensorflow_1(operation: tf.Operation) -> bool:
     """Returns whether it belongs to a TensorFlow 1 loop or condition, or to a reference variable."""
-    return operation.type in _CONTROL_FLOW or any(map(_is_reference, operation.outputs))
+    return operation.type in _CONTROL_FLOW or any(
+        tensor.dtype.as_datatype_enum > _FIRST_REF for tensor in operation.outputs
+    )
 
 
 def _stays_outside(operation: tf.Operation) -> bool:
     is_handle = operation.type in _HANDLES and not operation.inputs
     return is_handle or operation.type in _PLACEHOLDERS
-
-
-def _is_reference(tensor: tf.Tensor) -> bool:
-    return tensor.dtype.as_datatype_enum > _FIRST_REF
 
 
 def _why_not(name: str, node: Any, has_state: bool) -> str | None:
@@ -310,18 +312,13 @@ def _why_not(name: str, node: Any, has_state: bool) -> str | None:
         if not (node.attr["seed"].i or node.attr["seed2"].i):
             return None  # without a seed, it draws other numbers each time anyway
         return f"{name!r} ({node.op}) draws random numbers in the order of its seed"
-    return f"{name!r} ({node.op}) may keep a state of its own"
+    return f"{name!r} ({node.op}) may keep its own state"
 
 
 def _called(node: Any, functions: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the names of the functions that a node calls."""
     if node.op in functions:
         yield node.op
     for value in node.attr.values():
-        yield from _named([value.func] if value.HasField("func") else value.list.func, functions)
-
-
-def _named(values: Iterable[Any], functions: Mapping[str, Any]) -> Iterator[str]:
-    for value in values:
-        if value.name in functions:
-            yield value.name
+        for function in [value.func] if value.HasField("func") else value.list.func:
+            if function.name in functions:
+                yield function.name

@@ -33,13 +33,15 @@ class StepParts:
 
     def __init__(self, step_graph: StepGraph, wanted: Sequence[tf.Operation | tf.Tensor]):
         self._step_graph = step_graph
-        self._wanted = [each if isinstance(each, tf.Operation) else each.op for each in wanted]
+        self._wanted = [
+            target if isinstance(target, tf.Operation) else target.op for target in wanted
+        ]
         self.order = _in_order(step_graph.operations)
         self._names = {operation.name for operation in self.order}
-        self._shapes = self.shapes_with(_ANY_BATCH_SIZE)
+        self._shapes = self.infer_shapes(_ANY_BATCH_SIZE)
         self.fixed = self._find_fixed()
         self._compilable = self.fixed | {
-            each.name for each in self.order if self._is_compilable(each)
+            operation.name for operation in self.order if self._is_compilable(operation)
         }
         self.part_of = self._divide()
 
@@ -47,46 +49,48 @@ class StepParts:
     def not_for_xla(self) -> list[tf.Operation]:
         """Operations that XLA can't compile, in order of creation, without those that read the input."""
         return [
-            each
-            for each in self._step_graph.operations
-            if each.name not in self._compilable and each.type not in NEXT_BATCH
+            operation
+            for operation in self._step_graph.operations
+            if operation.name not in self._compilable and operation.type not in NEXT_BATCH
         ]
 
     @property
     def compiled(self) -> list[tf.Operation]:
         """Operations of the compiled part, each after those that it needs."""
-        return [each for each in self.order if self.part_of[each.name] == COMPILED_PART]
+        return [
+            operation for operation in self.order if self.part_of[operation.name] == COMPILED_PART
+        ]
 
     def shape(self, tensor: tf.Tensor) -> tf.TensorShape:
         """Returns the shape of a tensor of the step for an assumed batch size."""
         return self._shapes.get(tensor.name, tensor.shape)
 
-    def shapes_with(self, batch_size: int) -> dict[str, tf.TensorShape]:
+    def infer_shapes(self, batch_size: int) -> dict[str, tf.TensorShape]:
         """Returns the shapes of tensors by name, as far as they follow from the batch size."""
-        graph_def = self._step_graph.graph_def_of(self._names, with_outside=True)
-        known = self._batch_shapes(batch_size)
+        graph_def = self._step_graph.subgraph_def(self._names, with_outside=True)
+        shapes = self._batch_shapes(batch_size)
         while True:
             with tf.Graph().as_default() as graph:
                 instead = {
-                    name: tf1.placeholder(dtype, shape) for name, (dtype, shape) in known.items()
+                    name: tf1.placeholder(dtype, shape) for name, (dtype, shape) in shapes.items()
                 }
                 tf.graph_util.import_graph_def(graph_def, instead, name="")
-            found = {
+            inferred = {
                 tensor.name: tensor.shape
-                for each in graph.get_operations()
-                for tensor in each.outputs
+                for operation in graph.get_operations()
+                for tensor in operation.outputs
             }
-            found.update({name: shape for name, (_, shape) in known.items()})
+            inferred.update({name: shape for name, (_, shape) in shapes.items()})
             # A shape set by `set_shape` is not inferred.
             more = {
-                tensor.name: (tensor.dtype, found[tensor.name].merge_with(tensor.shape))
-                for each in self.order
-                for tensor in each.outputs
-                if _says_more(tensor.shape, found[tensor.name])
+                tensor.name: (tensor.dtype, inferred[tensor.name].merge_with(tensor.shape))
+                for operation in self.order
+                for tensor in operation.outputs
+                if _says_more(tensor.shape, inferred[tensor.name])
             }
             if not more:
-                return found
-            known |= more
+                return inferred
+            shapes |= more
 
     def _batch_shapes(self, batch_size: int) -> dict[str, tuple[tf.DType, tf.TensorShape]]:
         shapes = {}
@@ -100,9 +104,9 @@ class StepParts:
         return shapes
 
     def _needed(self, operation: tf.Operation) -> Iterable[tf.Operation]:
-        for each in operation.control_inputs:
-            if each.name in self._names and not self.checks_shapes(each):
-                yield each
+        for source in operation.control_inputs:
+            if source.name in self._names and not self.checks_shapes(source):
+                yield source
         for tensor in operation.inputs:
             if tensor.op.name in self._names:
                 yield tensor.op
@@ -115,60 +119,62 @@ class StepParts:
         return operation.type == "Assert" and operation.inputs[0].op.name in self.fixed
 
     def _has_shape(self, tensors: Iterable[tf.Tensor]) -> bool:
-        return all(self.shape(each).is_fully_defined() for each in tensors)
+        return all(self.shape(tensor).is_fully_defined() for tensor in tensors)
 
     def _find_fixed(self) -> set[str]:
         fixed: set[str] = set()
-        for each in self.order:
-            if each.type == "Const":
+        for operation in self.order:
+            if operation.type == "Const":
                 is_fixed = True
-            elif each.type in SHAPES:
-                is_fixed = self._has_shape(each.inputs)
+            elif operation.type in SHAPES:
+                is_fixed = self._has_shape(operation.inputs)
             else:
-                is_pure = each.op_def is not None and not each.op_def.is_stateful
-                is_fixed = is_pure and each.type in COMPILED and bool(each.inputs)
-                is_fixed = is_fixed and all(tensor.op.name in fixed for tensor in each.inputs)
+                is_pure = operation.op_def is not None and not operation.op_def.is_stateful
+                is_fixed = is_pure and operation.type in COMPILED and bool(operation.inputs)
+                is_fixed = is_fixed and all(tensor.op.name in fixed for tensor in operation.inputs)
             if is_fixed:
-                fixed.add(each.name)
+                fixed.add(operation.name)
         return fixed
 
     def _is_compilable(self, operation: tf.Operation) -> bool:
         if operation.type == "Assert":
             return self.checks_shapes(operation)
         values = [
-            each
-            for each in operation.inputs
-            if each.dtype != tf.resource and each.op.name not in self.fixed
+            tensor
+            for tensor in operation.inputs
+            if tensor.dtype != tf.resource and tensor.op.name not in self.fixed
         ]
         return (
             can_be_compiled(operation, self._step_graph.functions)
             and self._has_shape([*values, *operation.outputs])
-            and all(each.op.name in self.fixed for each in fixed_inputs(operation))
+            and all(tensor.op.name in self.fixed for tensor in fixed_inputs(operation))
         )
 
     def _divide(self) -> dict[str, int]:
-        position = {each.name: index for index, each in enumerate(self.order)}
+        position = {operation.name: index for index, operation in enumerate(self.order)}
         ancestors: dict[str, int] = {}  # a bit for each operation that the named one needs
-        for each in self.order:
-            bits = 1 << position[each.name]
-            for needed in self._needed(each):
+        for operation in self.order:
+            bits = 1 << position[operation.name]
+            for needed in self._needed(operation):
                 bits |= ancestors[needed.name]
-            ancestors[each.name] = bits
+            ancestors[operation.name] = bits
         compilable = self._compilable
         for_loss = ancestors[self._wanted[-1].name]
-        before = 0
-        for each in self.order:
-            if each.name not in compilable and for_loss >> position[each.name] & 1:
-                before |= ancestors[each.name]
+        ancestors_mask = 0
+        for operation in self.order:
+            if operation.name not in compilable and for_loss >> position[operation.name] & 1:
+                ancestors_mask |= ancestors[operation.name]
         part_of: dict[str, int] = {}
-        for each in self.order:
-            part = max((part_of[needed.name] for needed in self._needed(each)), default=BEFORE)
-            if each.name in compilable:
-                is_before = before >> position[each.name] & 1 or each.name in self.fixed
+        for operation in self.order:
+            part = max((part_of[needed.name] for needed in self._needed(operation)), default=BEFORE)
+            if operation.name in compilable:
+                is_before = (
+                    ancestors_mask >> position[operation.name] & 1 or operation.name in self.fixed
+                )
                 part = max(part, BEFORE if is_before else COMPILED_PART)
             elif part == COMPILED_PART:
                 part = AFTER
-            part_of[each.name] = part
+            part_of[operation.name] = part
         return part_of
 
 
@@ -178,18 +184,13 @@ def _says_more(shape: tf.TensorShape, inferred: tf.TensorShape) -> bool:
     if shape.rank is None or inferred.rank is None:
         return shape.rank is not None
     both = zip(shape.as_list(), inferred.as_list(), strict=True)
-    return any(size is not None and known is None for size, known in both)
-
-
-def _needed_by(operation: tf.Operation) -> list[tf.Operation]:
-    """Returns the operations that an operation takes inputs from or waits for."""
-    return [*(tensor.op for tensor in operation.inputs), *operation.control_inputs]
+    return any(size is not None and inferred_size is None for size, inferred_size in both)
 
 
 def _in_order(operations: Sequence[tf.Operation]) -> list[tf.Operation]:
     """Returns the operations, each after those it needs, with reads as early as possible."""
-    names = {each.name for each in operations}
-    found: set[str] = set()
+    names = {operation.name for operation in operations}
+    visited: set[str] = set()
     order: list[tf.Operation] = []
     reads_first = sorted(operations, key=lambda each: each.type != "ReadVariableOp")
     for root in reads_first:
@@ -198,8 +199,9 @@ def _in_order(operations: Sequence[tf.Operation]) -> list[tf.Operation]:
             operation, is_done = pending.pop()
             if is_done:
                 order.append(operation)
-            elif operation.name not in found:
-                found.add(operation.name)
+            elif operation.name not in visited:
+                visited.add(operation.name)
                 pending.append((operation, True))
-                pending += [(each, False) for each in _needed_by(operation) if each.name in names]
+                sources = [*(tensor.op for tensor in operation.inputs), *operation.control_inputs]
+                pending += [(source, False) for source in sources if source.name in names]
     return order

@@ -104,13 +104,16 @@ def can_be_compiled(operation: tf.Operation, functions: Mapping[str, Any]) -> bo
     """Returns whether XLA compiles the operation, regardless of its inputs' values."""
     if not all(output.dtype.base_dtype not in _NOT_COMPILED_TYPES for output in operation.outputs):
         return False
-    for each in operation.inputs:
-        is_variable = each.dtype == tf.resource and each.op.type == "VarHandleOp"
-        if each.dtype in _NOT_COMPILED_TYPES and not is_variable:
+    for tensor in operation.inputs:
+        is_variable = tensor.dtype == tf.resource and tensor.op.type == "VarHandleOp"
+        if tensor.dtype in _NOT_COMPILED_TYPES and not is_variable:
             return False
     if operation.type in _CALLS or operation.type in functions:
+        # The nodes of a function must be safe for all values of their inputs.
+        unsafe = (*_DIVIDES_INTEGERS, "GatherNd", "GatherV2", "ScatterNd", "UnsortedSegmentSum")
         return all(
-            _is_compiled_in_function(node) for node in _called_nodes(operation.node_def, functions)
+            node.op in _CALLS or (node.op in COMPILED and node.op not in unsafe)
+            for node in _called_nodes(operation.node_def, functions)
         )
     return operation.type in COMPILED
 
@@ -123,14 +126,6 @@ def fixed_inputs(operation: tf.Operation) -> list[tf.Tensor]:
     return [operation.inputs[index] for index in indices]
 
 
-def _is_compiled_in_function(node: Any) -> bool:
-    """Returns whether XLA compiles a node of a function for all values of its inputs."""
-    if node.op in _CALLS:
-        return True
-    is_safe = node.op not in (*_DIVIDES_INTEGERS, "GatherNd", "GatherV2", "ScatterNd")
-    return node.op in COMPILED and node.op != "UnsortedSegmentSum" and is_safe
-
-
 def _called_nodes(node: Any, functions: Mapping[str, Any]) -> Iterator[Any]:
     """Yields the nodes of all functions that a node calls, directly or indirectly."""
     pending = [node]
@@ -139,8 +134,8 @@ def _called_nodes(node: Any, functions: Mapping[str, Any]) -> Iterator[Any]:
         called = pending.pop()
         names = [called.op] if called.op in functions else []
         for value in called.attr.values():
-            each = [value.func] if value.HasField("func") else value.list.func
-            names += [function.name for function in each if function.name in functions]
+            referenced = [value.func] if value.HasField("func") else value.list.func
+            names += [function.name for function in referenced if function.name in functions]
         for name in names:
             if name not in seen:
                 seen.add(name)

@@ -21,7 +21,7 @@ class Replacement(NamedTuple):
 class _Installed(NamedTuple):
     owner: type
     name: str
-    before: Any  # entry of the class's own dict; _INHERITED if it had none
+    original: Any  # entry of the class's own dict; _INHERITED if it had none
     now: Any
 
 
@@ -29,7 +29,7 @@ class ClassPatches:
     """Methods that are replaced as long as there are users, in any thread.
 
     The first user replaces them and the last one restores them; then the dict of each class is the same as
-    before. A method that other code replaces meanwhile is not restored, and that code may keep calling our
+    before. A method that other code has replaced since is not restored, and that code may keep calling our
     replacement, so a replacement must be harmless without users.
     """
 
@@ -69,10 +69,10 @@ class ClassPatches:
 
     def _restore(self) -> None:
         while self._installed:
-            owner, name, before, now = self._installed[-1]
+            owner, name, original, now = self._installed[-1]
             if vars(owner).get(name) is now:
-                if before is _INHERITED:
+                if original is _INHERITED:
                     delattr(owner, name)
                 else:
-                    setattr(owner, name, before)
+                    setattr(owner, name, original)
             self._installed.pop()

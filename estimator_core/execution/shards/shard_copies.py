@@ -10,10 +10,10 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.execution.shards.updates import (
     called_functions,
+    find_updated_handles,
     is_call,
     is_handle,
     is_update,
-    updated_by,
 )
 
 _BATCH_NORM = ("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
@@ -48,8 +48,8 @@ class ModelGraph:
         self._updates_once = updates_once
         self._users: dict[tf.Operation, list[tf.Operation]] = {}
         for operation in operations:
-            for before in sources(operation):
-                self._users.setdefault(before, []).append(operation)
+            for source in sources(operation):
+                self._users.setdefault(source, []).append(operation)
 
     def to_copy(self, needed: Iterable[tf.Operation]) -> list[tf.Operation]:
         """Returns the operations to copy for every shard to have its own `needed`."""
@@ -59,17 +59,17 @@ class ModelGraph:
             operation = pending.pop()
             if operation not in wanted:
                 wanted.add(operation)
-                pending += [before for before in sources(operation) if self._is_inside(before)]
+                pending += [source for source in sources(operation) if self._is_inside(source)]
         own = [operation for operation in wanted if _draws_random_numbers(operation)]
         own += users_of_updated(wanted)  # each shard reads the updates of the previous one
-        found = set(own)
+        copied = set(own)
         pending = [*self._entries, *own]
         while pending:
             for user in self._users.get(pending.pop(), ()):
-                if user in wanted and user not in found:
-                    found.add(user)
+                if user in wanted and user not in copied:
+                    copied.add(user)
                     pending.append(user)
-        return sorted(found, key=self._order.__getitem__)
+        return sorted(copied, key=self._order.__getitem__)
 
     def _is_inside(self, operation: tf.Operation) -> bool:
         """Returns whether an operation belongs to the model and may differ between shards."""
@@ -78,14 +78,14 @@ class ModelGraph:
 
     def in_step(self, fetches: Iterable[tf.Operation]) -> set[tf.Operation]:
         """Returns the operations of the model that run when the fetches of a step run."""
-        found: set[tf.Operation] = set()
+        operations: set[tf.Operation] = set()
         pending = list(fetches)
         while pending:
             operation = pending.pop()
-            if operation in self._order and operation not in found:
-                found.add(operation)
+            if operation in self._order and operation not in operations:
+                operations.add(operation)
                 pending += sources(operation)
-        return found
+        return operations
 
     def read_again(
         self,
@@ -98,15 +98,18 @@ class ModelGraph:
 
         Only variables count that a sum over shards, or an update of a trainable variable, depends on.
         """
-        found = set(self.updates_by_one_shard(variables, copied, in_step))
+        variable_names = set(self.updates_by_one_shard(variables, copied, in_step))
         weights = {_handle(variable).op for variable in trainable}
         names = []
         for variable in variables:
-            if variable.name not in found:
+            if variable.name not in variable_names:
                 continue
             if any(
                 operation in self._sums
-                or (is_update(operation) and any(each.op in weights for each in operation.inputs))
+                or (
+                    is_update(operation)
+                    and any(tensor.op in weights for tensor in operation.inputs)
+                )
                 for operation in _dependents(_handle(variable), in_step)
             ):
                 names.append(variable.name)
@@ -133,7 +136,7 @@ class ModelGraph:
         names = {
             handles[tensor.op]
             for operation in shared
-            for tensor in updated_by(operation, functions)
+            for tensor in find_updated_handles(operation, functions)
             if tensor.op in handles
         }
         return sorted(names)
@@ -163,9 +166,9 @@ class ModelGraph:
                 if not is_handle(tensor):
                     continue
                 readers = [op for op in _readers(tensor) if op in chosen and op not in late]
-                before = [of_shard[reader] for of_shard in copies for reader in readers]
+                reads = [of_shard[reader] for of_shard in copies for reader in readers]
                 # TensorFlow has no public way to order existing operations.
-                update._add_control_inputs(before)  # noqa: SLF001
+                update._add_control_inputs(reads)  # noqa: SLF001
 
 
 def copy(
@@ -212,7 +215,7 @@ def copy(
         )
     of_shard = dict(zip(operations, copies, strict=True))
     for operation, its_copy in of_shard.items():
-        outside = [before for before in operation.control_inputs if before not in chosen]
+        outside = [source for source in operation.control_inputs if source not in chosen]
         if outside:
             its_copy._add_control_inputs(outside)  # noqa: SLF001
     return of_shard
@@ -225,9 +228,9 @@ def one_after_the_other(
 ) -> None:
     """Makes each shard wait with its use of variables until the previous shard has updated them."""
     for shard in range(1, num_shards):
-        before = list(updates(shard - 1))
+        previous = list(updates(shard - 1))
         for user in users(shard):
-            user._add_control_inputs(before)  # noqa: SLF001
+            user._add_control_inputs(previous)  # noqa: SLF001
 
 
 def _dependents(handle: tf.Tensor, in_step: Collection[tf.Operation]) -> set[tf.Operation]:
@@ -254,7 +257,7 @@ def _dependent_outputs(operation: tf.Operation, tensor: tf.Tensor) -> Sequence[t
         return ()
     if operation.type in _BATCH_NORM and operation.get_attr("is_training"):
         inputs = operation.inputs
-        if all(tensor is not each for each in inputs[:3]):  # a moving average
+        if all(tensor is not input_tensor for input_tensor in inputs[:3]):  # a moving average
             # Training normalizes by the batch. Only the new averages depend on the old ones, if at all.
             factor = operation.get_attr("exponential_avg_factor")
             return () if factor == 1.0 else operation.outputs[1:3]

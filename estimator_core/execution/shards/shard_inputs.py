@@ -49,8 +49,8 @@ class ShardInputs(Inputs):
         self._kind = kind
         self._batch_axis = batch_axis
         self._has_static_shapes = has_static_shapes
-        self.hooks = tuple(hook for each in inputs for hook in each.hooks)
-        self.is_endless = all(each.is_endless for each in inputs)
+        self.hooks = tuple(hook for shard in inputs for hook in shard.hooks)
+        self.is_endless = all(shard.is_endless for shard in inputs)
         self._mode = mode
         self._takes_sparse = takes_sparse
 
@@ -69,7 +69,11 @@ class ShardInputs(Inputs):
         else:
             batches = _all_or_none([inputs.next_batch for inputs in self._inputs])
         if self._has_static_shapes:
-            _check_shapes(batches[0], self._takes_sparse)
+            for tensor in tf.nest.flatten(batches[0]):
+                is_dense = isinstance(tensor, tf.Tensor) and tensor.shape.is_fully_defined()
+                is_sparse = isinstance(tensor, tf.SparseTensor) and self._takes_sparse
+                if not (tensor is None or is_dense or is_sparse):
+                    raise _dynamic_shape(tensor)
         return batches
 
 
@@ -94,10 +98,7 @@ def shard_inputs(
 def padded_inputs(
     dataset: Any, kind: ShardInput, batch_size: int, num_shards: int, takes_sparse: bool = False
 ) -> PaddedInputs:
-    """Returns the inputs of prediction over a dataset, whose batches are all padded to full size.
-
-    `batch_size`: number of examples in a full batch; those of input_fn may be smaller.
-    """
+    """Returns the inputs of prediction over a dataset, whose batches are all padded to full size."""
     if not isinstance(dataset, tf.data.Dataset):
         raise TypeError(
             "For mode PREDICT, input_fn must return a tf.data.Dataset instead of features and labels. "
@@ -192,14 +193,14 @@ def _split(
     batch: tuple[Any, Any], count: int, batch_axis: Sequence[int] | None
 ) -> list[tuple[Any, Any]]:
     tensors = tf.nest.flatten(batch)
-    given = [tensor for tensor in tensors if tensor is not None]
-    axes = list(batch_axis) if batch_axis is not None else [0] * len(given)
-    if len(axes) != len(given):
+    present = [tensor for tensor in tensors if tensor is not None]
+    axes = list(batch_axis) if batch_axis is not None else [0] * len(present)
+    if len(axes) != len(present):
         raise ValueError(
             "batch_axis must have an entry for each tensor of features and labels. Received: "
-            f"batch_axis={tuple(axes)}, {len(given)} tensors"
+            f"batch_axis={tuple(axes)}, {len(present)} tensors"
         )
-    parts = [_parts(tensor, axis, count) for tensor, axis in zip(given, axes, strict=True)]
+    parts = [_parts(tensor, axis, count) for tensor, axis in zip(present, axes, strict=True)]
     batches = []
     for shard in range(count):
         of_shard = iter(parts)
@@ -232,16 +233,6 @@ def _all_or_none(next_batch: Sequence[Callable[[], tuple[Any, Any]]]) -> list[tu
         read += [t for t in tf.nest.flatten(batches[-1]) if t is not None][:1]
     with tf.control_dependencies(read):
         return tf.nest.map_structure(lambda t: None if t is None else tf.identity(t), batches)
-
-
-def _check_shapes(batch: tuple[Any, Any], takes_sparse: bool) -> None:
-    for tensor in tf.nest.flatten(batch):
-        if isinstance(tensor, tf.SparseTensor) and takes_sparse:
-            continue
-        if tensor is not None and not (
-            isinstance(tensor, tf.Tensor) and tensor.shape.is_fully_defined()
-        ):
-            raise _dynamic_shape(tensor)
 
 
 def _dynamic_shape(tensor: Any) -> ValueError:

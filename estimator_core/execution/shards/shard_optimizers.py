@@ -1,4 +1,4 @@
-"""Patches of TensorFlow's optimizers, which by themselves don't know the number of shards."""
+"""Patches of TensorFlow's optimizers, which don't know the number of shards."""
 
 from __future__ import annotations
 
@@ -23,17 +23,15 @@ def knowing_shards() -> contextlib.AbstractContextManager[None]:
 
     In other graphs, and without shards, they work as usual.
     """
-    return _patches.needed(_replacements())
-
-
-def _replacements() -> list[Replacement]:
     optimizer, cross_shard = tf1.train.Optimizer, tf1.tpu.CrossShardOptimizer
-    return [
-        Replacement(optimizer, "compute_gradients", _averaging),
-        Replacement(optimizer, "apply_gradients", _applying_averages),
-        Replacement(cross_shard, "compute_gradients", _knowing_shards),
-        Replacement(cross_shard, "apply_gradients", _summing),
-    ]
+    return _patches.needed(
+        [
+            Replacement(optimizer, "compute_gradients", _averaging),
+            Replacement(optimizer, "apply_gradients", _applying_averages),
+            Replacement(cross_shard, "compute_gradients", _knowing_shards),
+            Replacement(cross_shard, "apply_gradients", _summing),
+        ]
+    )
 
 
 def _averaging(compute_gradients: Callable[..., Any]) -> Callable[..., Any]:
@@ -92,9 +90,9 @@ def _applied_without(
     name: str | None = None,
 ) -> Any:
     """Applies the gradients that are not taken; if all are taken, only counts the step."""
-    given = list(grads_and_vars)
-    pairs = take(given)
-    if given and not pairs:
+    all_pairs = list(grads_and_vars)
+    pairs = take(all_pairs)
+    if all_pairs and not pairs:
         return tf.no_op(name) if global_step is None else tf.group(global_step.assign_add(1))
     return apply_gradients(pairs, global_step=global_step, name=name)
 
@@ -109,11 +107,11 @@ def _knowing_shards(method: Callable[..., Any]) -> Callable[..., Any]:
             return method(self, *args, **kwargs)
         context = tf1.tpu_context()
         with _lock:
-            before = context.number_of_shards
+            previous = context.number_of_shards
             context.set_number_of_shards(shards)
             try:
                 return method(self, *args, **kwargs)
             finally:
-                context.set_number_of_shards(before)
+                context.set_number_of_shards(previous)
 
     return call

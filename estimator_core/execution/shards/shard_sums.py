@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.execution.shards.cross_replica_sums import replaced_sums
 
+CROSS_REPLICA_SUM = "CrossReplicaSum"
+
+Replace = Callable[[tf.Tensor, tf.Tensor, str], tf.Operation]
+"""Function of (value of the replica, group assignment, name) that returns the op of the sum."""
 _ADVICE = "take the sums outside of them"
 _GRADIENT = "EstimatorCoreShardSum"
 
@@ -49,7 +52,7 @@ class ShardSums:
         self._reduced: set[tf.Operation] = set()
 
     @contextlib.contextmanager
-    def taken_from(self, graph: tf.Graph) -> Any:
+    def replacing_sums(self, graph: tf.Graph) -> Any:
         """Turns each `tf.compat.v1.tpu.cross_replica_sum` of a model into a sum over shards."""
 
         def replace(value: tf.Tensor, groups: tf.Tensor, name: str) -> tf.Operation:
@@ -67,8 +70,8 @@ class ShardSums:
             with replaced_sums(graph, replace, _ADVICE):
                 yield
         finally:
-            for each in self.sums:
-                _sums_of.pop(each.operation, None)
+            for shard_sum in self.sums:
+                _sums_of.pop(shard_sum.operation, None)
 
     def add(
         self,
@@ -106,7 +109,7 @@ class ShardSums:
         return total / self._num_shards if average else total
 
     def _together(self, value: tf.Tensor) -> tf.Tensor:
-        together = tf.identity(_of_any_length(value))
+        together = tf.identity(_with_any_length(value))
         self._reduced.add(together.op)
         self.sums.append(Sum(together.op, value, is_concatenated=True))
         return together
@@ -143,22 +146,22 @@ class ShardSums:
         `of_shard`: function of (tensor of the first shard, shard number) that returns the shard's tensor.
         """
         with tf.control_dependencies(None), tf.name_scope("shard_sums"):
-            for each in self.sums:
+            for shard_sum in self.sums:
                 everyone = (tuple(range(self._num_shards)),)
-                for group in each.groups or everyone:
-                    values = [of_shard(each.value, shard) for shard in group]
-                    if each.is_concatenated:
-                        total = _of_any_length(tf.concat(values, axis=0))
+                for group in shard_sum.groups or everyone:
+                    values = [of_shard(shard_sum.value, shard) for shard in group]
+                    if shard_sum.is_concatenated:
+                        total = _with_any_length(tf.concat(values, axis=0))
                     else:
                         total = tf.add_n(values)
-                    owners = group if each.groups else (0,)
+                    owners = group if shard_sum.groups else (0,)
                     for shard in owners:
-                        operation = of_shard(each.operation.outputs[0], shard).op
+                        operation = of_shard(shard_sum.operation.outputs[0], shard).op
                         # TensorFlow has no public way to change an input of an operation.
                         operation._update_input(0, total)  # noqa: SLF001
 
 
-def _of_any_length(value: tf.Tensor) -> tf.Tensor:
+def _with_any_length(value: tf.Tensor) -> tf.Tensor:
     """Returns the value with an unknown first dimension, which fits one shard and all of them."""
     return tf1.placeholder_with_default(value, [None, *value.shape.as_list()[1:]])
 
@@ -170,3 +173,33 @@ class _WithGroups:
 
     def add(self, value: tf.Tensor) -> tf.Tensor:
         return self.sums.add(value, self.groups)
+
+
+@contextlib.contextmanager
+def replaced_sums(graph: tf.Graph, replace: Replace, advice: str) -> Iterator[None]:
+    """Opens a context in which `replace` creates each sum over replicas that is added to `graph`.
+
+    `tf.compat.v1.tpu.CrossShardOptimizer` sums gradients by an operation that only a TPU has. A graph
+    that contains it runs nowhere else, even if nothing uses its result. Other graphs are not touched.
+    """
+    # TensorFlow has no public way to replace a type of operation. All wrappers of operations call
+    # `_create_op_internal`, in TensorFlow 2.16 to 2.21.
+    create = graph._create_op_internal  # noqa: SLF001
+
+    def create_elsewhere(op_type: str, inputs: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
+        if op_type == CROSS_REPLICA_SUM:
+            return replace(inputs[0], inputs[1], kwargs["name"])
+        return create(op_type, inputs, *args, **kwargs)
+
+    graph._create_op_internal = create_elsewhere  # noqa: SLF001
+    try:
+        yield
+    finally:
+        del graph._create_op_internal  # noqa: SLF001
+    for function in graph.as_graph_def().library.function:
+        if any(node.op == CROSS_REPLICA_SUM for node in function.node_def):
+            raise ValueError(
+                "Sums over replicas, such as those of a CrossShardOptimizer, can't be made within "
+                f"tf.cond, tf.while_loop or tf.function where there is no TPU: {advice}. Received: "
+                f"{CROSS_REPLICA_SUM} in the function {function.signature.name!r}"
+            )

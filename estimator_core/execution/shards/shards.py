@@ -18,6 +18,7 @@ from estimator_core.spec.metric_fn import MetricFn
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import Hook
 
+_CORE = "TPU_REPLICATED_CORE"
 _REPLICA_ID = "XlaReplicaId"
 
 
@@ -33,25 +34,22 @@ class Shards:
         num_shards: int,
     ):
         self._num_shards = num_shards
-        replica_ids = replica_ids_of(operations)
+        replica_ids = find_replica_ids(operations)
         if replica_ids:
             entries = [[*own, tf.constant(shard)] for shard, own in enumerate(entries)]
             replace(replica_ids, entries[0][-1])
         pairs = spec.eval_metric_ops if isinstance(spec.eval_metric_ops, dict) else {}
-        metric_updates = [operation_of(update) for _, update in pairs.values()]
-        needed = [*needed_tensors(spec), *metric_updates, *(each.value for each in sums.sums)]
-        common = [each.operation for each in sums.sums if each.groups is None]
+        metric_updates = [as_operation(update) for _, update in pairs.values()]
+        needed = [
+            *needed_tensors(spec),
+            *metric_updates,
+            *(shard_sum.value for shard_sum in sums.sums),
+        ]
+        common = [shard_sum.operation for shard_sum in sums.sums if shard_sum.groups is None]
         model = shard_copies.ModelGraph(operations, entries[0], common, not metric_updates)
-        copied = model.to_copy({operation_of(value) for value in needed})
+        copied = model.to_copy({as_operation(value) for value in needed})
         if spec.mode == ModeKeys.TRAIN and num_shards > 1:
-            weights, variables = tf1.trainable_variables(), tf1.global_variables()
-            fetches = [spec.train_op, *needed_tensors(spec)]
-            hooks = [hook for hook in spec.training_hooks if not is_of_library(hook)]
-            if hooks:  # they may run any operation
-                fetches = list(operations)
-            in_step = model.in_step(operation_of(value) for value in fetches)
-            _check_weights(model.updates_by_one_shard(weights, copied, in_step), hooks)
-            _check_kept(model.read_again(variables, weights, copied, in_step), hooks)
+            _check_weights_stay_equal(model, spec, copied, operations)
         self._copies: list[Any] = [{operation: operation for operation in copied}]
         self._entries = entries
         self._index = {tensor.ref(): index for index, tensor in enumerate(entries[0])}
@@ -61,22 +59,19 @@ class Shards:
             }
             device = f"/device:CPU:{shard}"
             self._copies.append(shard_copies.copy(copied, replaced, shard, device))
-        sums.connect(self.of)
+        sums.connect(self.shard_copy)
         if metric_updates:
-            self._update_in_order(copied, metric_updates)
+            # Not every update of a metric is a sum, so the shards make theirs one after the other.
+            users = shard_copies.users_of_updated(copied)
+            shard_copies.one_after_the_other(
+                lambda shard: [self._copies[shard][operation] for operation in users],
+                lambda shard: [self.shard_copy(update, shard) for update in metric_updates],
+                self._num_shards,
+            )
         elif spec.mode == ModeKeys.TRAIN and num_shards > 1:
-            model.read_before_update(operation_of(spec.train_op), copied, self._copies)
+            model.read_before_update(as_operation(spec.train_op), copied, self._copies)
 
-    def _update_in_order(self, copied: Sequence[Any], updates: Sequence[Any]) -> None:
-        """Makes the shards update metrics one after the other, as not every update is a sum."""
-        users = shard_copies.users_of_updated(copied)
-        shard_copies.one_after_the_other(
-            lambda shard: [self._copies[shard][operation] for operation in users],
-            lambda shard: [self.of(update, shard) for update in updates],
-            self._num_shards,
-        )
-
-    def of(self, value: Any, shard: int) -> Any:
+    def shard_copy(self, value: Any, shard: int) -> Any:
         """Returns the shard's copy of a tensor or operation of the first shard's model."""
         if isinstance(value, tf.Operation):
             return self._copies[shard].get(value, value)
@@ -87,12 +82,39 @@ class Shards:
         its_copy = self._copies[shard].get(value.op)
         return value if its_copy is None else its_copy.outputs[value.value_index]
 
-    def all_of(self, value: Any) -> list[Any]:
-        """Returns the copies of all shards."""
-        return [self.of(value, shard) for shard in range(self._num_shards)]
+    def all_copies(self, value: Any) -> list[Any]:
+        return [self.shard_copy(value, shard) for shard in range(self._num_shards)]
 
 
-def replica_ids_of(operations: Sequence[tf.Operation]) -> list[tf.Tensor]:
+def _check_weights_stay_equal(
+    model: shard_copies.ModelGraph,
+    spec: EstimatorSpec,
+    copied: Sequence[tf.Operation],
+    operations: Sequence[tf.Operation],
+) -> None:
+    weights, variables = tf1.trainable_variables(), tf1.global_variables()
+    fetches = [spec.train_op, *needed_tensors(spec)]
+    hooks = [hook for hook in spec.training_hooks if not is_of_library(hook)]
+    if hooks:  # they may run any operation
+        fetches = list(operations)
+    in_step = model.in_step(as_operation(value) for value in fetches)
+    updated_by_one = model.updates_by_one_shard(weights, copied, in_step)
+    if updated_by_one:
+        raise ValueError(
+            "The shards would train different weights: their updates are not sums over all shards. "
+            "Let a tf.compat.v1.tpu.CrossShardOptimizer, without group_assignment, update every "
+            f"trainable variable. {_reason(hooks)}Received: variables {updated_by_one}"
+        )
+    read_again = model.read_again(variables, weights, copied, in_step)
+    if read_again:
+        raise ValueError(
+            "Shards share one set of variables, so none can keep its own value for a later step, "
+            "such as accumulated gradients: sum it over the shards first "
+            f"(tf.compat.v1.tpu.cross_replica_sum). {_reason(hooks)}Received: variables {read_again}"
+        )
+
+
+def find_replica_ids(operations: Sequence[tf.Operation]) -> list[tf.Tensor]:
     """Returns the numbers of the shard that a model reads, which TensorFlow has for TPUs and GPUs only."""
     in_functions = [
         name
@@ -108,7 +130,7 @@ def replica_ids_of(operations: Sequence[tf.Operation]) -> list[tf.Tensor]:
 
 
 def replace(tensors: Sequence[tf.Tensor], other: tf.Tensor) -> None:
-    """Lets all users of the tensors take another one."""
+    """Makes all users of the tensors take another tensor."""
     for tensor in tensors:
         for user in tensor.consumers():
             for index, value in enumerate(user.inputs):
@@ -129,27 +151,9 @@ def needed_tensors(spec: EstimatorSpec) -> list[Any]:
     return [value for value in flat if tf.is_tensor(value)]
 
 
-def operation_of(value: Any) -> tf.Operation:
+def as_operation(value: Any) -> tf.Operation:
     """Returns the operation of a tensor or of the result of an assignment to a variable."""
     return value if isinstance(value, tf.Operation) else value.op
-
-
-def _check_kept(names: Sequence[str], hooks: Sequence[Hook]) -> None:
-    if names:
-        raise ValueError(
-            "Shards share one set of variables, so none can keep a value of its own for a later step, such "
-            "as accumulated gradients: sum it over the shards first (tf.compat.v1.tpu.cross_replica_sum). "
-            f"{_reason(hooks)}Received: variables {names}"
-        )
-
-
-def _check_weights(names: Sequence[str], hooks: Sequence[Hook]) -> None:
-    if names:
-        raise ValueError(
-            "The shards would train different weights: their updates are not sums over all shards. Let a "
-            "tf.compat.v1.tpu.CrossShardOptimizer, without group_assignment, update every trainable "
-            f"variable. {_reason(hooks)}Received: variables {names}"
-        )
 
 
 def _reason(hooks: Sequence[Hook]) -> str:
@@ -160,3 +164,34 @@ def _reason(hooks: Sequence[Hook]) -> str:
     return (
         f"Updates that train_op does not run count too, as training_hooks may run them: {kinds}. "
     )
+
+
+def place_on_shard(operations: Sequence[tf.Operation], num_cores: int) -> None:
+    """Places operations on their shard, regardless of the core given by `tf.compat.v1.tpu.core`.
+
+    Operations within functions keep their core; sessions move them, as with any other device that does not
+    exist.
+    """
+    for operation in operations:
+        if _CORE in operation.device:
+            _check(operation.device, num_cores, operation.name)
+            here = tf.DeviceSpec.from_string(operation.device).replace(
+                device_type=None, device_index=None
+            )
+            # TensorFlow has no public way to change the device of an operation.
+            operation._set_device(here)  # noqa: SLF001
+    if operations:
+        for function in operations[0].graph.as_graph_def().library.function:
+            for node in function.node_def:
+                if _CORE in node.device:
+                    _check(node.device, num_cores, f"{function.signature.name}/{node.name}")
+
+
+def _check(device: str, num_cores: int, name: str) -> None:
+    core = tf.DeviceSpec.from_string(device).device_index
+    if core >= num_cores:
+        raise ValueError(
+            f"A copy of the model has the cores 0 to {num_cores - 1}: set TPUConfig's num_cores_per_replica, "
+            f"or use another core in tf.compat.v1.tpu.core. Received: tpu.core({core}) for operation "
+            f"{name!r}, num_cores_per_replica={num_cores}"
+        )

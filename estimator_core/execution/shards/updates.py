@@ -1,4 +1,4 @@
-"""Finding the operations that update variables, by themselves or in the functions that they call."""
+"""Finding the operations that update variables, directly or in the functions that they call."""
 
 from __future__ import annotations
 
@@ -41,13 +41,15 @@ def is_call(operation: tf.Operation) -> bool:
 def called_functions(operations: Collection[tf.Operation]) -> dict[str, Any]:
     """Returns the functions of the graph by name; {} if none of the operations calls one."""
     graphs = {operation.graph for operation in operations if is_call(operation)}
-    functions = [each for graph in graphs for each in graph.as_graph_def().library.function]
+    functions = [function for graph in graphs for function in graph.as_graph_def().library.function]
     return {function.signature.name: function for function in functions}
 
 
-def updated_by(operation: tf.Operation, functions: Mapping[str, Any]) -> list[tf.Tensor]:
+def find_updated_handles(operation: tf.Operation, functions: Mapping[str, Any]) -> list[tf.Tensor]:
     """Returns the handles of the variables that an operation updates, also in functions that it calls."""
-    handles = [(index, each) for index, each in enumerate(operation.inputs) if is_handle(each)]
+    handles = [
+        (index, position) for index, position in enumerate(operation.inputs) if is_handle(position)
+    ]
     if is_update(operation):
         return [handle for _, handle in handles]
     if not handles or not is_call(operation):

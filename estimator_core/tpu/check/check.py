@@ -15,12 +15,17 @@ from typing import Any
 
 import tensorflow as tf
 
+from estimator_core import tf1
 from estimator_core.execution.one_core import OneCore
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import InputFn
-from estimator_core.tpu.check import programs
-from estimator_core.tpu.check.report import ModeReport, RefusedOperation, Report
-from estimator_core.tpu.check.topologies import Topology, topology_named
+from estimator_core.tpu.check.report import (
+    ModeReport,
+    RefusedOperation,
+    Report,
+    Topology,
+    topology_named,
+)
 from estimator_core.tpu.tpu_estimator import TPUEstimator
 
 _HERE = pathlib.Path(__file__).resolve()
@@ -36,8 +41,9 @@ def check_for_tpu(
     """Compiles the step of one core with the TPU's own compiler, and reports its needs. No TPU is needed.
 
     The compiler is `libtpu`'s; `pip install "estimator-pipelines[tpu-check]"` installs it. model_fn and
-    input_fn are called as on a TPU with the cores of `topology`, whatever `use_tpu` and `num_shards`
-    are; each core takes a part of the batch sizes of `estimator`. Nothing is trained and no checkpoint read.
+    input_fn are called as on a TPU with the cores of `topology`, regardless of `use_tpu` and
+    `num_shards`; each core takes a part of the batch sizes of `estimator`. Nothing is trained and no
+    checkpoint read.
 
     Example:
         >>> report = check_for_tpu(tpu_estimator, input_fn, "v5e:2x2")  # doctest: +SKIP
@@ -65,8 +71,8 @@ def check_for_tpu(
             "estimator must be a TPUEstimator; estimator_core.tpu.to_tpu_estimator makes one of any "
             f"Estimator. Received: estimator={estimator!r}"
         )
-    known = topology_named(topology)
-    sharded = estimator.with_shards(known.num_cores)
+    chips = topology_named(topology)
+    sharded = estimator.with_shards(chips.num_cores)
     shardings = {
         mode: sharded.config.sharding(mode) for mode in ModeKeys.ALL if sharded.batch_sizes[mode]
     }
@@ -87,40 +93,39 @@ def check_for_tpu(
             try:
                 program = sharded.build_program(mode, input_fn, execution=execution)
             except ValueError as error:
-                if not _is_raised_by_execution(error):
+                # Errors of the execution are about TPUs; all others are the user's.
+                *_, last = traceback.walk_tb(error.__traceback__)
+                file = pathlib.Path(last[0].f_code.co_filename)
+                if not file.is_relative_to(_PACKAGE / "execution"):
                     raise
-                reports[mode] = ModeReport(mode, known, str(error))
+                reports[mode] = ModeReport(mode, chips, str(error))
                 continue
             graphs[mode] = program.graph
-            programs.write(
+            write_program(
                 folder / mode, program.graph, execution.feeds, execution.fetches, topology
             )
-        for mode, found in zip(graphs, _compiled(folder, list(graphs)), strict=True):
-            reports[mode] = _report(mode, known, graphs[mode], found)
+        for mode, compiled in zip(graphs, _compiled(folder, list(graphs)), strict=True):
+            reports[mode] = _report(mode, chips, graphs[mode], compiled)
     return Report({mode: reports[mode] for mode in modes})
 
 
-def _is_raised_by_execution(error: ValueError) -> bool:
-    """Returns whether the execution raised an error, so that it is about TPUs; others are the user's."""
-    *_, last = traceback.walk_tb(error.__traceback__)
-    return pathlib.Path(last[0].f_code.co_filename).is_relative_to(_PACKAGE / "execution")
-
-
-def _report(mode: str, topology: Topology, graph: tf.Graph, found: Mapping[str, Any]) -> ModeReport:
+def _report(
+    mode: str, topology: Topology, graph: tf.Graph, compiled: Mapping[str, Any]
+) -> ModeReport:
     """Returns the report of a mode from the output of `compile_program`."""
-    if "error" not in found:
+    if "error" not in compiled:
         return ModeReport(
             mode,
             topology,
-            memory=found["memory"],
-            collectives=tuple((kind, size) for kind, size in found["collectives"]),
-            flops=found["flops"],
-            bytes_accessed=found["bytes_accessed"],
-            compile_secs=found["compile_secs"],
+            memory=compiled["memory"],
+            collectives=tuple((kind, size) for kind, size in compiled["collectives"]),
+            flops=compiled["flops"],
+            bytes_accessed=compiled["bytes_accessed"],
+            compile_secs=compiled["compile_secs"],
         )
-    operations = dict.fromkeys(_refused(graph, *item) for item in found["operations"])
-    error = found["error"]
-    if any(operation.type for operation in operations) and found["stage"] == "graph":
+    operations = dict.fromkeys(_refused(graph, *item) for item in compiled["operations"])
+    error = compiled["error"]
+    if any(operation.type for operation in operations) and compiled["stage"] == "graph":
         error = (
             "A TPU has no such operation. Let input_fn do this, in Dataset.map, which runs on the host; or "
             "leave it out where params['use_tpu'] is True."
@@ -141,17 +146,17 @@ def _compiled(folder: pathlib.Path, names: Sequence[str]) -> list[dict[str, Any]
         text=True,
         check=False,
     )
-    found = [json.loads(line) for line in done.stdout.splitlines() if line.endswith("}")]
+    results = [json.loads(line) for line in done.stdout.splitlines() if line.endswith("}")]
     if done.returncode == 0:
-        return found
+        return results
     if "No module named 'jax" in done.stderr or "No module named 'libtpu" in done.stderr:
         raise RuntimeError(
             "The TPU's compiler is not installed: pip install jax libtpu, or "
             '"estimator-pipelines[tpu-check]"'
         )
     crash = f"The compiler ended with exit code {done.returncode}: {done.stderr[-2000:]}"
-    found.append({"stage": "compiler", "error": crash, "operations": []})
-    return found + _compiled(folder, names[len(found) :])
+    results.append({"stage": "compiler", "error": crash, "operations": []})
+    return results + _compiled(folder, names[len(results) :])
 
 
 def _refused(graph: tf.Graph, name: str, kind: str | None) -> RefusedOperation:
@@ -167,3 +172,50 @@ def _refused(graph: tf.Graph, name: str, kind: str | None) -> RefusedOperation:
             made_at = f"{where}:{frame.lineno}{': ' if line else ''}{line}"
             return RefusedOperation(operation.type, name, made_at)
     return RefusedOperation(operation.type, name, "")
+
+
+def write_program(
+    folder: pathlib.Path,
+    graph: tf.Graph,
+    feeds: Sequence[tf.Tensor],
+    fetches: Sequence[Any],
+    topology: str,
+) -> None:
+    """Writes the input of `compile_program`."""
+    folder.mkdir()
+    tensors = [fetch for fetch in fetches if tf.is_tensor(fetch)]
+    targets = [fetch for fetch in fetches if not tf.is_tensor(fetch)]
+    whole = graph.as_graph_def()
+    for node in whole.node:
+        node.attr.pop("_class", None)  # a colocation with nodes that may be removed
+        node.device = ""
+        if node.op == "Assert":  # no core of a TPU stops a step for a bad value
+            name = node.name
+            node.Clear()
+            node.name, node.op = name, "NoOp"
+    names = [tensor.op.name for tensor in tensors] + [target.name for target in targets]
+    part = tf1.graph_util.extract_sub_graph(whole, names)
+    feed_nodes = {tensor.op.name: tensor for tensor in feeds}
+    used = [node.name for node in part.node if node.name in feed_nodes]
+    handles = [node for node in part.node if node.op == "VarHandleOp"]
+    description = {
+        "topology": topology,
+        "feeds": {
+            name: {"dtype": feed_nodes[name].dtype.name, "shape": feed_nodes[name].shape.as_list()}
+            for name in used
+        },
+        "variables": {
+            node.name: {
+                "dtype": tf.dtypes.as_dtype(node.attr["dtype"].type).name,
+                "shape": tf.TensorShape(node.attr["shape"].shape).as_list(),
+            }
+            for node in handles
+        },
+        "fetches": [tensor.name for tensor in tensors],
+        "targets": [target.name for target in targets],
+    }
+    supplied = {*used, *description["variables"]}
+    program = tf1.GraphDef(versions=part.versions, library=part.library)
+    program.node.extend(node for node in part.node if node.name not in supplied)
+    (folder / "graph.pb").write_bytes(program.SerializeToString())
+    (folder / "description.json").write_text(json.dumps(description))

@@ -2,7 +2,7 @@
 
 Usage: python -m estimator_core.tpu.check.compile_program FOLDER ...
 
-It reads the files of `programs.write` in each folder, and prints a JSON object for it, on one line.
+It reads the files of `check.write_program` in each folder, and prints a JSON object for it, on one line.
 It is separate from the user's process because a compiler may end its process, and because TensorFlow
 makes StableHLO only from eager functions, which `tf.compat.v1.disable_v2_behavior` disables for good.
 """
@@ -78,7 +78,7 @@ def to_stablehlo(folder: pathlib.Path, description: Mapping[str, Any]) -> str:
         raise NotCompiledError("graph", str(error)) from error
 
 
-def compiled(text: str, topology: str) -> Any:
+def compiled(hlo: str, topology: str) -> Any:
     """Returns the executable of a program for all cores of a topology, and the cores as devices."""
     os.environ.update(
         TPU_SKIP_MDS_QUERY="1",
@@ -106,14 +106,12 @@ def compiled(text: str, topology: str) -> Any:
         np.arange(len(devices)).reshape(-1, 1)
     )
     # The client does not support the copy of TensorFlow's dialect; a reshape to the same shape copies, too.
-    text = re.sub(
-        r"mhlo\.copy (%\S+) : (tensor<[^>]*>)", r"stablehlo.reshape \1 : (\2) -> \2", text
-    )
+    hlo = re.sub(r"mhlo\.copy (%\S+) : (tensor<[^>]*>)", r"stablehlo.reshape \1 : (\2) -> \2", hlo)
     from jax._src.interpreters import mlir
 
     context = mlir.make_ir_context()
     with context:
-        module = ir.Module.parse(text)
+        module = ir.Module.parse(hlo)
     try:
         executable = devices[0].client.compile(
             module,
@@ -127,18 +125,20 @@ def compiled(text: str, topology: str) -> Any:
 
 def refused_operations(message: str) -> list[list[str | None]]:
     """Returns the name and, if known, the type of each operation in an error."""
-    found: list[list[str | None]] = [[node, kind] for kind, node in _UNSUPPORTED.findall(message)]
-    return found or [[node, None] for node in _NODE.findall(message)]
+    operations: list[list[str | None]] = [
+        [node, kind] for kind, node in _UNSUPPORTED.findall(message)
+    ]
+    return operations or [[node, None] for node in _NODE.findall(message)]
 
 
 def collectives(hlo: str) -> Iterator[tuple[str, int]]:
     """Yields the kind and the bytes, on one core, of each collective operation in a compiled program."""
     for line in hlo.splitlines():
-        found = _COLLECTIVE.search(line)
-        if found:
+        match = _COLLECTIVE.search(line)
+        if match:
             yield (
-                found["kind"],
-                sum(_num_bytes(*shape) for shape in _SHAPE.findall(found["shapes"])),
+                match["kind"],
+                sum(_num_bytes(*shape) for shape in _SHAPE.findall(match["shapes"])),
             )
 
 

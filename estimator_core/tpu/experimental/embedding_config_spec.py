@@ -83,7 +83,14 @@ class EmbeddingConfigSpec(_Fields):
         on_tensor_core: list[Any] | None = None
         if feature_columns:
             _check_columns(feature_columns)
-            _check_optimization_parameters(optimization_parameters)
+            # All optimizers of TPU tables have these attributes, including those of TensorFlow 1, which have
+            # no public name any more; other optimizers don't.
+            attributes = ("learning_rate", "clip_weight_min")
+            if not all(hasattr(optimization_parameters, name) for name in attributes):
+                raise ValueError(
+                    "optimization_parameters must be an optimizer of tf.tpu.experimental.embedding, such as "
+                    f"Adam(). Received: optimization_parameters={optimization_parameters!r}"
+                )
             on_tensor_core = [column for column in feature_columns if _is_on_tensor_core(column)]
             feature_columns = [
                 column for column in feature_columns if not _is_on_tensor_core(column)
@@ -129,16 +136,6 @@ def _check_columns(columns: Sequence[Any]) -> None:
                 "feature_columns must be numeric or embedding columns: "
                 f"{sorted(kind.__name__ for kind in allowed)}. Received: {column!r}"
             )
-
-
-def _check_optimization_parameters(parameters: Any) -> None:
-    # All optimizers of TPU tables have these attributes, including those of TensorFlow 1, which have no
-    # public name any more; other optimizers don't.
-    if not (hasattr(parameters, "learning_rate") and hasattr(parameters, "clip_weight_min")):
-        raise ValueError(
-            "optimization_parameters must be an optimizer of tf.tpu.experimental.embedding, such as "
-            f"Adam(). Received: optimization_parameters={parameters!r}"
-        )
 
 
 def _check_configs(configs: Mapping[str, Any] | None, what: str, kind: str, attribute: str) -> None:

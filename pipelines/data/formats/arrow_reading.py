@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.data.formats.date_format import DateFormat, seconds_of
-from pipelines.data.formats.number_format import NumberFormat, reading_of
+from pipelines.data.formats.date_format import DateFormat, epoch_seconds
+from pipelines.data.formats.number_format import NumberFormat, pattern_and_terms
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ def read_numbers(cells: Any, number_format: NumberFormat | None) -> Any:
     import pyarrow
     import pyarrow.compute as pc
 
-    pattern, terms = reading_of(number_format)
+    pattern, terms = pattern_and_terms(number_format)
     is_number = pc.match_substring_regex(cells, pattern)
     total: Any = 0.0
     for steps, factor in terms:
@@ -53,12 +53,12 @@ def read_times(cells: Any, date_format: DateFormat) -> Times:
         secs = np.floor(np.where(is_valid, numbers, 0) * date_format.unit_secs).astype(np.int64)
         return Times(is_valid, secs, secs)
     is_valid = matches(cells, date_format.pattern)
-    known = pc.if_else(pyarrow.array(is_valid), cells, "")
+    valid_cells = pc.if_else(pyarrow.array(is_valid), cells, "")
     parts: dict[Any, Any] = {}
     for part, steps in date_format.parts.items():
-        text = known
+        text = valid_cells
         for pattern, replacement in steps:
             text = pc.replace_substring_regex(text, pattern, replacement)
         parts[part] = text.cast(pyarrow.int64()).to_numpy(zero_copy_only=False)
-    local, utc, is_known = seconds_of(parts)
+    local, utc, is_known = epoch_seconds(parts)
     return Times(is_valid & is_known, local, utc)

@@ -1,7 +1,7 @@
-"""Formats of a model's columns of text, in a file beside the model.
+"""Formats of a model's columns of text, in a file next to the model.
 
-A served model reads `1.234,56` or `27.02.1956` itself, and what it cannot read is a missing value to it.
-With this file, whoever asks the model can say instead that a cell does not fit.
+A served model reads `1.234,56` or `27.02.1956` itself, and treats what it cannot read as missing.
+This file lets a client of the model report instead that a cell does not fit.
 """
 
 import datetime
@@ -20,7 +20,7 @@ from pipelines.data.formats.date_format import (
     DateFormat,
     DateName,
     Part,
-    seconds_of,
+    epoch_seconds,
 )
 from pipelines.data.formats.number_format import PLAIN, NumberFormat
 from pipelines.data.missing import is_missing
@@ -61,16 +61,16 @@ class CellFormat:
             return True
         if self.missing and not _DIGIT.search(text):
             return True
-        found = self._pattern.match(text)
-        if found is None or self.date is None or DateFormat(self.date).unit_secs is not None:
-            return found is not None
+        match = self._pattern.match(text)
+        if match is None or self.date is None or DateFormat(self.date).unit_secs is not None:
+            return match is not None
         parts: dict[Part, int] = {}
         for part, steps in DateFormat(self.date).parts.items():
             digits = text
             for pattern, replacement in steps:
                 digits = re.sub(pattern, _GROUP.sub(r"\\g<\1>", replacement), digits)
             parts[part] = int(digits)
-        return bool(seconds_of(parts)[2])
+        return bool(epoch_seconds(parts)[2])
 
     def is_read(self, cells: Any) -> Any:
         """Returns a mask (NumPy) of the cells that have a value in this format."""
@@ -121,7 +121,7 @@ class CellFormat:
         return f"{text} {number.unit}".rstrip()
 
     def describe(self) -> str:
-        """Returns what the cells of the training were, such as `numbers with decimal commas`."""
+        """Describes the cells of the training data, such as `numbers with decimal commas`."""
         if self.date is not None:
             return f"dates ({self.date.replace('-', ' ')})"
         number = self.number or NumberFormat()
@@ -146,7 +146,9 @@ class CellFormat:
 def formats_to_json(formats: Mapping[str, CellFormat]) -> str:
     """Returns the content of the file that has the formats of columns, by name."""
     return json.dumps(
-        {name: asdict(one) for name, one in formats.items()}, indent=1, sort_keys=True
+        {name: asdict(cell_format) for name, cell_format in formats.items()},
+        indent=1,
+        sort_keys=True,
     )
 
 
@@ -156,26 +158,19 @@ def parse_cells(cells: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def format_of_column(row: Mapping[str, Any]) -> CellFormat | None:
-    """Returns the format of a column of a plan or a record; None if its cells are not parsed.
-
-    `row`: fields of a `ColumnRow`, which in records of former versions has only the decimal mark of
-    numbers.
-    """
-    number, decimal = row.get("number_format"), row.get("decimal")
-    if number is None and decimal:
-        number = {"decimal": decimal}
-    date = row.get("date_format")
+    """Returns the format of a column of a plan or a record; None if its cells are not parsed."""
+    number, date = row.get("number_format"), row.get("date_format")
     return _format(number, date, []) if number or date else None
 
 
 def find_parsed_columns(
-    columns: Iterable[Mapping[str, Any]], former: Iterable[Mapping[str, Any]] = ()
+    columns: Iterable[Mapping[str, Any]], earlier: Iterable[Mapping[str, Any]] = ()
 ) -> "ParsedColumns":
     """Returns the columns whose cells StatisticsGen parses, in the formats of two plans."""
     from components.parsed_columns import ParsedColumns
 
     formats: dict[str, dict[str, Any]] = {}
-    for row in (*columns, *former):
+    for row in (*columns, *earlier):
         if cell_format := format_of_column(row):
             by_description = formats.setdefault(row["name"], {})
             by_description[cell_format.describe()] = asdict(cell_format)
@@ -189,7 +184,7 @@ def read_formats(model: Path) -> dict[str, CellFormat]:
         return {}
     try:
         fields = json.loads(file.read_text(encoding="utf-8"))
-        return {name: _format(**one) for name, one in fields.items()}
+        return {name: _format(**format_fields) for name, format_fields in fields.items()}
     except (TypeError, AttributeError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise ValueError(f"{file} cannot be read: {error}") from error
 

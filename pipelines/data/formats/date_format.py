@@ -129,7 +129,7 @@ class DateFormat:
         steps: dict[Part, Steps] = {}
         for part, groups in _PATTERNS[self.name][1].items():
             taken = (pattern, "".join(rf"\{group}" for group in groups))
-            steps[part] = (taken, *self._names_of(part), *DIGITS)
+            steps[part] = (taken, *self._name_steps(part), *DIGITS)
         if self.name in _WITH_TIME:
             for position, parts in enumerate(_TIME_PARTS, start=4):
                 taken = (pattern, rf"\{position}")
@@ -138,7 +138,7 @@ class DateFormat:
                     steps[part] = (taken, *further, *DIGITS)
         return steps
 
-    def _names_of(self, part: Part) -> Steps:
+    def _name_steps(self, part: Part) -> Steps:
         """Returns the replacements for what is not written as a number of the part."""
         if part == "weekday":
             return _FIRST_OF_WEEK
@@ -175,7 +175,7 @@ TEXT_FORMATS = (
 )
 
 
-def seconds_of(parts: Mapping[Part, Any]) -> tuple[Any, Any, Any]:
+def epoch_seconds(parts: Mapping[Part, Any]) -> tuple[Any, Any, Any]:
     """Returns the seconds since 1970 in local time, those in UTC, and a mask of what is in the calendar.
 
     A time without an offset counts as UTC, and a month as its first day.
@@ -185,12 +185,12 @@ def seconds_of(parts: Mapping[Part, Any]) -> tuple[Any, Any, Any]:
     """
     if "week" in parts:
         fourth = days_since_1970(parts["year"], 1, 4)  # is in the first week
-        days = fourth - weekday_of(fourth) + 7 * (parts["week"] - 1) + parts["weekday"] - 1
+        days = fourth - weekday_number(fourth) + 7 * (parts["week"] - 1) + parts["weekday"] - 1
         thursday = days - parts["weekday"] + 4
         is_known = thursday < days_since_1970(parts["year"] + 1, 1, 1)
     else:
         days = days_since_1970(parts["year"], parts["month"], parts.get("day", 1))
-        is_known = month_of(days) == parts["month"]
+        is_known = month_number(days) == parts["month"]
     local = days * SECS_PER_DAY
     if "hour" not in parts:
         return local, local, is_known
@@ -210,7 +210,7 @@ def days_since_1970(year: Any, month: Any, day: Any) -> Any:
     return days + (march_month * 306 + 5) // 10 + (day - 1) - 719_468
 
 
-def month_of(days: Any) -> Any:
+def month_number(days: Any) -> Any:
     """Returns the month (1 to 12) of the days since 1970-01-01."""
     shifted = days + 719_468
     of_era = shifted % 146_097  # 400 years
@@ -220,6 +220,6 @@ def month_of(days: Any) -> Any:
     return (march_month + 2) % 12 + 1
 
 
-def weekday_of(days: Any) -> Any:
+def weekday_number(days: Any) -> Any:
     """Returns the day of the week, 0 being Monday, of the days since 1970-01-01, a Thursday."""
     return (days + 3) % 7

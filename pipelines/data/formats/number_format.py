@@ -14,7 +14,7 @@ from pipelines.data.formats.units import (
     SCALES,
     Scale,
     Unit,
-    spelling_of,
+    unit_pattern,
 )
 
 DecimalMark = Literal[".", ","]
@@ -51,14 +51,14 @@ class NumberFormat:
     # Mark between the integer and the fraction. The other of the two marks, white space and
     # apostrophes separate thousands.
     decimal: DecimalMark = "."
-    # Name of the currency that may stand before or behind a number; empty for any.
+    # Name of the currency that may stand before or after a number; empty for any.
     currency: str = ""
-    # Unit behind each number, which is dropped; only zero needs none. Empty without one.
+    # Unit after each number, which is dropped; only zero needs none. Empty without one.
     unit: str = ""
     # Units that are converted: `multiples` are `K`, `M`, `bn` and the like, which a number may
     # have; with other scales, each number needs a unit, and may have several, as in `5 ft 11 in`.
     scale: Scale | None = None
-    # Meaning of `12:34`, beside which `1:23:45` are hours, minutes and seconds. The numbers are
+    # Meaning of `12:34`, where `1:23:45` would be hours, minutes and seconds. The numbers are
     # seconds.
     clock: Literal["h:mm", "m:ss"] | None = None
 
@@ -68,10 +68,10 @@ class NumberFormat:
         if self.clock:
             return _CLOCKS[self.clock]
         if self._units:
-            parts = [f"{self._digits}{_ANY_SPACE}(?:{one.spelling})" for one in self._units]
+            parts = [f"{self._digits}{_ANY_SPACE}(?:{unit.spelling})" for unit in self._units]
             chains = (
-                "".join((part, *(f"(?:{_BETWEEN}{later})?" for later in parts[place:])))
-                for place, part in enumerate(parts, start=1)
+                "".join((part, *(f"(?:{_BETWEEN}{later})?" for later in parts[number:])))
+                for number, part in enumerate(parts, start=1)
             )
             feet = f"|[0-9]+{_FEET}{_ANY_SPACE}[0-9]+" if self.scale == "length" else ""
             return f"^{_SIGN}?(?:{'|'.join(chains)}|{_ZERO}{feet})$"
@@ -92,9 +92,9 @@ class NumberFormat:
         if self.clock:
             sequence, factors = _CLOCKS[self.clock], _CLOCK_FACTORS
         elif self._units:
-            parts = (f"({self._digits}){_ANY_SPACE}(?:{one.spelling})" for one in self._units)
+            parts = (f"({self._digits}){_ANY_SPACE}(?:{unit.spelling})" for unit in self._units)
             sequence = f"^({_SIGN}?){''.join(f'(?:{_BETWEEN}{part})?' for part in parts)}$"
-            factors = tuple(float(one.factor) for one in self._units)
+            factors = tuple(float(unit.factor) for unit in self._units)
         else:
             return ((self._steps, 1.0),)
         return tuple(
@@ -128,26 +128,32 @@ class NumberFormat:
 
     @property
     def _ends(self) -> tuple[str, ...]:
-        """Regular expressions of what may stand behind the digits, such as a multiple or the unit."""
+        """Regular expressions of what may follow the digits, such as a multiple or the unit."""
         exponent = "(?:[eE][-+]?[0-9]+)?"
         if self.unit:
-            return (f"{exponent}{_ANY_SPACE}{spelling_of(self.unit)}",)
+            return (f"{exponent}{_ANY_SPACE}{unit_pattern(self.unit)}",)
         multiples = MULTIPLES.values() if self.scale else ()
-        return (exponent, *(f"{_ANY_SPACE}(?:{one.spelling})" for one in (_PERCENT, *multiples)))
+        return (
+            exponent,
+            *(f"{_ANY_SPACE}(?:{multiple.spelling})" for multiple in (_PERCENT, *multiples)),
+        )
 
     @property
     def _steps(self) -> Steps:
         """Replacements for a cell with one number."""
         unit = (
-            ((f"{_ANY_SPACE}{spelling_of(self.unit)}([{SPACE})]*)$", r"\1"),) if self.unit else ()
+            ((f"{_ANY_SPACE}{unit_pattern(self.unit)}([{SPACE})]*)$", r"\1"),) if self.unit else ()
         )
         multiples = MULTIPLES.values() if self.scale else ()
         return (
             *(((f"(?:{self._money})", ""),) if self._money else ()),
             *unit,
             *(
-                (f"([0-9.,]){_ANY_SPACE}(?:{one.spelling})([{SPACE})]*)$", rf"\1{one.factor}\2")
-                for one in (_PERCENT, *multiples)
+                (
+                    f"([0-9.,]){_ANY_SPACE}(?:{multiple.spelling})([{SPACE})]*)$",
+                    rf"\1{multiple.factor}\2",
+                )
+                for multiple in (_PERCENT, *multiples)
             ),
             *self._plain_steps,
         )
@@ -174,7 +180,9 @@ AMBIGUOUS = "^[^0-9]*[1-9][0-9]{0,2}[.,][0-9]{3}[^0-9]*$"
 """Regular expression of `1,234`: one mark with three digits after it. It may be of either kind."""
 
 
-def reading_of(number_format: NumberFormat | None) -> tuple[str, tuple[tuple[Steps, float], ...]]:
+def pattern_and_terms(
+    number_format: NumberFormat | None,
+) -> tuple[str, tuple[tuple[Steps, float], ...]]:
     """Returns `pattern` and `terms` of a format; for None, those of numbers as `float` reads them."""
     if number_format is None:
         return PLAIN, (((), 1.0),)

@@ -42,7 +42,7 @@ MULTIPLES = {
 """Multipliers, by powers of ten."""
 
 DOUBTFUL_MULTIPLE = "^(?:[mbBtT]|(?i:mm|cr))$"
-"""Regular expression of what is a multiplier only beside a currency or another multiplier."""
+"""Regular expression of what is a multiplier only together with a currency or another multiplier."""
 
 LETTER_MULTIPLE = "^[kKM]$"
 """Regular expression of what may also be a letter of house numbers (`12K`), where it is rare."""
@@ -100,16 +100,16 @@ SCALE_NAMES: dict[Scale, str] = {
 """Units into which the units of each scale are converted."""
 
 
-def spelling_of(unit: str) -> str:
+def unit_pattern(unit: str) -> str:
     """Returns the regular expression of a unit, in all of its spellings if it is known."""
-    known = [
-        one.spelling
+    spellings = [
+        candidate.spelling
         for units in SCALES.values()
-        for one in units
-        if re.fullmatch(one.spelling, unit)
+        for candidate in units
+        if re.fullmatch(candidate.spelling, unit)
     ]
-    if len(known) == 1:  # `m` may be metres, minutes or months
-        return f"(?:{known[0]})"
+    if len(spellings) == 1:  # `m` may be metres, minutes or months
+        return f"(?:{spellings[0]})"
     if unit.isalpha() and len(unit) > 2:
         return f"(?i:{re.escape(unit.lower().removesuffix('s'))}s?)"
     return f"(?i:{re.escape(unit)})"

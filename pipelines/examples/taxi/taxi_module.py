@@ -7,7 +7,7 @@ Copy it to begin your own. A pipeline needs two functions, TFX's classic contrac
   training.
 - `trainer_fn`: the Estimator, and how to train, evaluate and export it.
 
-`taxi.toml` beside this file names the module.
+`taxi.toml` next to this file names the module.
 """
 
 from collections.abc import Callable
@@ -127,7 +127,7 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
         save_checkpoints_steps=SAVE_CHECKPOINTS_STEPS,
         keep_checkpoint_max=2,
     )
-    # In a cluster, each task that trains reads the data in an order of its own.
+    # In a cluster, each task that trains reads the data in a different order.
     seed = 1 + (run_config.global_id_in_cluster or 0)
     train_spec = estimator.TrainSpec(
         input_fn=lambda: _read(transform, trainer_fn_args.train_files, shuffle_seed=seed),
@@ -183,7 +183,7 @@ def build_estimator(
 def serving_input_receiver_fn(
     transform: tft.TFTransformOutput, schema: Any
 ) -> estimator.export.ServingInputReceiver:
-    """Returns what the served model takes: raw tf.Examples or columns, without the tips."""
+    """Returns the inputs of the served model: raw tf.Examples or columns, without the tips."""
     raw_feature_spec = _raw_feature_spec(schema)
     del raw_feature_spec[TIPS]
     receiver = estimator.export.build_rows_serving_input_receiver_fn(raw_feature_spec)()
@@ -220,7 +220,7 @@ def _read(
     feature_spec = transform.transformed_feature_spec()
 
     def parse(serialized: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
-        # A whole batch at once is many times faster than example by example.
+        # A whole batch is many times faster than example by example.
         features = tf.io.parse_example(serialized, feature_spec)
         return features, features.pop(LABEL)
 

@@ -206,7 +206,7 @@ def _log_odds(
         + slowness
         + np.where(dropoff_known, area_effect[dropoff], 0.0)
     )
-    # Who pays cash seldom tips on the record, whatever the circumstances: an interaction that a
+    # Who pays cash seldom tips on the record, in any circumstances: an interaction that a
     # linear model has to miss.
     weight = np.where(payment == 0, 0.4, 1.0)
     return payment_effect[payment] + company_effect[company] + weight * circumstances

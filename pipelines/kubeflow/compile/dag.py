@@ -9,6 +9,7 @@ from components.tuner.search_space import Range, SearchSpace
 from components.tuner.settings import TunerSettings
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.config.tfx_pipeline import TfxPipelineConfig
+from pipelines.data.encoding import Utf8Files
 from pipelines.data.profile import CsvProfile
 from pipelines.data.staging import StagedData
 from pipelines.root import Root
@@ -63,9 +64,8 @@ def dag_of_csv(config: PipelineConfig) -> Dag:
         root=Root(_PLACE),
         config=config,
         profile=CsvProfile([], {}, 0, "", has_byte_order_mark=False),
+        texts=Utf8Files([], [], "utf-8"),
         code=replace(_ANY_CODE, tuning=_ANY_TUNING) if config.tuner else _ANY_CODE,
-        enable_cache=True,
-        unfinished=None,
         schema=CuratedSchema(_PLACE / "schema.pbtxt", "") if config.schema_.path else None,
     )
     pipeline = csv_to_serving(plan, StagedData(_PLACE, "*.csv", ())).pipeline
@@ -91,11 +91,11 @@ def _upstream(pipeline: "Pipeline") -> dict[str, list[str]]:
     from tfx.dsl.components.common.importer import Importer
     from tfx.dsl.components.common.resolver import Resolver
 
-    from pipelines.steps.compiled import upstream_of
+    from pipelines.steps.compiled import upstream_ids
 
     ids = {
         component.id
         for component in pipeline.components
         if not isinstance(component, Importer | Resolver) and component.id != _ROOT_SCHEMA
     }
-    return upstream_of(pipeline, ids)
+    return upstream_ids(pipeline, ids)

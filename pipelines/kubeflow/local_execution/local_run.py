@@ -27,7 +27,7 @@ from pipelines.root import Root
 from pipelines.root.records import RunOutcome, RunRecord
 from pipelines.runs.plan.inputs import check_root
 from pipelines.terminal.progress import Progress
-from pipelines.terminal.signals import signal_has_come, stop_raising
+from pipelines.terminal.signals import ignore_further_signals, signal_has_come
 
 _IMAGE = "local/pipelines"
 _FILES = (("data", "path"), ("module", "file"), ("schema_", "path"), ("pipeline", "extend"))
@@ -208,7 +208,7 @@ def _execute(
         try:
             workflow.run(parameters)
         finally:
-            stop_raising()
+            ignore_further_signals()
     except BaseException as error:
         if signal_has_come():
             record = end_run(root, run_id, RunOutcome("interrupted", reason="stopped by a signal"))

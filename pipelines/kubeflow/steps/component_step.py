@@ -9,11 +9,10 @@ from pipelines.errors import RunFailedError
 from pipelines.kubeflow.planned_run import PlannedRun
 from pipelines.kubeflow.run_folder import RunFolder, StepEnd, locked_for_step
 from pipelines.root import Root
-from pipelines.root.held_models import held_ids
+from pipelines.root.history import held_ids
 from pipelines.runs.checks.component_checks import check_from_json
-from pipelines.steps.push_destination import is_pusher
 from pipelines.steps.running import make_step
-from pipelines.steps.step_folders import StepFolders
+from pipelines.steps.step_folders import StepFolders, is_pusher
 
 
 def run_component(
@@ -58,7 +57,7 @@ def _push(
 
 
 def _check_same_version(root: Root, component: str, run_id: str, planned: str | None) -> None:
-    serving, pushed = root.versions.serving(), root.versions.pushed_by(run_id)
+    serving, pushed = root.versions.serving(), root.versions.version_of_run(run_id)
     if pushed in root.versions.withdrawn():
         raise RunFailedError(
             component,

@@ -17,7 +17,7 @@ from pipelines.kubeflow.planned_run import PlannedRun, PlannedStep
 from pipelines.kubeflow.run_folder import RunFolder, locked_for_step
 from pipelines.kubeflow.steps.old_runs import tidy_runs
 from pipelines.root import Root
-from pipelines.root.held_models import held_ids
+from pipelines.root.history import held_ids
 from pipelines.root.migration import take_over
 from pipelines.root.records import RunRecord
 from pipelines.runs.definitions.run_plan import RunPlan
@@ -198,7 +198,7 @@ def _plan_data(run: _NewRun, plan: RunPlan) -> PlannedRun:
     steps = plan_steps(pipeline.pipeline, root, record.run_id, {}, context=context)
     if executor := training_executor(plan):
         steps.executors[pipeline.trainer.id] = executor
-    keeping = SchemaKeeping.of_plan(plan)
+    keeping = SchemaKeeping.from_plan(plan)
     extension = plan.config.pipeline.extend.rpartition(":")[0] if plan.config.pipeline else None
     return run.write(
         steps,

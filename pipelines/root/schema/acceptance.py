@@ -7,13 +7,12 @@ from pipelines.artifacts.anomalies import NOTE_PREFIX
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.root.baseline import statistics_folder
-from pipelines.root.held_models import held_ids
-from pipelines.root.history import mark_killed
+from pipelines.root.history import held_ids, mark_killed
 from pipelines.root.migration import take_over
 from pipelines.root.records import RunRecord
-from pipelines.root.schema.inference import schema_to_keep
 from pipelines.root.schema.root_schema import RootSchema
 from pipelines.root.schema.table import describe_changes
+from pipelines.root.schema.text import schema_to_keep
 
 if TYPE_CHECKING:
     from tensorflow_metadata.proto.v0.schema_pb2 import Schema
@@ -30,10 +29,7 @@ class Acceptance:
 
 
 def accept_schema(root: Root, run_id: str | None = None) -> Acceptance:
-    """Makes the schema and the statistics of a run the reference for later data.
-
-    `run_id`: id of the run. Default: the newest one whose data were validated.
-    """
+    """Makes the schema and the statistics of a run the reference for later data."""
     if not root.runs.is_dir():
         raise BadInputError(f"There are no runs in {root}.")
     with root.lock.exclusively("schema accept"):
@@ -43,7 +39,8 @@ def accept_schema(root: Root, run_id: str | None = None) -> Acceptance:
         root.schema.adopt(*([newest.run_id] if newest else []), *held_ids(root))
         record = _choose(root, run_id)
         before = root.schema.read()
-        if _is_accepted(root, record, before):
+        compared_before = root.schema.accepted_run(before)
+        if before is not None and compared_before == record.run_id and not before.is_edited:
             raise BadInputError(
                 f"There is nothing to accept: run {record.run_id} was accepted already, on "
                 f"{before.origin.written if before and before.origin else ''}, and the schema is as it "
@@ -51,7 +48,6 @@ def accept_schema(root: Root, run_id: str | None = None) -> Acceptance:
             )
         statistics = _statistics(root, record.run_id)
         accepted = _accepted(before, statistics, record)
-        compared_before = root.schema.run_to_compare_with(before)
         newest_number = newest.number if newest else 0
         root.schema.replace(accepted, record.run_id, record.columns, newest_number)
     lines = ["+ the schema, which the root did not have"]
@@ -104,20 +100,7 @@ def _found_anomalies(record: RunRecord) -> bool:
     return any(note.startswith(NOTE_PREFIX) for note in record.notes)
 
 
-def _is_accepted(root: Root, record: RunRecord, before: RootSchema | None) -> bool:
-    return (
-        before is not None
-        and root.schema.run_to_compare_with(before) == record.run_id
-        and not before.is_edited
-    )
-
-
-def _kinds(record: RunRecord) -> dict[str, str]:
-    return {column["name"]: column["kind"] for column in record.columns}
-
-
 def _statistics(root: Root, run_id: str) -> list[Any]:
-    """Returns the statistics of each split."""
     from tensorflow_metadata.proto.v0 import statistics_pb2
 
     folder = statistics_folder(root, run_id)
@@ -133,40 +116,36 @@ def _statistics(root: Root, run_id: str) -> list[Any]:
 
 
 def _accepted(before: RootSchema | None, statistics: list[Any], record: RunRecord) -> "Schema":
-    """Returns a schema that the statistics' data fit, as close as possible to the former one."""
+    """Returns a schema that the statistics' data fit, as close as possible to the previous schema."""
+    import tensorflow_data_validation as tfdv
+
     config = record.validated_config()
+    schema = tfdv.infer_schema(statistics[0], infer_feature_shape=False)
+    for part in statistics[1:]:
+        schema = tfdv.update_schema(schema, part, infer_feature_shape=False)
     inferred = schema_to_keep(
-        _inferred(statistics),
-        _kinds(record),
+        schema,
+        {column["name"]: column["kind"] for column in record.columns},
         config.data.label,
         moving=config.example_validator.moving,
     )
     return inferred if before is None else _merged(before.schema, inferred, statistics)
 
 
-def _inferred(statistics: list[Any]) -> "Schema":
-    import tensorflow_data_validation as tfdv
-
-    schema = tfdv.infer_schema(statistics[0], infer_feature_shape=False)
-    for part in statistics[1:]:
-        schema = tfdv.update_schema(schema, part, infer_feature_shape=False)
-    return schema
-
-
 def _merged(before: "Schema", inferred: "Schema", statistics: list[Any]) -> "Schema":
-    """Returns the former schema, changed only where it does not fit: edits that fit are kept."""
+    """Returns the previous schema, changed only where it does not fit: edits that fit are kept."""
     import tensorflow_data_validation as tfdv
     from tensorflow_metadata.proto.v0 import schema_pb2
 
     from components.example_validator.allowed import Allowed
 
-    known = {feature.name: feature for feature in before.feature}
+    features_before = {feature.name: feature for feature in before.feature}
     now = {feature.name: feature for feature in inferred.feature}
     allowed = Allowed(before)
     schema = schema_pb2.Schema()
     schema.CopyFrom(before)
     del schema.feature[:]
-    for name, feature in known.items():
+    for name, feature in features_before.items():
         if name in now and _keeps_type(feature, now[name]):
             schema.feature.add().CopyFrom(feature)
         elif name in now:
@@ -174,7 +153,7 @@ def _merged(before: "Schema", inferred: "Schema", statistics: list[Any]) -> "Sch
         elif allowed.may_be_gone(name):
             schema.feature.add().CopyFrom(feature)
     for name in now:
-        if name not in known:
+        if name not in features_before:
             _take(schema, inferred, name)
     for part in statistics:
         schema = tfdv.update_schema(schema, part, infer_feature_shape=False)
@@ -187,8 +166,8 @@ def _merged(before: "Schema", inferred: "Schema", statistics: list[Any]) -> "Sch
     for name in misfits:
         _take(schema, inferred, name)
     for feature in schema.feature:
-        former = known.get(feature.name)
-        if former and feature.presence.min_fraction < former.presence.min_fraction:
+        earlier = features_before.get(feature.name)
+        if earlier and feature.presence.min_fraction < earlier.presence.min_fraction:
             feature.presence.ClearField("min_fraction")  # later data will lack a few more values
     return schema
 

@@ -31,10 +31,7 @@ class CuratedSchema:
 
 
 def read_curated_schema(
-    path: str,
-    profile: CsvProfile,
-    used: Sequence[str] = (),
-    text_columns: Sequence[str] = (),
+    path: str, profile: CsvProfile, used: Sequence[str] = (), text_columns: Sequence[str] = ()
 ) -> CuratedSchema:
     """Returns the schema at `schema.path`, checked against the data."""
     from tensorflow_metadata.proto.v0 import schema_pb2
@@ -57,10 +54,10 @@ def read_curated_schema(
         expected = _TYPE_NAMES.get(column.type) if column else None
         if expected and name in text_columns:
             expected = "BYTES"
-        given = schema_pb2.FeatureType.Name(feature.type)
-        if expected and given != expected:
+        schema_type = schema_pb2.FeatureType.Name(feature.type)
+        if expected and schema_type != expected:
             raise BadInputError(
-                f"schema.path = {path!r}: the schema says that {name!r} is {given}; in the data it "
-                f"is {expected}. Change the schema or the data."
+                f"schema.path = {path!r}: the column {name!r} is {schema_type} in the schema and {expected} "
+                f"in the data. Change the schema or the data."
             )
     return CuratedSchema(file, hashlib.sha256(content).hexdigest())

@@ -1,6 +1,6 @@
 """The schema of a root: kept from its first pushed run, in a file to read and to edit.
 
-It is written before the push, beside `ROOT/schema`, and takes effect once the version exists: a run that is
+It is written before the push, next to `ROOT/schema`, and takes effect once the version exists: a run that is
 killed around its push neither loses the schema nor leaves one of a model that was not pushed.
 """
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines import atomic_files
 from pipelines.data.formats.cell_format import format_of_column
-from pipelines.data.formats.number_format import DecimalMark, NumberFormat
+from pipelines.data.formats.number_format import NumberFormat
 from pipelines.errors import BadInputError, DamagedFileError
 from pipelines.root.records import utc_now
 from pipelines.root.schema.text import parse_schema, read_bytes, schema_text
@@ -49,11 +49,6 @@ class SchemaOrigin:
 
 
 @dataclass(frozen=True)
-class _StoredOrigin(SchemaOrigin):
-    decimals: Mapping[str, DecimalMark] = field(default_factory=dict)  # of former versions
-
-
-@dataclass(frozen=True)
 class RootSchema:
     """The schema of a root."""
 
@@ -63,7 +58,7 @@ class RootSchema:
 
     @property
     def is_edited(self) -> bool:
-        """True if the file differs from the one that was written."""
+        """True if the file was changed after it was written."""
         return self.origin is not None and self.origin.sha256 != self.fingerprint
 
     @property
@@ -79,7 +74,7 @@ class RootSchema:
 
 
 class SchemaFolder:
-    """The schema of a root, in `ROOT/schema`, and those that runs have prepared, beside it."""
+    """The schema of a root, in `ROOT/schema`, and next to it those that runs have prepared."""
 
     def __init__(self, root: Path, versions: Versions):
         self._root = root
@@ -98,7 +93,7 @@ class SchemaFolder:
             schema = parse_schema(
                 content,
                 str(file),
-                "Correct the line; or remove the file, and the next run that is pushed writes a new one.",
+                "Correct the line; or remove the file, and the next pushed run writes another.",
             )
             return RootSchema(schema, _sha256(content), _read_origin(folder) or self.origin())
         return None
@@ -111,18 +106,15 @@ class SchemaFolder:
         """Returns the origin of the schema; None if it is unknown, or there is no schema."""
         return _read_origin(self._folder)
 
-    def run_to_compare_with(self, schema: RootSchema | None) -> str:
-        """Returns the run that was accepted in place of the served version's data; empty for none.
-
-        `schema`: schema of the root; None without one, or with the user's own.
-        """
+    def accepted_run(self, schema: RootSchema | None) -> str:
+        """Returns the run that was accepted in place of the served version's data; empty for none."""
         origin = schema.origin if schema else None
         if origin is None or origin.accepted_for != (self._versions.serving() or ""):
             return ""
         return origin.run_id
 
     def prepare(self, run_id: str, schema: "Schema", columns: Iterable[Mapping[str, Any]]) -> None:
-        """Writes the schema of a run beside the root's, to be used once the run has pushed."""
+        """Writes the schema of a run next to the root's, to be used once the run has pushed."""
         folder = self._root / f"{_PENDING}{run_id}"
         folder.mkdir(exist_ok=True)
         _write(folder, schema, run_id, columns, None)
@@ -147,9 +139,9 @@ class SchemaFolder:
         columns: Iterable[Mapping[str, Any]],
         newest_number: int = 0,
     ) -> None:
-        """Replaces the schema, and makes the data of a run the ones to compare with.
+        """Replaces the schema, and makes the data of a run those to compare with.
 
-        The former file is kept as `previous.pbtxt`. A killed process leaves the former or the new schema;
+        The previous file is kept as `previous.pbtxt`. A killed process leaves the previous or the new schema;
         repeating the call completes it.
         """
         self._folder.mkdir(exist_ok=True)
@@ -164,7 +156,7 @@ class SchemaFolder:
             yield folder, folder.name.removeprefix(_PENDING)
 
     def _has_pushed(self, run_id: str) -> bool:
-        return self._versions.pushed_by(run_id) is not None
+        return self._versions.version_of_run(run_id) is not None
 
 
 def _write(
@@ -194,15 +186,12 @@ def _read_origin(folder: Path) -> SchemaOrigin | None:
     if not file.is_file():
         return None
     try:
-        origin = atomic_files.read_model(file, _StoredOrigin)
+        return atomic_files.read_model(file, SchemaOrigin)
     except DamagedFileError as error:
         raise BadInputError(
             f"{file} is not what a run wrote ({error.reason}). Restore it; or remove it, and new data are "
             "compared with those of the version that serves."
         ) from error
-    formats = {name: NumberFormat(decimal) for name, decimal in origin.decimals.items()}
-    fields = {name: value for name, value in vars(origin).items() if name != "decimals"}
-    return SchemaOrigin(**{**fields, "number_formats": {**origin.number_formats, **formats}})
 
 
 def _sha256(content: bytes) -> str:

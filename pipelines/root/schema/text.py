@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,7 +52,6 @@ def schema_text(schema: "Schema", *comments: str) -> str:
 
 
 def read_bytes(file: Path) -> bytes:
-    """Returns the content of a file."""
     try:
         return read_small(file, "a schema")
     except OSError as error:
@@ -60,12 +60,66 @@ def read_bytes(file: Path) -> bytes:
 
 def _place(text: str, error: Exception) -> str:
     """Returns line and column of an error, its reason, and the line itself."""
-    found = re.match(r"(\d+):(\d+) : (.*)", str(error), re.DOTALL)
-    if found is None:
+    match = re.match(r"(\d+):(\d+) : (.*)", str(error), re.DOTALL)
+    if match is None:
         return str(error)
-    line, column, reason = int(found[1]), int(found[2]), found[3].strip()
+    line, column, reason = int(match[1]), int(match[2]), match[3].strip()
     lines = text.splitlines()
     shown = f"; the line is: {lines[line - 1].strip()}" if 0 < line <= len(lines) else ""
     # The parser repeats the line that it quotes.
     reason = re.sub(r"^'.*?': ", "", reason)
     return f"line {line}, column {column}: {reason.rstrip('.')}{shown}"
+
+
+_WITHOUT_DOMAIN = ("number", "date", "id", "text")
+"""Kinds of columns whose values are not categories, even if they are few."""
+
+
+def schema_to_keep(
+    inferred: "Schema",
+    kinds: Mapping[str, str],
+    label: str,
+    classes: Sequence[str] = (),
+    moving: Collection[str] = (),
+) -> "Schema":
+    """Returns the schema that later data are validated against.
+
+    Only categories keep a domain: each day has new dates, and text may have few different values by
+    chance. A column without values is marked as planned: it fits any data. Any share of missing values
+    fits a column that had some: the shares are compared with those of other data.
+
+    `classes`: classes of a classification; whole numbers become the domain of the label.
+    """
+    from tensorflow_metadata.proto.v0 import schema_pb2
+
+    schema = schema_pb2.Schema()
+    schema.CopyFrom(inferred)
+    for feature in schema.feature:
+        is_category = kinds.get(feature.name) not in _WITHOUT_DOMAIN or (
+            feature.name == label and bool(classes)
+        )
+        if kinds.get(feature.name) == "empty":
+            feature.lifecycle_stage = schema_pb2.PLANNED
+        if feature.type == schema_pb2.INT and feature.HasField("bool_domain"):
+            feature.ClearField("bool_domain")  # 0 and 1 may be counts
+        if feature.presence.min_fraction < 1:
+            feature.presence.ClearField("min_fraction")
+        if not is_category or feature.name in moving:
+            _remove_domain(schema, feature)
+    for feature in schema.feature:
+        numbers = [int(name) for name in classes if re.fullmatch(r"-?\d+", name)]
+        if feature.name == label and feature.type == schema_pb2.INT and numbers:
+            domain = feature.int_domain
+            domain.min, domain.max, domain.is_categorical = min(numbers), max(numbers), True
+    return schema
+
+
+def _remove_domain(schema: "Schema", feature: "Schema.feature") -> None:
+    name = feature.domain
+    kind = feature.WhichOneof("domain_info")
+    if kind:
+        feature.ClearField(kind)
+    if name and all(other.domain != name for other in schema.feature):
+        kept = [domain for domain in schema.string_domain if domain.name != name]
+        del schema.string_domain[:]
+        schema.string_domain.extend(kept)

@@ -39,7 +39,7 @@ class TypeOverrides:
     new: tuple[str, ...] = ()  # Columns that the schema does not have
     number_formats: Mapping[str, NumberFormat] = field(default_factory=dict)
 
-    def apply_to(
+    def apply(
         self, profile: CsvProfile, kinds: Mapping[str, ColumnKind], use_new_columns: bool = False
     ) -> tuple[CsvProfile, dict[str, ColumnKind]]:
         """Returns the profile and the kinds of the columns, with these types.
@@ -114,12 +114,9 @@ def changed_kinds(
 
 
 def find_type_overrides(
-    profile: CsvProfile, root_schema: RootSchema | None, given: Collection[str] = ()
+    profile: CsvProfile, root_schema: RootSchema | None, configured: Collection[str] = ()
 ) -> TypeOverrides:
-    """Returns the columns whose cells look different from their type in the root's schema.
-
-    `root_schema`: schema of the root; None leaves all columns as they look.
-    """
+    """Returns the columns whose cells look different from their type in the root's schema."""
     if root_schema is None:
         return TypeOverrides()
     types = root_schema.types
@@ -128,7 +125,7 @@ def find_type_overrides(
     floats: list[str] = []
     uses: dict[str, ColumnUse] = {}
     for name, column in profile.columns.items():
-        # `NA` and the like turn a column of numbers into text by themselves.
+        # `NA` and the like already turn a column of numbers into text.
         looks_numeric = column.is_numeric and not column.holds_missing_tokens
         if types.get(name) == "BYTES" and looks_numeric:
             text.append(name)
@@ -138,9 +135,13 @@ def find_type_overrides(
             continue
         use = _USES.get(kinds.get(name, ""))
         is_date = use == "date"  # only the cells show whether they are dates
-        if use and not is_date and name not in given:
+        if use and not is_date and name not in configured:
             uses[name] = use
     new = tuple(name for name in profile.columns if name not in types)
-    known = root_schema.origin.number_formats if root_schema.origin else {}
-    formats = {name: known[name] for name in text if uses.get(name) == "number" and name in known}
+    kept_formats = root_schema.origin.number_formats if root_schema.origin else {}
+    formats = {
+        name: kept_formats[name]
+        for name in text
+        if uses.get(name) == "number" and name in kept_formats
+    }
     return TypeOverrides(tuple(text), tuple(floats), uses, new, formats)

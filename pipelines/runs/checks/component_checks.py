@@ -14,13 +14,12 @@ from pipelines.artifacts.anomalies import NOTE_PREFIX, read_anomalies, read_drif
 from pipelines.artifacts.curves import read_curves
 from pipelines.artifacts.search import search_in_words
 from pipelines.artifacts.signatures import describe_model
-from pipelines.artifacts.split_sizes import count_examples
-from pipelines.artifacts.statistics import describe_statistics
+from pipelines.artifacts.statistics import count_examples, describe_statistics
 from pipelines.config.evaluator import ThresholdConfig
 from pipelines.data.formats.number_format import NumberFormat
 from pipelines.errors import RunFailedError, counted
 from pipelines.root import Root
-from pipelines.root.changed_data import changed_data_note
+from pipelines.root.baseline import changed_data_note
 from pipelines.root.check_records import check_records
 from pipelines.root.details import Details
 from pipelines.root.history import run_of_version
@@ -68,7 +67,6 @@ class LabelCheck:
     stops: bool  # True if a difference ends the run
 
     def __call__(self, outputs: Outputs, root: Root) -> Findings:
-        """Returns the comparison."""
         number_format = None if self.number_format is None else NumberFormat(**self.number_format)
         comparison = compare_labels(read_labels(outputs["examples"][0], self.label, number_format))
         if comparison is None:
@@ -82,7 +80,7 @@ class LabelCheck:
         failure = RunFailedError(
             self.component,
             f"{difference}. A model would be judged on other data than it is made for. Correct the "
-            f'split (split.by = "{self.split_by}"), or go on with split.on_label_difference = "warn"',
+            f'split (split.by = "{self.split_by}"), or continue with split.on_label_difference = "warn"',
             is_bad_input=True,
         )
         return Findings(label_comparison=record, failure=failure)
@@ -129,7 +127,7 @@ class AnomalyCheck:
             anomalies=lambda: {
                 "found": [asdict(anomaly) for anomaly in anomalies],
                 "drift": read_drift(artifact),
-            },
+            }
         )
         notes += tuple(f"{NOTE_PREFIX}{anomaly.text}" for anomaly in anomalies)
         breaking = [anomaly for anomaly in anomalies if anomaly.is_breaking]
@@ -137,9 +135,9 @@ class AnomalyCheck:
         failure = None
         if failing:
             accepting = (
-                "go on with --set example_validator.on_anomalies=warn"
+                "continue with --set example_validator.on_anomalies=warn"
                 if self.has_own_schema
-                else "take them as the new state with `estimator-pipelines schema accept`"
+                else "accept them with `estimator-pipelines schema accept`"
             )
             if any(anomaly.is_drift for anomaly in failing):
                 accepting += (
@@ -210,12 +208,14 @@ class VerdictCheck:
         verdict = components.load_verdict(uri)
         metrics = _in_order(verdict.metrics, self.metrics)
         baseline = _in_order(verdict.baseline_metrics, self.metrics)
-        thresholds = merge_thresholds(tuple(ThresholdConfig(**one) for one in self.thresholds))
+        thresholds = merge_thresholds(
+            tuple(ThresholdConfig(**fields) for fields in self.thresholds)
+        )
         details, unread = _details(
             evaluation=lambda: {
                 **components.load_details(uri),
                 "excesses": [asdict(excess) for excess in verdict.excesses],
-            },
+            }
         )
         # The doubts about a held model are the reason of its outcome.
         doubts = () if verdict.held else tuple(f"doubt: {doubt}" for doubt in verdict.doubts)
@@ -295,13 +295,9 @@ def component_checks(
             plan.config.example_validator.on_anomalies,
             has_own_schema=plan.schema is not None,
         ),
-        pipeline.trainer: ModelCheck(
-            code.plan is not None and code.plan.training.model == "auto",
-        ),
+        pipeline.trainer: ModelCheck(code.plan is not None and code.plan.training.model == "auto"),
         pipeline.evaluator: VerdictCheck(
-            code.metrics,
-            tuple(bound.model_dump() for bound in code.thresholds),
-            baseline_version,
+            code.metrics, tuple(bound.model_dump() for bound in code.thresholds), baseline_version
         ),
         pipeline.serving_check: ServedModelCheck(),
     }

@@ -71,8 +71,6 @@ def compare_labels(labels: Mapping[str, Any]) -> LabelComparison | None:
 
     Numbers with more than 20 different values are compared as numbers, and everything else as
     classes.
-
-    `labels`: numPy arrays by split: numbers, or text.
     """
     train, evaluation = np.asarray(labels["train"]), np.asarray(labels["eval"])
     if not train.size or not evaluation.size:
@@ -143,7 +141,7 @@ def read_labels(
     import tensorflow as tf
     from tfx.types import artifact_utils
 
-    found = {}
+    labels = {}
     for split in artifact_utils.decode_split_names(examples.split_names):
         uri = artifact_utils.get_split_uris([examples], split)[0]
         records = tf.data.TFRecordDataset(sorted(tf.io.gfile.glob(f"{uri}/*")), "GZIP")
@@ -160,8 +158,8 @@ def read_labels(
         )
         parts = [*batches.as_numpy_iterator()]
         values = np.concatenate(parts) if parts else np.empty(0)
-        found[split] = _as_numbers(values, number_format) if values.dtype.kind == "O" else values
-    return found
+        labels[split] = _as_numbers(values, number_format) if values.dtype.kind == "O" else values
+    return labels
 
 
 def _as_numbers(values: Any, number_format: NumberFormat | None) -> Any:

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.root import Root
-from pipelines.root.schema.inference import schema_to_keep
-from pipelines.root.schema.text import parse_schema, read_bytes
+from pipelines.root.schema.text import parse_schema, read_bytes, schema_to_keep
 
 if TYPE_CHECKING:
     from pipelines.runs.definitions.run_plan import RunPlan
@@ -23,8 +22,8 @@ class SchemaKeeping:
     moving: tuple[str, ...]  # Columns whose values are meant to change from run to run
 
     @classmethod
-    def of_plan(cls, plan: "RunPlan") -> "SchemaKeeping | None":
-        """Returns the parameters for a run; None if the user has a schema of their own."""
+    def from_plan(cls, plan: "RunPlan") -> "SchemaKeeping | None":
+        """Returns the parameters for a run; None if the user has given a schema."""
         if plan.schema is not None:
             return None
         label = plan.code.plan.label if plan.code.plan else None
@@ -42,7 +41,7 @@ class SchemaKeeping:
         return cls(label=fields["label"], **lists)
 
     def prepare(self, schema_uri: str, root: Root, run_id: str) -> None:
-        """Writes the schema beside the root's, unless the root has one."""
+        """Writes the schema next to the root's, unless the root has one."""
         if root.schema.file.exists():
             return
         (file,) = Path(schema_uri).glob("*.pbtxt")

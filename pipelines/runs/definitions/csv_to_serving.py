@@ -1,20 +1,25 @@
 """DAG of the pipeline from a CSV to a gated, versioned model."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import components
 from components.beam.beam_executor import IN_PROCESS_RUNNER
 from components.example_gen.file_names import is_parquet
 from components.tfx.compat import BEAM_PLUGIN_ARG
+from components.user import code as user_code
 from pipelines.data.formats.cell_format import find_parsed_columns
 from pipelines.data.staging import StagedData
+from pipelines.errors import BadInputError
 from pipelines.root.history import newest_version_ever, unconfirmed_pushes
 from pipelines.root.served_run import serving_run
 from pipelines.runs.definitions.evaluation import build_eval_config
-from pipelines.runs.definitions.extension import added_components
 from pipelines.runs.definitions.gate_settings import gate_settings, same_values
 from pipelines.runs.definitions.run_plan import RunPlan
+
+if TYPE_CHECKING:
+    from tfx.dsl.components.base.base_node import BaseNode
 
 # For each component, TFX would pack itself for remote workers, which takes seconds and leaves 45 MB in the
 # temporary folder. It does not if an image is named, an option that only Beam's runner for Dataflow uses.
@@ -44,7 +49,6 @@ class CsvToServing:
 def csv_to_serving(
     plan: RunPlan, data: StagedData, beam_args: tuple[str, ...] = ()
 ) -> CsvToServing:
-    """Returns the pipeline of a run."""
     code = plan.code
     example_gen = _example_gen(plan, data)
     examples = example_gen.outputs["examples"]
@@ -57,12 +61,13 @@ def csv_to_serving(
     schema = schema_gen.outputs["schema"]
     root_schema = _root_schema(plan)
     served_statistics = _served_statistics(plan)
+    limits = plan.config.example_validator
     example_validator = components.ExampleValidator(
         statistics=statistics,
         schema=root_schema.outputs["schema"] if root_schema else schema,
         baseline_statistics=served_statistics.outputs["statistics"],
         label=plan.config.data.label,
-        limits=_drift_limits(plan),
+        limits=components.DriftLimits(limits.l_infinity, limits.jensen_shannon, limits.breaking),
         # Dates that are parsed are compared as dates.
         moving=tuple(
             name
@@ -147,17 +152,17 @@ def csv_to_serving(
 
 def _example_gen(plan: RunPlan, data: StagedData) -> components.CsvExampleGen:
     splits = data.splits or (("single_split", data.pattern),)
-    known = plan.profile.known_types
+    known_types = plan.profile.known_types
     text = dict.fromkeys((*plan.text_columns, *plan.type_overrides.text))
-    text |= dict.fromkeys(name for name, found in known.items() if found == "string")
+    text |= dict.fromkeys(name for name, kind in known_types.items() if kind == "string")
     floats = dict.fromkeys(plan.type_overrides.floats)
-    floats |= dict.fromkeys(name for name, found in known.items() if found == "float")
+    floats |= dict.fromkeys(name for name, kind in known_types.items() if kind == "float")
     return components.CsvExampleGen(
         input_base=str(data.folder),
         input_config=components.Input(
             splits=[components.Input.Split(name=name, pattern=pattern) for name, pattern in splits]
         ),
-        output_config=_divided_by(plan.splits.column if plan.splits.by == "column" else None),
+        output_config=_output_config(plan.splits.column if plan.splits.by == "column" else None),
         text_columns=tuple(text),
         float_columns=tuple(floats),
         files=data.files,
@@ -174,7 +179,7 @@ def _types_by_cells(plan: RunPlan) -> dict[str, str] | None:
     return {name: names.get(column.stored_as, column.stored_as) for name, column in columns}
 
 
-def _divided_by(column: str | None) -> Any:
+def _output_config(column: str | None) -> Any:
     """Returns the output config that draws a third of a column's values, or of the rows, for evaluation.
 
     `column`: column to draw values of: all rows of a value are in the same split. None draws rows.
@@ -197,7 +202,7 @@ def _stats_options() -> Any:
 
 def _parsed_columns(plan: RunPlan) -> components.ParsedColumns:
     """Returns the columns to parse, as the plan reads them and as that of the data to compare with did."""
-    accepted_run = plan.root.schema.run_to_compare_with(plan.root_schema)
+    accepted_run = plan.root.schema.accepted_run(plan.root_schema)
     record = plan.root.records.read(accepted_run) if accepted_run else serving_run(plan.root)
     return find_parsed_columns(map(asdict, plan.columns), record.columns if record else ())
 
@@ -228,17 +233,12 @@ def _root_schema(plan: RunPlan) -> components.ImportSchemaGen | None:
 
 
 def _served_statistics(plan: RunPlan) -> components.Resolver:
-    accepted_run = plan.root.schema.run_to_compare_with(plan.root_schema)
+    accepted_run = plan.root.schema.accepted_run(plan.root_schema)
     return components.Resolver(
         strategy_class=components.ServedStatisticsStrategy,
         config={"base_directory": str(plan.root.serving), "accepted_run": accepted_run},
         statistics=components.Channel(type=components.ExampleStatistics),
     ).with_id("ServedStatistics")
-
-
-def _drift_limits(plan: RunPlan) -> components.DriftLimits:
-    settings = plan.config.example_validator
-    return components.DriftLimits(settings.l_infinity, settings.jensen_shannon, settings.breaking)
 
 
 def _served_model(plan: RunPlan) -> components.Resolver:
@@ -258,7 +258,7 @@ def _pusher(
 ) -> components.Pusher:
     """Returns the Pusher.
 
-    The new version is above all former ones, including those out of service. The Pusher pushes neither a
+    The new version is above all previous versions, including withdrawn ones. The Pusher pushes neither a
     model that serves already nor one that the same run pushed before it was killed.
     """
     serving = components.PushDestination.Filesystem(base_directory=str(plan.root.serving))
@@ -276,3 +276,29 @@ def _pusher(
             "withdrawn": str(plan.root.withdrawn),
         },
     )
+
+
+def added_components(extend: str, roles: Mapping[str, "BaseNode"]) -> list["BaseNode"]:
+    """Returns the components that the user's function adds."""
+    from tfx.dsl.components.base.base_node import BaseNode
+
+    file, _, name = extend.rpartition(":")
+    where = f"pipeline.extend = {extend!r}"
+    try:
+        module = user_code.load_module(user_code.importable_name(file))
+        added = getattr(module, name)(dict(roles))
+    except (Exception, SystemExit) as error:
+        raise BadInputError(f"{where}: {type(error).__name__}: {error}") from error
+    if not isinstance(added, list | tuple) or not all(isinstance(node, BaseNode) for node in added):
+        raise BadInputError(
+            f"{where}: it must return a list of components. Received: {added!r:.200}"
+        )
+    taken = {component.id for component in roles.values()}
+    for component in added:
+        if component.id in taken:
+            raise BadInputError(
+                f"{where}: there are two components with the id {component.id!r}. Call with_id() on "
+                "yours"
+            )
+        taken.add(component.id)
+    return list(added)

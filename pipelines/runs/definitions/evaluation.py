@@ -5,8 +5,7 @@ from typing import Any
 
 from components.evaluator.gate.default_checks import DefaultChecks
 from components.nearest import nearest_first
-from pipelines.config.evaluator import EvaluatorConfig, ThresholdConfig
-from pipelines.config.metrics import METRICS
+from pipelines.config.evaluator import METRICS, EvaluatorConfig, ThresholdConfig
 from pipelines.config.pipeline_config import PipelineConfig, ProblemType
 from pipelines.errors import BadInputError
 from pipelines.tabular.plan import LABEL_KEY
@@ -53,14 +52,9 @@ def check_metrics_fit(config: PipelineConfig, problem_type: ProblemType) -> None
 
 
 def default_checks(
-    settings: EvaluatorConfig,
-    problem_type: ProblemType | None,
-    fallback: ProblemType | None = None,
+    settings: EvaluatorConfig, problem_type: ProblemType | None, fallback: ProblemType | None = None
 ) -> DefaultChecks | None:
-    """Returns the settings of the default checks; None if they are switched off.
-
-    `problem_type`: problem type; None derives it from the model's predictions.
-    """
+    """Returns the settings of the default checks; None if they are switched off."""
     if not settings.default_checks:
         return None
     return DefaultChecks(
@@ -95,7 +89,6 @@ def _tightest(metric: str, bounds: list[ThresholdConfig]) -> ThresholdConfig:
 
 
 def check_evaluator_config(config: PipelineConfig, columns: list[str]) -> None:
-    """Checks the settings of `[evaluator]`."""
     thresholds = config.evaluator.thresholds or ()
     for name in (*(config.evaluator.metrics or ()), *(bound.metric for bound in thresholds)):
         if name not in METRICS:
@@ -137,12 +130,7 @@ def build_eval_config(
     thresholds: tuple[ThresholdConfig, ...],
     slices: tuple[tuple[str, ...], ...],
 ) -> Any:
-    """Returns the `EvalConfig` proto.
-
-    `label`: name of the transformed label; None makes the Evaluator use the model's.
-    `thresholds`: bounds on the whole data set; all bounds of a metric must hold.
-    `slices`: columns of each slice; `()` is the whole data set, which is always evaluated.
-    """
+    """Returns the `EvalConfig` proto."""
     from tensorflow_model_analysis.proto import config_pb2
 
     bounds = {bound.metric: bound for bound in merge_thresholds(thresholds)}

@@ -44,9 +44,7 @@ def component_fingerprints(
 ) -> dict[str, dict[str, str]]:
     """Returns the fingerprints of what each component reads, by its id.
 
-    `run_id`: id of the run. A Pusher is never reused: every blessed run is its own version.
-    `schema`: fingerprint of the curated schema; empty without one.
-    `root_schema`: fingerprint of the root's schema; empty where it is not used.
+    A Pusher is never reused, because every blessed run has its own version.
     """
     users_code = code_fingerprint(code)[:16]
     components_code = package_fingerprint("components")
@@ -89,8 +87,6 @@ def model_fingerprint(
     """Returns a hash of everything that determines a model; empty without the source of its code.
 
     Excluded are the names of data files and spans, and how the model is judged and pushed.
-
-    `schema`: curated schema; None if it is inferred.
     """
     users_code = code_fingerprint(code)
     if not users_code:
@@ -116,31 +112,31 @@ def model_fingerprint(
         digest.update(part.encode() + b"\0")
     for package in ("components", "estimator_core", "pipelines.data"):
         digest.update(package_fingerprint(package).encode())
-    for one in digests:
-        digest.update(bytes.fromhex(one))
+    for file_digest in digests:
+        digest.update(bytes.fromhex(file_digest))
     return digest.hexdigest()
 
 
 def file_hashes(profile: CsvProfile) -> tuple[dict[str, Any], ...]:
     """Returns `path`, `bytes` and `sha256` of each of the user's files."""
-    found = ((file, profile.states[file]) for file in profile.user_files)
+    states = ((file, profile.states[file]) for file in profile.user_files)
     return tuple(
         {"path": str(file), "bytes": state.num_bytes, "sha256": state.sha256}
-        for file, state in found
+        for file, state in states
     )
 
 
 def code_fingerprint(code: ModelCode) -> str:
     """Returns a hash of the code that Transform and Trainer call; empty when its source is not here."""
-    return user_source.fingerprint(**source_of(code))
+    return user_source.fingerprint(**source_location(code))
 
 
 def code_definitions(code: ModelCode) -> dict[str, user_source.Definition]:
     """Returns the definitions that Transform and Trainer call; empty when their source is not here."""
-    return user_source.read_definitions(**source_of(code))
+    return user_source.read_definitions(**source_location(code))
 
 
-def source_of(code: ModelCode) -> dict[str, str | None]:
+def source_location(code: ModelCode) -> dict[str, str | None]:
     """Returns the location of the code that Transform and Trainer call, as arguments of `user_source`."""
     if code.module_file:
         return {"module_file": code.module_file}

@@ -9,7 +9,7 @@ from components.evaluator.gate.leak_doubts import dominant_column
 from components.evaluator.gate.slice_columns import MAX_VALUES
 from components.evaluator.gate.slice_doubts import parse_excesses
 from pipelines.data.missing import MISSING_TOKENS
-from pipelines.root.changed_data import baseline_when_pushed
+from pipelines.root.baseline import baseline_when_pushed
 from pipelines.root.served_run import serving_run
 from pipelines.runs.definitions.run_plan import RunPlan
 from pipelines.tabular.plan import MISSING_CATEGORY
@@ -29,8 +29,8 @@ def gate_settings(plan: RunPlan) -> DefaultChecks | None:
     then = parse_excesses(details.get("excesses", ()))
     categories, numbers = _columns(plan)
     importance = details.get("importance") or {"features": ()}
-    important = [one["feature"] for one in importance["features"]]
-    first = dict.fromkeys((*(one.slice.column for one in then), *important, *numbers))
+    important = [excess["feature"] for excess in importance["features"]]
+    first = dict.fromkeys((*(excess.slice.column for excess in then), *important, *numbers))
     return replace(
         plan.code.default_checks,
         baseline_then=baseline_when_pushed(plan.root),
@@ -49,17 +49,19 @@ def same_values(plan: RunPlan, columns: Iterable[str]) -> dict[str, dict[str, st
     They are the words for a missing value, and those of booleans in upper and lower case. See `Evaluator`.
     """
     parts = (
-        {} if plan.code.plan is None else {one.column: one for one in plan.code.plan.categorical}
+        {}
+        if plan.code.plan is None
+        else {feature.column: feature for feature in plan.code.plan.categorical}
     )
-    found = {}
+    values_by_column = {}
     for name in columns:
         if name in parts and parts[name].date is None:
             words = plan.profile.columns[name].distinct_values if parts[name].words else None
-            found[name] = {
+            values_by_column[name] = {
                 **{word: word.lower() for word in words or ()},
                 **dict.fromkeys(MISSING_TOKENS, MISSING_CATEGORY),
             }
-    return found
+    return values_by_column
 
 
 def _accepted_columns(plan: RunPlan, served: str | None) -> set[str]:

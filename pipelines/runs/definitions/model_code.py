@@ -44,7 +44,7 @@ class ModelCode:
     custom_config: dict[str, Any]
     train_steps: int
     eval_steps: int | None  # Batches of an evaluation; None means all
-    label: str | None  # Name of the transformed label; None means the one that the model reports
+    label: str | None  # Name of the transformed label; None means the label that the model reports
     metrics: tuple[str, ...]
     # Bounds on the metrics, in addition to the default checks.
     thresholds: tuple[ThresholdConfig, ...]
@@ -60,15 +60,13 @@ class ModelCode:
 
     @property
     def needs_baseline(self) -> bool:
-        """True if a new model must be compared with the one that serves."""
+        """True if a new model must be compared with the live model."""
         bounds = (bound.max_regression for bound in self.thresholds)
         return self.default_checks is not None or any(bound is not None for bound in bounds)
 
 
 def choose_model_code(
-    config: PipelineConfig,
-    profile: CsvProfile,
-    kinds: Mapping[str, ColumnKind] | None = None,
+    config: PipelineConfig, profile: CsvProfile, kinds: Mapping[str, ColumnKind] | None = None
 ) -> ModelCode:
     """Returns the user's code if there is a `[module]`, otherwise the generic model."""
     if config.module is not None:
@@ -159,7 +157,7 @@ def _tuning_of_plan(
         )
     tuning.check_metric(config.tuner, plan.label.problem_type)
     space = tuning.search_space(plan, config.tuner)
-    return _settings_of(
+    return _tuner_settings(
         config,
         num_rows,
         space,
@@ -186,8 +184,8 @@ def _tuning_of_module(config: PipelineConfig, num_rows: int) -> TunerSettings | 
                 "models. Write its settings directly into [tuner.space]."
             )
     _check_group(config.tuner.group, config.split)
-    space = SearchSpace(tuple(one for _, one in parameters))
-    return _settings_of(config, num_rows, space, group=config.tuner.group)
+    space = SearchSpace(tuple(parameter for _, parameter in parameters))
+    return _tuner_settings(config, num_rows, space, group=config.tuner.group)
 
 
 def _check_group(group: str | None, split: SplitConfig) -> None:
@@ -201,19 +199,19 @@ def _check_group(group: str | None, split: SplitConfig) -> None:
     )
 
 
-def _settings_of(
+def _tuner_settings(
     config: PipelineConfig, num_rows: int, space: SearchSpace, **others: Any
 ) -> TunerSettings:
-    given = config.tuner or TunerConfig()
+    tuner = config.tuner or TunerConfig()
     return TunerSettings(
         space=space,
-        trials=given.trials,
-        folds=given.folds or (_FOLDS if num_rows < _ROWS_FOR_ONE_FOLD else 1),
-        parallel=given.parallel,
-        metric=given.metric or DEFAULT_METRIC,
-        direction=tuning.direction_of(given),
-        pruner=given.pruner,
-        timeout_secs=given.timeout_secs,
+        trials=tuner.trials,
+        folds=tuner.folds or (_FOLDS if num_rows < _ROWS_FOR_ONE_FOLD else 1),
+        parallel=tuner.parallel,
+        metric=tuner.metric or DEFAULT_METRIC,
+        direction=tuning.search_direction(tuner),
+        pruner=tuner.pruner,
+        timeout_secs=tuner.timeout_secs,
         seed=config.trainer.seed,
         **others,
     )
@@ -238,17 +236,17 @@ def _load(module_config: ModuleConfig) -> tuple[types.ModuleType, str]:
             raise BadInputError(f"module.file = {module_config.file!r}: {error}") from error
     path = f"{name}.preprocessing_fn"
     try:
-        before = user_source.fingerprint(import_path=path)
+        fingerprint_before = user_source.fingerprint(import_path=path)
         module = user_code.load_module(name)
         after = user_source.fingerprint(import_path=path)
-    except BaseException as error:  # whatever the user's code raises while it is imported
+    except BaseException as error:  # anything that the user's code raises while it is imported
         if signal_has_come():
             raise
         raise BadInputError(
             f"The module {module_config.path or module_config.file} cannot be imported: "
             f"{type(error).__name__}: {error}"
         ) from error
-    if before != after:
+    if fingerprint_before != after:
         raise BadInputError(
             f"The module {module_config.path or module_config.file} was changed while it was imported. "
             "Run again."

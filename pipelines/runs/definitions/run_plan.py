@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.data.bad_rows import BadRows
-from pipelines.data.kinds import MOVING_KINDS
+from pipelines.data.encoding import Utf8Files
+from pipelines.data.kinds import MOVING_KINDS, ColumnKind
 from pipelines.data.leaks import Leak
 from pipelines.data.profile import CsvProfile
 from pipelines.data.spans import ResolvedSpans
@@ -22,33 +23,49 @@ if TYPE_CHECKING:
     from components import LocalCluster
 
 
-@dataclass(frozen=True)
-class RunPlan:
+@dataclass(frozen=True, kw_only=True)
+class CsvData:
+    """The data files after reading."""
+
+    profile: CsvProfile
+    kinds: dict[str, ColumnKind] = field(default_factory=dict)
+    splits: Splits = ROW_BY_ROW  # Division of the rows into train and eval
+    texts: Utf8Files  # User's files, and copies of them in UTF-8 if they are in another encoding
+    findings: tuple[str, ...] = ()  # Notes for the user, one sentence each
+    # Columns whose type comes from the root's schema.
+    type_overrides: TypeOverrides = field(default_factory=TypeOverrides)
+    spans: ResolvedSpans | None = None  # Spans that are read; None if `data.path` has none
+    bad_rows: BadRows | None = None  # Rows that cannot be read, and were left out
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataPlan(CsvData):
+    """The data, and what a model learns from them."""
+
+    code: ModelCode  # Code that is trained, and how its model is judged
+    columns: tuple[ColumnRow, ...] = ()  # Kind and use of each column
+    leaks: tuple[Leak, ...] = ()  # Columns that are the label in other words
+    # Columns that CsvExampleGen leaves as text though they look like numbers, in addition to those that are
+    # text in the root's schema.
+    text_columns: tuple[str, ...] = ()
+    schema: CuratedSchema | None = None  # User's own schema; None infers it
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunPlan(DataPlan):
     """The plan of a run."""
 
     root: Root
     config: PipelineConfig
-    profile: CsvProfile  # Profile of the CSV files
-    code: ModelCode  # Code that is trained, and how its model is judged
-    enable_cache: bool  # Skips components whose inputs have not changed
-    unfinished: RunRecord | None  # Run that this one continues; None for a new run
-    schema: CuratedSchema | None = None  # Curated schema of the user; None infers it
-    # Former runs whose training this one continues with changed code, the newest first.
+    enable_cache: bool = True  # Skips components whose inputs have not changed
+    unfinished: RunRecord | None = None  # Run to continue; None for a new run
+    # Earlier runs whose training this run continues with changed code, the newest first.
     continued: tuple[RunRecord, ...] = ()
-    columns: tuple[ColumnRow, ...] = ()  # Kind and use of each column
-    splits: Splits = ROW_BY_ROW  # Division of the rows into train and eval
-    findings: tuple[str, ...] = ()  # Sentences about the data for the user
     # Schema of the root, which the data are validated against, or if the user gives one.
     root_schema: RootSchema | None = None
-    type_overrides: TypeOverrides = field(default_factory=TypeOverrides)
-    spans: ResolvedSpans | None = None  # Spans that are read; None if `data.path` has none
-    # Columns that stay text though they look like numbers, beside those of `type_overrides`.
-    text_columns: tuple[str, ...] = ()
     scheduled_by: str | None = None  # Tick of the schedule that started the run
-    bad_rows: BadRows | None = None  # Rows that cannot be read, and were left out
     # Hash of everything that determines the model; empty if it is not known.
     model_fingerprint: str = ""
-    leaks: tuple[Leak, ...] = ()  # Columns that tell the label, as far as the data alone show it
     # Reasons to hold the model that the data alone give, one sentence each.
     doubts: tuple[str, ...] = ()
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.config.toml import toml_text
-from pipelines.runs.plan.data_plan import DataPlan
+from pipelines.runs.definitions.run_plan import DataPlan
 
 _USES = {"boolean": "category"}
 _PATHS = (("data", "path"), ("module", "file"), ("schema", "path"))
@@ -22,10 +22,10 @@ def render_plan_file(config: PipelineConfig, plan: DataPlan, folder: Path) -> st
     Configured settings are copied. Inferred values and defaults are in comments, so that a column which gives
     the answer away is not accepted unseen. Columns that are the label in other words are left out.
     """
-    given = config.model_dump(mode="json", exclude_unset=True)
+    settings = config.model_dump(mode="json", exclude_unset=True)
     for section, key in _PATHS:
-        if isinstance(given.get(section), dict) and given[section].get(key):
-            given[section][key] = os.path.relpath(given[section][key], folder)
+        if isinstance(settings.get(section), dict) and settings[section].get(key):
+            settings[section][key] = os.path.relpath(settings[section][key], folder)
     inferred = _inferred(plan)
     lines = [
         "# A setting in a comment has its default, which is the value shown where one is.",
@@ -40,17 +40,19 @@ def render_plan_file(config: PipelineConfig, plan: DataPlan, folder: Path) -> st
         elif isinstance(value, BaseModel):
             lines += [
                 f"[{section}]",
-                *_settings(value, given.get(section, {}), inferred.get(section, {})),
+                *_settings(value, settings.get(section, {}), inferred.get(section, {})),
                 "",
             ]
     return "\n".join(lines)
 
 
-def _settings(model: BaseModel, given: Mapping[str, Any], inferred: Mapping[str, Any]) -> list[str]:
+def _settings(
+    model: BaseModel, configured: Mapping[str, Any], inferred: Mapping[str, Any]
+) -> list[str]:
     lines = []
     for key, field in type(model).model_fields.items():
-        if key in given and given[key] is not None:
-            lines.append(f"{key} = {_toml(given[key])}")
+        if key in configured and configured[key] is not None:
+            lines.append(f"{key} = {_toml(configured[key])}")
             continue
         default = inferred.get(key, field.get_default(call_default_factory=True))
         lines.append(f"# {key} = {'(not set)' if default is None else _toml(default)}")
@@ -59,12 +61,12 @@ def _settings(model: BaseModel, given: Mapping[str, Any], inferred: Mapping[str,
 
 def _inferred(plan: DataPlan) -> dict[str, dict[str, Any]]:
     """Returns, by section, the values that a run infers if the configuration leaves them out."""
-    code, dialect = plan.code, plan.data.profile.dialect
-    found: dict[str, dict[str, Any]] = {
+    code, dialect = plan.code, plan.profile.dialect
+    values: dict[str, dict[str, Any]] = {
         "data": {
             "delimiter": dialect.delimiter,
             "quote": dialect.quote,
-            "encoding": plan.data.texts.encoding,
+            "encoding": plan.texts.encoding,
         },
         "trainer": {"train_steps": code.train_steps, "eval_steps": code.eval_steps},
         "evaluator": {
@@ -77,11 +79,11 @@ def _inferred(plan: DataPlan) -> dict[str, dict[str, Any]]:
     }
     if code.plan is not None:
         training = code.plan.training
-        found["data"]["problem_type"] = code.plan.label.problem_type
+        values["data"]["problem_type"] = code.plan.label.problem_type
         for key in ("train_steps", "batch_size", "hidden_units", "learning_rate"):
-            found["trainer"][key] = getattr(training, key)
-        found["trainer"]["n_trees"] = training.trees.n_trees
-    return found
+            values["trainer"][key] = getattr(training, key)
+        values["trainer"]["n_trees"] = training.trees.n_trees
+    return values
 
 
 def _columns(config: PipelineConfig, plan: DataPlan) -> list[str]:
@@ -106,7 +108,6 @@ def _columns(config: PipelineConfig, plan: DataPlan) -> list[str]:
 
 
 def _toml(value: Any) -> str:
-    """Returns a value as TOML, on one line."""
     if isinstance(value, BaseModel):
         return _toml(value.model_dump(mode="json", exclude_none=True))
     if isinstance(value, dict):

@@ -1,7 +1,6 @@
 """The plan of a run's data, before anything is written: files, columns, splits, model."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from components.nearest import nearest_first
@@ -10,69 +9,28 @@ from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.config.span_pattern import has_placeholder
 from pipelines.config.toml import columns_entry
 from pipelines.data.bad_rows import BadRows, set_aside
+from pipelines.data.column_cells import ColumnCells
 from pipelines.data.dialect import Dialect, detect_dialect
 from pipelines.data.encoding import UTF_8_NAMES, Utf8Files, as_utf8
 from pipelines.data.file_states import read_states
 from pipelines.data.files import find_csv_files
-from pipelines.data.kinds import ColumnKind
 from pipelines.data.leaks import Leak, find_leaks
-from pipelines.data.one_pass import profile_once
-from pipelines.data.profile import CsvProfile, profile_csv
+from pipelines.data.profile import CsvProfile, profile_clean_files, profile_csv
 from pipelines.data.spans import ResolvedSpans, SpanRecord, resolve_spans
-from pipelines.data.splits import Splits, find_split_files, plan_splits
+from pipelines.data.splits import find_split_files, plan_splits
 from pipelines.errors import BadInputError
-from pipelines.root.schema.curated import CuratedSchema, read_curated_schema
+from pipelines.root.schema.curated import read_curated_schema
 from pipelines.root.schema.root_schema import RootSchema
-from pipelines.root.schema.type_overrides import (
-    TypeOverrides,
-    changed_kinds,
-    find_type_overrides,
-    override_notes,
-)
+from pipelines.root.schema.type_overrides import changed_kinds, find_type_overrides, override_notes
 from pipelines.runs.definitions import evaluation
-from pipelines.runs.definitions.model_code import ModelCode, choose_model_code
-from pipelines.runs.plan.leading_zeros import (
-    columns_with_leading_zeros,
-    kept_codes,
-    lost_zeros_notes,
-)
-from pipelines.tabular.column_table import ColumnRow, list_columns
+from pipelines.runs.definitions.model_code import choose_model_code
+from pipelines.runs.definitions.run_plan import CsvData, DataPlan
+from pipelines.tabular.column_table import list_columns
 from pipelines.tabular.infer import infer_kinds
 from pipelines.tabular.label import check_label_column
 
-
-@dataclass(frozen=True)
-class CsvData:
-    """The data files after reading."""
-
-    profile: CsvProfile
-    kinds: dict[str, ColumnKind]
-    splits: Splits  # Division of the rows
-    texts: Utf8Files  # User's files, and copies of them in UTF-8 if they are in another encoding
-    findings: tuple[str, ...]  # Notes for the user, one sentence each
-    # Columns whose type comes from the root's schema.
-    type_overrides: TypeOverrides = field(default_factory=TypeOverrides)
-    spans: ResolvedSpans | None = None  # Spans that are read; None where `data.path` has none
-    bad_rows: BadRows | None = None  # Rows that cannot be read, and were left out
-
-
 LEAK_PREFIX = "leak? "
-"""Beginning of a note about a column that predicts the label by itself; its evidence follows."""
-
-
-@dataclass(frozen=True)
-class DataPlan:
-    """Plan of the training: data, columns and code."""
-
-    data: CsvData
-    code: ModelCode
-    columns: tuple[ColumnRow, ...]
-    leaks: tuple[Leak, ...]  # Columns that are the label in other words
-    findings: tuple[str, ...]  # Notes for the user, one sentence each
-    # Columns that CsvExampleGen leaves as text though they look like numbers, besides those that
-    # are text in the root's schema.
-    text_columns: tuple[str, ...] = ()
-    schema: CuratedSchema | None = None  # User's own schema; None infers it
+"""Beginning of a note about a column that predicts the label on its own; its evidence follows."""
 
 
 def read_data(
@@ -80,24 +38,18 @@ def read_data(
     root_schema: RootSchema | None = None,
     pinned_spans: Sequence[SpanRecord] = (),
 ) -> CsvData:
-    """Reads the files of a configuration.
-
-    `root_schema`: schema of the root; None reads the columns as they look.
-    `pinned_spans`: spans to read, even if newer ones exist now. Default: those of `data.spans`.
-    """
+    """Reads the files of a configuration."""
     data = config.data
     originals, eval_files, spans = _find_files(config, pinned_spans)
     texts, profile, bad_rows = _profile(originals, data)
     dialect = profile.dialect
     try:
         check_label_column(profile, data.label)
-        given = (*config.columns, *data.exclude, *data.numeric, *data.categorical)
-        overrides = find_type_overrides(profile, root_schema, given)
+        configured = (*config.columns, *data.exclude, *data.numeric, *data.categorical)
+        overrides = find_type_overrides(profile, root_schema, configured)
         kinds = infer_kinds(profile, config, overrides.uses)
         notes = override_notes(overrides, kinds)
-        profile, kinds = overrides.apply_to(
-            profile, kinds, use_new_columns=config.module is not None
-        )
+        profile, kinds = overrides.apply(profile, kinds, use_new_columns=config.module is not None)
         in_eval = frozenset(
             copy
             for copy, original in zip(texts.files, texts.originals, strict=True)
@@ -105,22 +57,31 @@ def read_data(
         )
         splits = plan_splits(config.split, profile, kinds, in_eval, data.label)
     except BadInputError as error:
-        raise BadInputError(texts.in_words_of_user(str(error))) from error
+        raise BadInputError(texts.with_original_paths(str(error))) from error
     findings = list(spans.notes) if spans else []
     if bad_rows:
         findings.append(f"data: {bad_rows}")
     if texts.encoding != "utf-8":
-        origin = "as data.encoding says" if data.encoding else "set data.encoding if it is not"
-        findings.append(f"the files are read as {texts.encoding}; {origin}")
+        origin = "" if data.encoding else " (detected); set data.encoding if that is wrong"
+        findings.append(f"reading the files as {texts.encoding}{origin}")
     if dialect != Dialect(data.delimiter or ",", data.quote or '"'):
-        findings.append(f"{dialect}; set data.delimiter or data.quote if they are not")
+        findings.append(f"{dialect}; set data.delimiter or data.quote if that is wrong")
     findings += [
         kind.doubt for name, kind in kinds.items() if kind.doubt and name not in data.exclude
     ]
     findings += (*notes, *changed_kinds(root_schema, kinds))
     if splits.note:
         findings.append(f"split: {splits.note}")
-    return CsvData(profile, kinds, splits, texts, tuple(findings), overrides, spans, bad_rows)
+    return CsvData(
+        profile=profile,
+        kinds=kinds,
+        splits=splits,
+        texts=texts,
+        findings=tuple(findings),
+        type_overrides=overrides,
+        spans=spans,
+        bad_rows=bad_rows,
+    )
 
 
 def _profile(
@@ -128,9 +89,9 @@ def _profile(
 ) -> tuple[Utf8Files, CsvProfile, BadRows | None]:
     """Returns the files as UTF-8, their profile, and the rows that were left out."""
     if data.encoding in (None, *UTF_8_NAMES):
-        found = profile_once(originals, data.delimiter, data.quote)
-        if found is not None:
-            return Utf8Files(originals, originals, "utf-8"), found, None
+        clean_profile = profile_clean_files(originals, data.delimiter, data.quote)
+        if clean_profile is not None:
+            return Utf8Files(originals, originals, "utf-8"), clean_profile, None
     states = read_states(originals)
     texts = as_utf8(originals, data.encoding)
     try:
@@ -141,7 +102,7 @@ def _profile(
         of_files = None if texts.are_copies else states
         profile = profile_csv(texts.files, dialect, of_files, is_given)
     except BadInputError as error:
-        raise BadInputError(texts.in_words_of_user(str(error))) from error
+        raise BadInputError(texts.with_original_paths(str(error))) from error
     if texts.are_copies:
         profile.originals = dict(zip(texts.files, texts.originals, strict=True))
         profile.states |= states
@@ -150,17 +111,14 @@ def _profile(
 
 
 def check_same_files(config: PipelineConfig, data: CsvProfile, spans: ResolvedSpans | None) -> None:
-    """Checks that a configuration still refers to the files that were read.
-
-    `spans`: their spans; None where `data.path` has none.
-    """
+    """Checks that a configuration still refers to the files that were read."""
     now, _, _ = _find_files(config, spans.as_records() if spans else ())
     changed = sorted(set(now) ^ set(data.user_files))
     if changed:
         more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
         raise BadInputError(
             f"{changed[0]}{more} {'came' if changed[0] in now else 'went'} while the data in "
-            f"{config.data.path} were read. Run again when nothing writes there."
+            f"{config.data.path} were read. Try again once no other process is writing there."
         )
 
 
@@ -174,9 +132,9 @@ def _find_files(
     def find(path: str) -> list[Path]:
         if config.split.by != "files":
             return find_csv_files(path)
-        found = find_split_files(path, config.split)
-        eval_files.update(found["eval"])
-        return found["train"] + found["eval"]
+        split_files = find_split_files(path, config.split)
+        eval_files.update(split_files["eval"])
+        return split_files["train"] + split_files["eval"]
 
     if not has_placeholder(data.path):
         return find(data.path), eval_files, None
@@ -200,7 +158,7 @@ def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = Tru
     try:
         code = choose_model_code(config, data.profile, data.kinds)
     except BadInputError as error:
-        raise BadInputError(data.texts.in_words_of_user(str(error))) from error
+        raise BadInputError(data.texts.with_original_paths(str(error))) from error
     leaks: list[Leak] = []
     if code.plan is not None:
         candidates = tuple(name for name in code.plan.columns if name != config.data.label)
@@ -240,5 +198,41 @@ def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = Tru
     if code.plan is not None:
         evaluation.check_metrics_fit(config, code.plan.label.problem_type)
     data.profile.check_unchanged()
+    learned = {"code": code, "columns": rows, "leaks": tuple(leaks), "text_columns": text_columns}
     findings = data.findings + leak_notes + lost
-    return DataPlan(data, code, rows, tuple(leaks), findings, text_columns, schema)
+    return DataPlan(**{**vars(data), **learned, "findings": findings, "schema": schema})
+
+
+_KEPT = ("category", "text")
+
+
+def columns_with_leading_zeros(profile: CsvProfile) -> tuple[str, ...]:
+    """Returns the columns of whole numbers of which some have leading zeros."""
+    return tuple(
+        name
+        for name, column in profile.columns.items()
+        if column.type == "integer" and ColumnCells(profile, name).count("^0[0-9]")
+    )
+
+
+def kept_codes(config: PipelineConfig, columns: Collection[str]) -> tuple[str, ...]:
+    """Returns those of the columns that are configured as a category or text."""
+    return tuple(
+        name
+        for name in columns
+        if config.columns.get(name) in _KEPT or name in config.data.categorical
+    )
+
+
+def lost_zeros_notes(config: PipelineConfig, columns: Collection[str]) -> tuple[str, ...]:
+    """Returns a note on the columns whose leading zeros a module does not see, if there are any."""
+    data = config.data
+    configured = {*config.columns, *data.exclude, *data.numeric, *data.categorical, data.label}
+    lost = [name for name in columns if name not in configured]
+    if not lost:
+        return ()
+    names = ", ".join(map(repr, lost))
+    return (
+        f"the module gets {names} as int64, without the leading zeros of the cells. Keep them as text: "
+        f"{columns_entry(lost[0], 'category')}",
+    )

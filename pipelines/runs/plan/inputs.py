@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelines.beam.args import check_beam_args
+from pipelines.beam.options import check_beam_args
 from pipelines.beam.runners import find_runner
 from pipelines.config.load import load_config
 from pipelines.config.pipeline_config import PipelineConfig
@@ -17,7 +17,8 @@ from pipelines.root.history import unfinished_run
 from pipelines.root.records import RunRecord
 from pipelines.root.schema.root_schema import RootSchema
 from pipelines.root.served_run import named_as_in_root
-from pipelines.runs.plan.data_plan import CsvData, read_data
+from pipelines.runs.definitions.run_plan import CsvData
+from pipelines.runs.plan.data_plan import read_data
 from pipelines.terminal.progress import Display
 
 
@@ -68,12 +69,23 @@ def read_inputs(request: RunRequest, display: Display) -> RunInputs:
     unfinished = unfinished_run(root) if request.resume else None
     if request.resume and unfinished is None:
         raise BadInputError(nothing_to_resume(root))
-    config = named_as_in_root(root, _configuration(request, unfinished))
+    if unfinished is not None and not request.gives_configuration:
+        config = unfinished.validated_config()
+    else:
+        config = request.config or load_config(
+            request.config_file, request.data, request.label, request.settings
+        )
+    config = named_as_in_root(root, config)
     check_beam_args(config.beam.args)
     find_runner(request.runner).check(config.beam)
     display.activity(f"checking {config.data.path}")
     root_schema = root.schema.read() if config.schema_.path is None else None
-    data = read_data(config, root_schema, _spans_of(unfinished, config))
+    pinned_spans: tuple[SpanRecord, ...] = ()
+    if unfinished is not None:
+        then = unfinished.validated_config().data
+        if (then.path, then.spans) == (config.data.path, config.data.spans):
+            pinned_spans = unfinished.spans  # differences are reported with all others later
+    data = read_data(config, root_schema, pinned_spans)
     return RunInputs(root, config, data, root_schema, unfinished)
 
 
@@ -83,7 +95,7 @@ def nothing_to_resume(root: Root) -> str:
     if newest is None:
         why = "it has no runs"
     elif newest.kubeflow_run:
-        why = f"its newest run {newest.run_id} is Kubeflow's, whose own Retry goes on with it"
+        why = f"its newest run {newest.run_id} is on Kubeflow, where Retry continues it"
     else:
         why = f"its newest run {newest.run_id} has ended ({newest.status})"
     return (
@@ -114,20 +126,3 @@ def _exists(path: Path) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     return True
-
-
-def _configuration(request: RunRequest, unfinished: RunRecord | None) -> PipelineConfig:
-    if unfinished is not None and not request.gives_configuration:
-        return unfinished.validated_config()
-    if request.config is not None:
-        return request.config
-    return load_config(request.config_file, request.data, request.label, request.settings)
-
-
-def _spans_of(unfinished: RunRecord | None, config: PipelineConfig) -> tuple[SpanRecord, ...]:
-    """Returns the spans of the run that is resumed."""
-    if unfinished is None:
-        return ()
-    known = unfinished.validated_config().data
-    is_same = (known.path, known.spans) == (config.data.path, config.data.spans)
-    return unfinished.spans if is_same else ()  # differences are reported with all others later

@@ -2,29 +2,33 @@
 
 from collections.abc import Iterator
 
+from components.user import source as user_source
 from pipelines.beam.options import engine_name
-from pipelines.config.flat import flat_settings
 from pipelines.config.pipeline_config import PipelineConfig
-from pipelines.config.toml import columns_entry
+from pipelines.config.toml import columns_entry, flat_settings
 from pipelines.data.profile import CsvProfile
 from pipelines.errors import BadInputError
+from pipelines.root import Root
 from pipelines.root.history import continued_runs
 from pipelines.root.records import RunRecord
 from pipelines.root.schema.root_schema import RootSchema, SchemaOrigin
 from pipelines.root.served_run import serving_run
-from pipelines.runs.definitions.fingerprints import model_fingerprint
-from pipelines.runs.definitions.run_plan import RunPlan
-from pipelines.runs.plan.code_changes import touches_training
-from pipelines.runs.plan.data_plan import LEAK_PREFIX, DataPlan, plan_data
+from pipelines.runs.definitions.fingerprints import (
+    code_definitions,
+    code_fingerprint,
+    model_fingerprint,
+)
+from pipelines.runs.definitions.model_code import ModelCode
+from pipelines.runs.definitions.run_plan import DataPlan, RunPlan
+from pipelines.runs.plan.data_plan import LEAK_PREFIX, plan_data
 from pipelines.runs.plan.inputs import RunInputs, RunRequest, read_inputs
 from pipelines.terminal.progress import Display
 
+_SHOWN = 3  # changed definitions in a message
+
 
 def plan_run(request: RunRequest, display: Display, inputs: RunInputs | None = None) -> RunPlan:
-    """Returns the plan of a run.
-
-    `inputs`: inputs that `read_inputs` returned. Default: they are read.
-    """
+    """Returns the plan of a run."""
     inputs = inputs or read_inputs(request, display)
     root, config, data = inputs.root, inputs.config, inputs.data
     root_schema, unfinished = inputs.root_schema, inputs.unfinished
@@ -51,41 +55,31 @@ def plan_run(request: RunRequest, display: Display, inputs: RunInputs | None = N
             "says, run with --runner beam",
         )
     return RunPlan(
+        **{**vars(learned), "profile": profile.without_cells(), "findings": findings},
         root=root,
         config=config,
-        profile=profile.without_cells(),
-        code=code,
         enable_cache=request.enable_cache,
         unfinished=unfinished,
-        schema=learned.schema,
         continued=continued,
-        columns=learned.columns,
-        splits=data.splits,
-        findings=findings,
         root_schema=root_schema,
-        type_overrides=data.type_overrides,
-        spans=data.spans,
-        text_columns=learned.text_columns,
         scheduled_by=request.scheduled_by,
-        bad_rows=data.bad_rows,
-        model_fingerprint=_fingerprint(inputs, learned) if not continued else "",
-        leaks=learned.leaks,
-        doubts=tuple(_doubts(inputs, learned)),
+        model_fingerprint=_fingerprint(config, learned) if not continued else "",
+        doubts=tuple(_doubts(root, learned)),
     )
 
 
-def _doubts(inputs: RunInputs, learned: DataPlan) -> Iterator[str]:
-    """Yields a doubt for each column that predicts the label by itself.
+def _doubts(root: Root, learned: DataPlan) -> Iterator[str]:
+    """Yields a doubt for each column that predicts the label on its own.
 
     A column that `[columns]` names is known to the user, and one that the served model reads was
     approved with it.
     """
-    served = serving_run(inputs.root)
+    served = serving_run(root)
     for leak in learned.leaks:
         start = f"{LEAK_PREFIX}column {leak.column!r} "
         was_there = served is not None and any(note.startswith(start) for note in served.notes)
-        if not inputs.data.kinds[leak.column].is_given and not was_there:
-            kind = inputs.data.kinds[leak.column].name
+        if not learned.kinds[leak.column].is_given and not was_there:
+            kind = learned.kinds[leak.column].name
             use = "category" if kind == "boolean" else kind
             yield (
                 f"{leak.evidence}: it may be the label in other words. If it is not known when a prediction "
@@ -94,27 +88,22 @@ def _doubts(inputs: RunInputs, learned: DataPlan) -> Iterator[str]:
             )
 
 
-def _fingerprint(inputs: RunInputs, learned: DataPlan) -> str:
-    overrides = inputs.data.type_overrides
+def _fingerprint(config: PipelineConfig, learned: DataPlan) -> str:
+    overrides = learned.type_overrides
     kept_text = tuple(name for name in overrides.text if name not in learned.text_columns)
-    return model_fingerprint(
-        inputs.config,
-        learned.code,
-        inputs.data.profile.digests,
-        learned.schema,
-        (kept_text, overrides.floats),
-    )
+    types = (kept_text, overrides.floats)
+    return model_fingerprint(config, learned.code, learned.profile.digests, learned.schema, types)
 
 
 def check_same_root_schema(plan: RunPlan) -> None:
     """Checks that the root's schema has not changed since the plan was made."""
     if plan.schema is not None:
         return
-    found = plan.root.schema.read()
-    if found != plan.root_schema:
+    schema_now = plan.root.schema.read()
+    if schema_now != plan.root_schema:
         raise BadInputError(
             f"The schema of {plan.root} was changed while the data were read. Run again, to check "
-            "them against the new one."
+            "them against the new schema."
         )
 
 
@@ -124,10 +113,12 @@ def _check_same_run(unfinished: RunRecord, config: PipelineConfig, profile: CsvP
     advice += (
         "." if unfinished.mended is None else ", but not what two versions of the code trained."
     )
-    known = unfinished.validated_config()  # with defaults for settings added since
+    recorded_config = unfinished.validated_config()  # with defaults for settings added since
     before, now = (
-        flat_settings(one.model_dump(mode="json", exclude={"beam", "retention", "lineage"}))
-        for one in (known, config)
+        flat_settings(
+            settings_of_run.model_dump(mode="json", exclude={"beam", "retention", "lineage"})
+        )
+        for settings_of_run in (recorded_config, config)
     )
     for key in dict.fromkeys((*before, *now)):
         if now.get(key) != before.get(key):
@@ -165,3 +156,47 @@ def _check_same_schema(unfinished: RunRecord, root_schema: RootSchema | None) ->
         raise BadInputError(
             f"--resume: run {unfinished.run_id} ended as its data did not fit, and would again. {advice}"
         )
+
+
+def touches_training(
+    root: Root, records: tuple[RunRecord, ...], code: ModelCode, where: str, force: bool
+) -> bool:
+    """Returns whether the changed code is used by the run that is to be resumed."""
+    record = records[0]
+    if code_fingerprint(code) == record.code_fingerprint:
+        return False
+    definitions, before = code_definitions(code), record.code_definitions
+    now = {name: definition.digest for name, definition in definitions.items()}
+    # None are known if the run did not record its code.
+    changed = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
+    changed = changed if before else []
+    # Removed definitions may have been used by Transform or the Trainer, too.
+    module = code.preprocessing_fn.rpartition(".")[0]
+    trainer = code.trainer_path or f"{module}.{code.trainer}"
+    reachable = user_source.reached(definitions, (code.preprocessing_fn, trainer))
+    used = [name for name in changed if name in reachable or name not in definitions]
+    if changed and not used:
+        return False
+    if force:
+        return True
+    named = ", ".join(used[:_SHOWN]) + (" ..." if len(used) > _SHOWN else "")
+    step = trained_step(root, records)
+    reached = f", which has reached step {step}," if step else ""
+    raise BadInputError(
+        f"--resume: the code of {where} has changed since run {record.run_id} started"
+        f"{f' ({named})' if named else ''}. --resume=force keeps what Transform has made with the old "
+        f"code, and continues the training{reached} with the new code. Without --resume a new "
+        "run begins, and trains from the start."
+    )
+
+
+def trained_step(root: Root, records: tuple[RunRecord, ...]) -> int | None:
+    """Returns the last step of an unfinished training of these runs, or None."""
+    from components.trainer import unfinished
+
+    for record in records:
+        folder = unfinished.unfinished_training(root.artifacts / "Trainer", record.run_id)
+        step = unfinished.trained_step(folder) if folder else None
+        if step:
+            return step
+    return None

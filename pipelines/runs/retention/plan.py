@@ -2,21 +2,119 @@
 
 import logging
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from pipelines.atomic_files import is_below, place_of
+from components.pusher.provenance import Provenance
+from pipelines.atomic_files import is_below, with_real_parent
 from pipelines.config.retention import RetentionConfig
 from pipelines.errors import counted
 from pipelines.root import Root
 from pipelines.root.baseline import statistics_folder
 from pipelines.root.migration import has_metadata_store
 from pipelines.root.records import UNFINISHED, RunRecord
-from pipelines.runs.retention.kept_runs import KeptRuns, kept_runs
 from pipelines.steps.step_folders import FinishedStep, StepFolders
+
+
+@dataclass(frozen=True)
+class KeptRuns:
+    """Ids of the runs to keep."""
+
+    records: frozenset[str]  # Runs that keep their record, report and log
+    # Runs that keep all their artifacts, except for the training directory.
+    artifacts: frozenset[str]
+    checkpoints: frozenset[str]  # Runs that also keep the training directory
+    # Origin of each version that serves or can be served again; its model and the statistics of its
+    # data stay.
+    versions: tuple[Provenance, ...]
+
+    @cached_property
+    def models(self) -> frozenset[Path]:
+        """Folders of the models of `versions`."""
+        return frozenset(with_real_parent(Path(version.model_uri)) for version in self.versions)
+
+
+def kept_runs(
+    root: Root, records: Sequence[RunRecord], rules: RetentionConfig, now: datetime
+) -> KeptRuns:
+    begun = [record for record in records if record.attempt]  # the others made nothing
+    by_id = {record.run_id: record for record in records}
+    versions = tuple(origin for _, origin in root.versions.origins())
+    needed = _with_predecessors(by_id, _needed(root, begun))
+    of_versions = {version.pipeline_run_id for version in versions} & set(by_id)
+    unreadable = root.records.ids() - set(by_id)
+    needed |= unreadable  # their dependencies are unknown
+    by_rule = set(_newest(records, rules, now))
+    with_record = _with_predecessors(by_id, by_rule | of_versions) | needed
+    artifacts = needed | _made_by_newest(begun, rules.artifacts, with_record)
+    checkpoints = needed | _made_by_newest(begun, rules.checkpoints, artifacts)
+    return KeptRuns(
+        frozenset(with_record),
+        frozenset(artifacts | _with_predecessors(by_id, artifacts)),
+        frozenset(checkpoints | _with_predecessors(by_id, checkpoints)),
+        versions,
+    )
+
+
+def _newest(records: Sequence[RunRecord], rules: RetentionConfig, now: datetime) -> Iterator[str]:
+    num_newer, start = 0, now
+    for record in reversed(records):
+        by_number = rules.runs is not None and num_newer < rules.runs
+        recorded_start = datetime.fromisoformat(record.started)
+        if recorded_start <= now:  # otherwise a clock was ahead: it began before the next run did
+            start = recorded_start
+        by_time = rules.days is not None and start >= now - timedelta(days=rules.days)
+        if by_number or by_time or (rules.runs is None and rules.days is None):
+            yield record.run_id
+        num_newer += record.attempt > 0  # runs that did not even begin displace no others
+
+
+def _made_by_newest(
+    records: Sequence[RunRecord], number: int | None, kept: Iterable[str]
+) -> set[str]:
+    """Returns the newest runs that are kept and made artifacts; a run that found all unchanged made none."""
+    made = [record.run_id for record in records if not record.same_as]
+    newest = made if number is None else made[-number:]
+    return set(newest) & set(kept)
+
+
+def _needed(root: Root, records: Sequence[RunRecord]) -> set[str]:
+    """Returns the runs that a later run, or one in progress, may need."""
+    needed = {record.run_id for record in records[-1:]}
+    # Since the root is locked, no other run of this machine is in progress.
+    needed |= {run.run_id for run in records if run.status == "running" and run.kubeflow_run}
+    needed |= {record.run_id for record in records if record.awaits_decision}
+    complete = [record for record in records if record.status not in UNFINISHED]
+    needed |= {
+        record.run_id for record in complete[-1:]
+    }  # the next run takes cached artifacts from it
+    versions = [record for record in records if record.version]
+    newest = max(versions, key=lambda record: int(str(record.version)), default=None)
+    needed |= {newest.run_id} if newest else set()  # so that no version number is used twice
+    origin = root.schema.origin()
+    needed |= {origin.run_id} if origin and origin.accepted_for is not None else set()
+    serving = root.versions.origin()
+    needed |= {serving.pipeline_run_id} if serving else set()
+    return needed & {record.run_id for record in records}
+
+
+def _with_predecessors(records: dict[str, RunRecord], run_ids: Iterable[str]) -> set[str]:
+    """Returns runs, with the runs that they continued or took all artifacts from."""
+    waiting, run_ids_found = list(run_ids), set()
+    while waiting:
+        run_id = waiting.pop()
+        if run_id in run_ids_found or run_id not in records:
+            continue
+        run_ids_found.add(run_id)
+        waiting += [
+            earlier for earlier in (records[run_id].mended, records[run_id].same_as) if earlier
+        ]
+    return run_ids_found
+
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -61,7 +159,13 @@ def plan_removals(root: Root, rules: RetentionConfig, now: datetime) -> list[Rem
         if record.run_id not in kept.records:
             why = f"run {record.run_id} is {_beyond(rules)}"
             # The record first, since it refers to the others.
-            for kind, path in _files_of(root, record.run_id):
+            files: tuple[tuple[Kind, Path], ...] = (
+                ("record", root.records.file(record.run_id)),
+                ("report", root.report(record.run_id)),
+                ("details", root.details(record.run_id).folder),
+                ("log", root.log(record.run_id)),
+            )
+            for kind, path in files:
                 if path.exists():
                     removals.append(Removal(kind, path, why, _size(path)))
     return [*removals, *_without_record(root, records)]
@@ -84,16 +188,16 @@ def _steps(
     if any(record.status == "running" and record.kubeflow_run for record in records):
         return  # its record does not say yet which steps it uses
     finished = StepFolders(root.artifacts).all_finished()
-    of_runs = _used_by(kept.artifacts, finished, records)
-    trained = _used_by(kept.checkpoints, finished, records)
-    needed = of_runs | _used_by_versions(root, kept, finished)
-    needed |= {name for step in finished if step.key in of_runs for name in _inputs_of(step)}
-    for step in reversed(finished):  # an interrupted removal leaves no step whose inputs are gone
+    of_runs = _used_steps(kept.artifacts, finished, records)
+    trained = _used_steps(kept.checkpoints, finished, records)
+    needed = of_runs | _steps_of_versions(root, kept, finished)
+    needed |= {name for step in finished if step.key in of_runs for name in _input_steps(step)}
+    for step in reversed(finished):  # an interrupted removal leaves no step without its inputs
         if not is_below(step.folder, root.artifacts):
             _LOGGER.warning(
                 "%s is %s, which is not below %s: prune leaves it alone.",
                 step.folder,
-                place_of(step.folder),
+                with_real_parent(step.folder),
                 root.artifacts,
             )
         elif step.key not in needed:
@@ -115,14 +219,18 @@ def _steps(
     for folder in StepFolders(root.artifacts).unfinished():
         if is_below(folder, root.artifacts):
             yield Removal("step", folder, "a run that cannot be resumed left it", _size(folder))
-    read = {_data_read_by(step) for step in finished if step.key in of_runs}
+    read = set()  # names of the folders that the ExampleGens have read
+    for step in finished:
+        if step.key in of_runs:
+            base = step.plan["parameters"].get("parameters", {}).get("input_base", {})
+            read.add(Path(base.get("fieldValue", {}).get("stringValue", "")).name)
     for folder in sorted(root.data.glob("[!.]*")):
         if folder.name not in read:
             why = "a copy of data that no run reads whose artifacts stay"
             yield Removal("data", folder, why, _size(folder))
 
 
-def _used_by(
+def _used_steps(
     run_ids: Collection[str], finished: Sequence[FinishedStep], records: Sequence[RunRecord]
 ) -> set[tuple[str, str]]:
     """Returns the steps that some runs have made, reused or read, by component and name."""
@@ -137,7 +245,7 @@ def _used_by(
     return used
 
 
-def _used_by_versions(
+def _steps_of_versions(
     root: Root, kept: KeptRuns, finished: Sequence[FinishedStep]
 ) -> set[tuple[str, str]]:
     """Returns the steps with the models that serve or can serve again, and with the statistics of their data.
@@ -147,25 +255,21 @@ def _used_by_versions(
     needed = {
         step.key
         for step in finished
-        if any(place_of(model.parent) == place_of(step.folder) for model in kept.models)
+        if any(
+            with_real_parent(model.parent) == with_real_parent(step.folder) for model in kept.models
+        )
     }
     for version in kept.versions:
         statistics = statistics_folder(root, version.pipeline_run_id)
         needed.add((statistics.parents[1].name, statistics.parent.name))
     for step in [step for step in finished if step.has_blessed][-1:]:
-        needed |= {step.key, *_inputs_of(step)}
+        needed |= {step.key, *_input_steps(step)}
     return needed
 
 
-def _inputs_of(step: FinishedStep) -> Iterator[tuple[str, str]]:
+def _input_steps(step: FinishedStep) -> Iterator[tuple[str, str]]:
     for outputs in step.plan["inputs"].values():
-        yield from ((one["component"], one["step"]) for one in outputs if "step" in one)
-
-
-def _data_read_by(step: FinishedStep) -> str:
-    """Returns the name of the folder that an ExampleGen has read."""
-    value = step.plan["parameters"].get("parameters", {}).get("input_base", {})
-    return Path(value.get("fieldValue", {}).get("stringValue", "")).name
+        yield from ((output["component"], output["step"]) for output in outputs if "step" in output)
 
 
 def _older_artifacts(root: Root, kept: KeptRuns, records: Sequence[RunRecord]) -> Iterator[Removal]:
@@ -176,25 +280,18 @@ def _older_artifacts(root: Root, kept: KeptRuns, records: Sequence[RunRecord]) -
     needed = set(kept.models)
     for model in held:
         paths = filter(None, (model.model_uri, model.saved_model, model.warmup))
-        needed |= {place_of(root.path / path) for path in paths}
+        needed |= {with_real_parent(root.path / path) for path in paths}
     for folder in sorted(root.artifacts.glob("*/*/*")):
         is_older = folder.name.isdecimal() or folder.parent.name == ".system"
-        is_needed = any(path.is_relative_to(place_of(folder)) for path in needed)
+        is_needed = any(path.is_relative_to(with_real_parent(folder)) for path in needed)
         if is_older and not is_needed and is_below(folder, root.artifacts):
             why = "an earlier version of this program made it, and no version of the model needs it"
             yield Removal("artifact", folder, why, _size(folder))
 
 
-def _files_of(root: Root, run_id: str) -> Iterator[tuple[Kind, Path]]:
-    yield "record", root.records.file(run_id)
-    yield "report", root.report(run_id)
-    yield "details", root.details(run_id).folder
-    yield "log", root.log(run_id)
-
-
 def _without_record(root: Root, records: Sequence[RunRecord]) -> Iterator[Removal]:
-    """Yields reports and logs of runs whose record is gone, after an interrupted removal."""
-    known = {record.run_id for record in records}
+    """Yields reports and logs of runs whose record was deleted, after an interrupted removal."""
+    recorded_ids = {record.run_id for record in records}
     beside: dict[Kind, Iterator[Path]] = {
         "report": root.runs.glob("*.html"),
         "details": root.run_details.glob("*"),
@@ -202,9 +299,9 @@ def _without_record(root: Root, records: Sequence[RunRecord]) -> Iterator[Remova
     }
     for kind, paths in beside.items():
         for path in sorted(paths):
-            has_record = path.stem in known or root.records.file(path.stem).exists()
+            has_record = path.stem in recorded_ids or root.records.file(path.stem).exists()
             if _RUN_ID.fullmatch(path.stem) and not has_record:
-                why = f"the record of run {path.stem} is gone"
+                why = f"the record of run {path.stem} no longer exists"
                 yield Removal(kind, path, why, _size(path))
 
 

@@ -8,13 +8,13 @@ from estimator_core.boosted_trees import boosting as boosting_module
 from estimator_core.boosted_trees.boosting import Boosting, BoostingState
 from estimator_core.boosted_trees.forest import concatenated
 from estimator_core.boosted_trees.model_text import forest_from_text
-from estimator_core.boosted_trees.objectives import BY_GRADIENTS, Objective, objective_of
+from estimator_core.boosted_trees.objectives import BY_GRADIENTS, Objective, head_objective
 from estimator_core.boosted_trees.settings import BoostingSettings
 from estimator_core.boosted_trees.training_data import TrainingData
 from tests.estimator_core.tree_programs import Table, library_model
 
 SETTINGS = BoostingSettings(n_batches_per_layer=2, n_trees=6, max_depth=3)
-BINARY = objective_of(est.BinaryClassHead(), np.array([[0.0], [1.0]]))
+BINARY = head_objective(est.BinaryClassHead(), np.array([[0.0], [1.0]]))
 
 
 def new_state(dimension=1):
@@ -59,7 +59,7 @@ def test_an_unfinished_tree_has_the_layers_that_are_due(steps, layers):
     whole = library_forest(2)
     expected = [whole.trees(0, 1)]
     if layers:
-        expected.append(whole.trees(1, 2).cut_to(layers))
+        expected.append(whole.trees(1, 2).truncated(layers))
     same(state.forest, concatenated(expected))
 
 
@@ -143,7 +143,7 @@ def test_classes_that_are_told_apart_leave_no_leaf_without_a_row():
     labels = digits.target[:900].astype(np.float32)
     data = TrainingData(digits.data[:900].astype(np.float32), None, None)
     settings = BoostingSettings(1, n_trees=60, max_depth=6, l2_regularization=1e-6)
-    objective = objective_of(est.MultiClassHead(10), labels[:, np.newaxis].astype(np.int64))
+    objective = head_objective(est.MultiClassHead(10), labels[:, np.newaxis].astype(np.int64))
     grown = Boosting(settings, objective, data, labels, None, new_state(10))
     grown.advance(360)
     assert grown.state().forest.num_trees == 600
@@ -174,7 +174,7 @@ def test_rare_words_are_left_out_and_the_trees_are_the_same(kind, weights, leaf,
     settings = BoostingSettings(1, n_trees=5, max_depth=3, **smallest)
     data = TrainingData(sparse.csr_matrix(matrix), weights, None)
     dimension = head.logits_dimension
-    objective = objective_of(head, labels)
+    objective = head_objective(head, labels)
     grown = Boosting(settings, objective, data, labels, None, new_state(dimension))
     grown.advance(15)
     assert 0 < len(np.unique(given[0].indices)) < 0.6 * 305

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from estimator_core.boosted_trees.centering import center
+from estimator_core.boosted_trees.model_fn import center
 from estimator_core.boosted_trees.objectives import BY_GRADIENTS, Objective
 from estimator_core.boosted_trees.training_data import TrainingData
 

@@ -38,7 +38,7 @@ def test_leaves_and_siblings():
 
 
 def test_a_tree_cut_to_two_layers_is_the_one_that_the_library_grows_with_two():
-    cut, two_layers = forest_of(1).cut_to(2), forest_of(1, max_depth=2)
+    cut, two_layers = forest_of(1).truncated(2), forest_of(1, max_depth=2)
     # The library's text has six digits of the values of inner nodes.
     np.testing.assert_allclose(cut.value, two_layers.value, rtol=5e-6)
     for name in ("feature", "threshold", "left", "nan_is_left", "count", "depth", "root", "gain"):
@@ -48,8 +48,8 @@ def test_a_tree_cut_to_two_layers_is_the_one_that_the_library_grows_with_two():
 def test_many_trees_are_cut_at_once():
     forest = forest_of(3)
     same(
-        forest.cut_to(1),
-        concatenated([forest.trees(index, index + 1).cut_to(1) for index in range(3)]),
+        forest.truncated(1),
+        concatenated([forest.trees(index, index + 1).truncated(1) for index in range(3)]),
     )
 
 

@@ -2,7 +2,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from estimator_core.boosted_trees.layer_steps import LayerSteps, select_for_trees
+from estimator_core.boosted_trees.model_fn import LayerSteps, select_for_trees
 from estimator_core.execution.single_device import SingleDevice
 
 CLUSTER = {"chief": ["localhost:1"], "worker": ["localhost:2"], "ps": ["localhost:3"]}

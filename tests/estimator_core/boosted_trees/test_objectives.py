@@ -3,7 +3,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from estimator_core.boosted_trees.objectives import may_have_objective, objective_of
+from estimator_core.boosted_trees.objectives import head_objective, may_have_objective
 
 
 class HeadOfOnesOwn(est.RegressionHead):
@@ -25,7 +25,7 @@ def absolute_error(labels, logits):
 )
 def test_what_the_library_knows(head, labels, name):
     assert may_have_objective(head)
-    assert objective_of(head, np.array(labels)).parameters["objective"] == name
+    assert head_objective(head, np.array(labels)).parameters["objective"] == name
 
 
 @pytest.mark.parametrize(
@@ -42,19 +42,19 @@ def test_what_the_library_knows(head, labels, name):
 )
 def test_what_has_gradients(head, classes):
     assert not may_have_objective(head)
-    found = objective_of(head, None).parameters
+    found = head_objective(head, None).parameters
     assert found["objective"] == "none"
     assert found.get("num_class") == classes
 
 
 def test_the_center_is_the_best_constant_prediction():
     weights = np.array([1.0, 1.0, 2.0])
-    binary = objective_of(est.BinaryClassHead(), np.array([[0.0], [1.0]]))
+    binary = head_objective(est.BinaryClassHead(), np.array([[0.0], [1.0]]))
     found = binary.center(np.array([0.0, 0.0, 1.0]), weights)
     assert found == pytest.approx([0.0])  # half of the weight
-    squares = objective_of(est.RegressionHead(), None)
+    squares = head_objective(est.RegressionHead(), None)
     assert squares.center(np.array([1.0, 2.0, 5.0]), weights) == pytest.approx([13 / 4])
-    three = objective_of(est.MultiClassHead(3), None)
+    three = head_objective(est.MultiClassHead(3), None)
     found = three.center(np.array([0, 1, 1]), weights)
     assert found[:2] == pytest.approx(np.log([1 / 4, 3 / 4]))
     assert np.isfinite(found).all()  # though the third class is not there
@@ -62,10 +62,10 @@ def test_the_center_is_the_best_constant_prediction():
 
 
 def test_logits_of_predictions():
-    binary = objective_of(est.BinaryClassHead(), np.array([[0.0], [1.0]]))
+    binary = head_objective(est.BinaryClassHead(), np.array([[0.0], [1.0]]))
     logits = np.array([-30.0, 0.0, 3.0])
     assert binary.logits(1 / (1 + np.exp(-logits))) == pytest.approx(logits)
     assert np.isfinite(binary.logits(np.array([0.0, 1.0]))).all()
-    three = objective_of(est.MultiClassHead(3), None)
+    three = head_objective(est.MultiClassHead(3), None)
     shares = np.array([0.2, 0.3, 0.5])
     assert np.exp(three.logits(shares)) == pytest.approx(shares)

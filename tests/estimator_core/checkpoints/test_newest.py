@@ -5,7 +5,7 @@ import os
 import pytest
 
 import estimator_core as est
-from estimator_core.checkpoints.newest import with_newest
+from estimator_core.checkpoints.latest import with_newest
 from estimator_core.training.evaluator import Evaluator
 
 

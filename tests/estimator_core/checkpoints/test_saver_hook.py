@@ -6,8 +6,7 @@ import pytest
 import tensorflow as tf
 from google.protobuf import text_format
 
-from estimator_core.checkpoints.background_saver import BackgroundSaver
-from estimator_core.checkpoints.saver_hook import GraphOnceSaverHook
+from estimator_core.checkpoints.background_saver import BackgroundSaver, GraphOnceSaverHook
 
 tf1 = tf.compat.v1
 GRAPHS = {"graph_def": tf1.GraphDef, "meta_graph_def": tf1.MetaGraphDef}

@@ -2,8 +2,8 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from estimator_core.checkpoints.warm_start import warm_start
-from estimator_core.checkpoints.warm_start_settings import settings_from
+from estimator_core.checkpoints.warm_start_report import warm_start
+from estimator_core.checkpoints.warm_start_settings import as_settings
 
 tf1 = tf.compat.v1
 
@@ -14,7 +14,7 @@ def test_the_variables_of_a_saved_model(make_estimator, input_fn, tmp_path):
     path = trained.export_saved_model(str(tmp_path / "exports"), receiver_fn)
     with tf.Graph().as_default(), tf1.Session() as session:
         weight = tf1.get_variable("weight", initializer=0.0)
-        warm_start(settings_from(path))
+        warm_start(as_settings(path))
         session.run(tf1.global_variables_initializer())
         assert session.run(weight) == 1.75
 
@@ -37,4 +37,4 @@ def test_a_variable_that_the_checkpoint_lacks_is_named(make_estimator, input_fn)
     with tf.Graph().as_default():
         tf1.get_variable("absent", initializer=0.0)
         with pytest.raises(ValueError, match="absent"):
-            warm_start(settings_from(trained.model_dir))
+            warm_start(as_settings(trained.model_dir))

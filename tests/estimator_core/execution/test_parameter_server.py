@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from estimator_core.experimental.loopback_ports import free_ports
+from estimator_core.experimental.local_cluster import free_ports
 from tests.integration.cluster.in_process import cluster_in_this_process, tf_config_of
 
 tf1 = tf.compat.v1

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from estimator_core.execution.sparse_gradients import are_different
+from estimator_core.keras_in_graph.faster_updates import are_different
 
 
 def test_the_values_of_unique_are_different_and_its_positions_are_not():

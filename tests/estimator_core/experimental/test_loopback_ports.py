@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from estimator_core.experimental.loopback_ports import free_ports
+from estimator_core.experimental.local_cluster import free_ports
 
 
 def test_ports_are_different_and_below_those_of_outgoing_connections():

@@ -61,7 +61,7 @@ def test_rows_follow_the_examples_and_their_marks_are_missing_values():
 
 
 def test_a_column_that_is_no_feature_is_named():
-    with pytest.raises(ValueError, match=r"'p' has a column that is no feature\. Received: 'z'"):
+    with pytest.raises(ValueError, match=r"'p' has a column that is not a feature\. Received: 'z'"):
         parse_packed(tf.constant([example()]), SPEC, {"p": ["a", "z"]})
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from estimator_core.feature_columns.sparse_sums import sparse_sum
+from estimator_core.feature_columns.linear_model import sparse_sum
 
 tf1 = tf.compat.v1
 

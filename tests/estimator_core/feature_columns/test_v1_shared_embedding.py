@@ -3,7 +3,7 @@ import pytest
 import tensorflow as tf
 
 from estimator_core.feature_columns import input_layer, linear_model
-from estimator_core.feature_columns.v1_shared_embedding import V1SharedEmbedding, adapted
+from estimator_core.feature_columns.column_kinds import V1SharedEmbedding, adapted
 
 tf1 = tf.compat.v1
 

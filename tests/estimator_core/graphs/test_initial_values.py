@@ -3,10 +3,10 @@
 import tensorflow as tf
 
 import estimator_core as est
-from estimator_core.checkpoints.warm_start import warm_start
+from estimator_core.checkpoints.warm_start_report import warm_start
 from estimator_core.execution.current import building
 from estimator_core.execution.strategy import ReplicasInSync
-from estimator_core.graphs.initial_values import in_order
+from estimator_core.graphs.build import _in_order
 
 tf1 = tf.compat.v1
 
@@ -41,13 +41,13 @@ def test_an_init_op_of_the_user_stays():
         first = tf1.get_variable("first", initializer=1.0)
         tf.Variable(first.read_value() + 1.0, name="second")
         scaffold = tf1.train.Scaffold(init_op=first.assign(5.0))
-        assert in_order(scaffold) is scaffold
+        assert _in_order(scaffold) is scaffold
     with tf.Graph().as_default():
         first = tf1.get_variable("first", initializer=1.0)
         tf.Variable(first.read_value() + 1.0, name="second")
         tf1.add_to_collection(tf1.GraphKeys.INIT_OP, tf1.global_variables_initializer())
         scaffold = tf1.train.Scaffold()
-        assert in_order(scaffold) is scaffold
+        assert _in_order(scaffold) is scaffold
 
 
 def test_the_rest_of_the_scaffold_stays():
@@ -57,7 +57,7 @@ def test_the_rest_of_the_scaffold_stays():
         local = tf1.get_local_variable("local", [], initializer=tf1.zeros_initializer())
         saver = tf1.train.Saver(max_to_keep=2)
         scaffold = tf1.train.Scaffold(local_init_op=local.assign(7.0), saver=saver)
-        ordered = in_order(scaffold)
+        ordered = _in_order(scaffold)
         assert ordered is not scaffold
         with tf1.train.MonitoredSession(tf1.train.ChiefSessionCreator(ordered)) as session:
             assert session.run(local) == 7.0
@@ -84,7 +84,7 @@ def test_variables_that_start_from_one_that_is_warm_started_on_two_devices(tmp_p
         for number in range(20):
             last = tf.Variable(last.read_value() + 1.0, name=f"v{number}")
         warm_start(settings)
-        scaffold = in_order(tf1.train.Scaffold())
+        scaffold = _in_order(tf1.train.Scaffold())
         with tf1.train.MonitoredSession(execution.session_creator(scaffold)) as session:
             assert session.run(words).tolist() == [[2.0], [1.0]]
             assert session.run(last).tolist() == [[22.0], [21.0]]

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from estimator_core.graphs import input_wait
+from estimator_core.graphs import loops
 
 tf1 = tf.compat.v1
 
@@ -55,7 +55,7 @@ def waited(model_dir):
     ("secs", "size", "low", "high"), [(0.01, 10, 0.5, 1.0), (0.0, 900, 0.0, 0.3)]
 )
 def test_it_is_logged_and_written(tmp_path, caplog, monkeypatch, secs, size, low, high):
-    monkeypatch.setattr(input_wait, "_LEAST_SECS_TO_LOG", 1.0)
+    monkeypatch.setattr(loops, "_MIN_SECS_TO_LOG_WAIT", 1.0)
     config = est.RunConfig(model_dir=str(tmp_path), steps_per_session_run=40)
     with caplog.at_level(logging.INFO, logger="tensorflow"):
         estimator = est.Estimator(model_fn, config=config, params={"size": size})

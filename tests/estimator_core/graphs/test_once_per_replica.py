@@ -5,7 +5,7 @@ import types
 import pytest
 import tensorflow as tf
 
-from estimator_core.graphs.once_per_replica import OncePerReplica
+from estimator_core.graphs.build import OncePerReplica
 
 
 class TwoReplicas(types.SimpleNamespace):

@@ -1,7 +1,7 @@
 """The number of steps that a loop makes in a given time."""
 
 from estimator_core.execution.base import LoopSize
-from estimator_core.graphs.pace import Pace
+from estimator_core.graphs.loop_runner import Pace
 
 
 def test_a_pace_follows_the_last_five_loops():

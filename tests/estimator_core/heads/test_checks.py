@@ -7,7 +7,7 @@ import tensorflow as tf
 import estimator_core as est
 from estimator_core.heads import checks
 from estimator_core.heads.binary_or_multi_class import binary_or_multi_class_head
-from estimator_core.heads.label_vocabulary import LabelVocabulary
+from estimator_core.heads.class_predictions import LabelVocabulary
 
 tf1 = tf.compat.v1
 

@@ -2,7 +2,7 @@ import pytest
 import tensorflow as tf
 
 from estimator_core.heads import class_predictions
-from estimator_core.heads.label_vocabulary import LabelVocabulary
+from estimator_core.heads.class_predictions import LabelVocabulary
 
 WORDS = LabelVocabulary(["no", "maybe", "yes"], 3)
 LOGITS = tf.zeros([2, 3])

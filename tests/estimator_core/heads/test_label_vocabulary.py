@@ -1,7 +1,7 @@
 import pytest
 import tensorflow as tf
 
-from estimator_core.heads.label_vocabulary import LabelVocabulary
+from estimator_core.heads.class_predictions import LabelVocabulary
 
 
 def test_ids_are_the_places_in_the_list():

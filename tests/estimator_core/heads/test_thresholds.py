@@ -6,7 +6,7 @@ from estimator_core.heads import thresholds
 
 def test_no_thresholds_give_no_metrics():
     assert thresholds.check_thresholds(None) == ()
-    assert thresholds.metrics_at(()) == {}
+    assert thresholds.threshold_metrics(()) == {}
 
 
 def test_thresholds_are_kept_in_their_order():
@@ -20,7 +20,7 @@ def test_thresholds_lie_between_0_and_1(outside):
 
 
 def test_three_metrics_for_each_threshold():
-    assert sorted(thresholds.metrics_at([0.25, 0.5])) == [
+    assert sorted(thresholds.threshold_metrics([0.25, 0.5])) == [
         "accuracy/positive_threshold_0.25",
         "accuracy/positive_threshold_0.5",
         "precision/positive_threshold_0.25",
@@ -32,7 +32,7 @@ def test_three_metrics_for_each_threshold():
 
 def test_only_probabilities_above_the_threshold_count():
     labels = tf.constant([[1.0], [0.0], [1.0]])
-    found = list(thresholds.values_at([0.5], labels, tf.constant([[0.25], [0.5], [0.75]])))
+    found = list(thresholds.threshold_values([0.5], labels, tf.constant([[0.25], [0.5], [0.75]])))
     assert [name for name, _, _ in found] == [
         "accuracy/positive_threshold_0.5",
         "precision/positive_threshold_0.5",

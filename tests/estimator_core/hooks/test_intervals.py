@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from estimator_core.hooks.intervals import interval_of, steps_until_multiple
+from estimator_core.hooks.intervals import find_interval, steps_until_multiple
 
 tf1 = tf.compat.v1
 
@@ -26,21 +26,21 @@ def test_a_hook_that_does_nothing_around_steps_is_never_due():
         def end(self, session):
             pass
 
-    assert interval_of(AtTheEnd()).steps_until_due(5) is None
-    assert interval_of(est.FinalOpsHook([])).steps_until_due(5) is None
+    assert find_interval(AtTheEnd()).steps_until_due(5) is None
+    assert find_interval(est.FinalOpsHook([])).steps_until_due(5) is None
 
 
 @pytest.mark.parametrize("name", ["before_run", "after_run"])
 def test_a_hook_that_does_not_say_when_is_due_at_every_step(name):
     hook = type("Hook", (est.SessionRunHook,), {name: lambda self, *args: None})()
-    assert interval_of(hook) is None
+    assert find_interval(hook) is None
 
 
 @pytest.mark.parametrize("kind", [est.SessionRunHook, est.StopAtStepHook])
 def test_a_mock_of_a_hook_is_due_at_every_step(kind):
     hook = mock.MagicMock(spec=kind)
     assert isinstance(hook, kind)
-    assert interval_of(hook) is None
+    assert find_interval(hook) is None
 
 
 def test_a_subclass_that_does_more_is_due_at_every_step():
@@ -48,7 +48,7 @@ def test_a_subclass_that_does_more_is_due_at_every_step():
         def after_run(self, run_context, run_values):
             super().after_run(run_context, run_values)
 
-    assert interval_of(More(last_step=10)) is None
+    assert find_interval(More(last_step=10)) is None
 
 
 def test_a_subclass_that_does_its_work_elsewhere_is_due_as_its_base():
@@ -56,7 +56,7 @@ def test_a_subclass_that_does_its_work_elsewhere_is_due_as_its_base():
         def end(self, session):
             pass
 
-    assert interval_of(Named(last_step=10)).steps_until_due(4) == 6
+    assert find_interval(Named(last_step=10)).steps_until_due(4) == 6
 
 
 class EveryTen(est.SessionRunHook):
@@ -84,9 +84,9 @@ def test_a_declared_interval_holds_for_the_class_that_declares_it_and_what_chang
         def after_run(self, run_context, run_values):
             pass
 
-    assert interval_of(EveryTen()).steps_until_due(4) == 6
-    assert interval_of(AtTheEnd()).steps_until_due(4) == 6
-    assert interval_of(Other()).steps_until_due(4) == 1
+    assert find_interval(EveryTen()).steps_until_due(4) == 6
+    assert find_interval(AtTheEnd()).steps_until_due(4) == 6
+    assert find_interval(Other()).steps_until_due(4) == 1
 
 
 @pytest.mark.parametrize("name", ["before_run", "after_run"])
@@ -104,29 +104,29 @@ def test_a_declared_interval_holds_for_the_class_that_declares_it_and_what_chang
 )
 def test_a_call_of_its_own_is_due_at_every_step(make, name):
     hook = make()
-    assert interval_of(hook) is not None
+    assert find_interval(hook) is not None
     overridden = type("Overridden", (type(hook),), {name: lambda self, *args: None})
     hook.__class__ = overridden
-    assert interval_of(hook) is None
+    assert find_interval(hook) is None
     hook = make()
     setattr(hook, name, lambda *args: None)
-    assert interval_of(hook) is None
+    assert find_interval(hook) is None
 
 
 def test_half_a_declaration_is_none():
     half = type("Half", (est.SessionRunHook,), {"steps_until_due": lambda self, step: 10})
     half.after_run = lambda self, *args: None
-    assert interval_of(half()) is None
+    assert find_interval(half()) is None
 
 
 def test_a_stop_hook_is_due_at_its_last_step():
-    interval = interval_of(est.StopAtStepHook(last_step=10))
+    interval = find_interval(est.StopAtStepHook(last_step=10))
     assert [interval.steps_until_due(step) for step in (0, 7, 9, 10, 12)] == [10, 3, 1, 1, 1]
 
 
 def with_timer(hook, last):
     hook._timer.update_last_triggered_step(last)
-    return interval_of(hook)
+    return find_interval(hook)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def with_timer(hook, last):
     ids=["saver", "counter"],
 )
 def test_hooks_that_go_by_the_global_step(hook):
-    assert interval_of(hook).steps_until_due(0) == 1  # never yet
+    assert find_interval(hook).steps_until_due(0) == 1  # never yet
     interval = with_timer(hook, 12)
     assert [interval.steps_until_due(step) for step in (12, 14, 17, 18, 30)] == [6, 4, 1, 1, 1]
 
@@ -156,7 +156,7 @@ def test_hooks_that_go_by_time_are_due_once_it_is_over(monkeypatch):
 def test_summaries_count_on_the_next_step():
     hook = est.SummarySaverHook(save_steps=5, output_dir="unused", summary_op=object())
     hook._next_step = None  # as its begin() has it
-    interval = interval_of(hook)
+    interval = find_interval(hook)
     assert interval.steps_until_due(0) == 1
     interval.skip_steps(3)  # before the first call there is nothing to count on from
     assert hook._next_step is None
@@ -181,7 +181,7 @@ def test_profiles_count_on_the_next_step(tmp_path):
         hook = est.ProfilerHook(save_steps=5, output_dir=str(tmp_path))
         tf1.summary.FileWriterCache.clear()
         hook.begin()
-    interval = interval_of(hook)
+    interval = find_interval(hook)
     assert interval.steps_until_due(0) == 1  # the first step starts the count
     hook._timer.update_last_triggered_step(1)
     hook._next_step = 2
@@ -196,7 +196,7 @@ def test_waiting_for_the_global_step_is_due_until_it_is_over():
         tf1.train.create_global_step()
         hook = est.GlobalStepWaiterHook(wait_until_step=0)
         hook.begin()
-        interval = interval_of(hook)
+        interval = find_interval(hook)
         assert interval.steps_until_due(7) == 1
         hook.before_run(None)
         assert interval.steps_until_due(7) is None
@@ -206,7 +206,7 @@ def test_logging_counts_calls():
     hook = est.LoggingTensorHook(["x"], every_n_iter=4)
     hook._timer.reset()
     hook._iter_count = 0
-    interval = interval_of(hook)
+    interval = find_interval(hook)
     assert interval.steps_until_due(100) == 1
     hook._timer.update_last_triggered_step(0)
     hook._iter_count = 1
@@ -219,7 +219,7 @@ def test_logging_counts_calls():
 def test_logging_at_the_end_alone_is_never_due():
     hook = est.LoggingTensorHook(["x"], at_end=True)
     hook._iter_count = 3
-    assert interval_of(hook).steps_until_due(3) is None
+    assert find_interval(hook).steps_until_due(3) is None
 
 
 class SavesSteps(est.CheckpointSaverListener):
@@ -263,7 +263,7 @@ def run(hook, steps=11):
     with tf.Graph().as_default():
         train_op = tf1.train.create_global_step().assign_add(1)
         tf.constant(7.0, name="seven")
-        foreseen = Foreseen(interval_of(hook))
+        foreseen = Foreseen(find_interval(hook))
         with tf1.train.MonitoredSession(hooks=[hook, foreseen]) as session:
             while not session.should_stop() and foreseen.step < steps:
                 session.run(train_op)

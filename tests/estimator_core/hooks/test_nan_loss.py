@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from estimator_core.hooks.intervals import interval_of
+from estimator_core.hooks.intervals import find_interval
 from estimator_core.hooks.nan_loss import NanLossHook, SaverUnlessNan
 
 tf1 = tf.compat.v1
@@ -65,8 +65,8 @@ def test_a_saver_is_due_when_it_was(tmp_path):
     saver = tf1.train.CheckpointSaverHook(str(tmp_path), save_steps=7)
     saver._timer.update_last_triggered_step(3)
     around = SaverUnlessNan(saver, NanLossHook(None))
-    assert interval_of(around).steps_until_due(4) == 6
-    assert interval_of(SaverUnlessNan(SaverOfOnesOwn(str(tmp_path), save_steps=7), None)) is None
+    assert find_interval(around).steps_until_due(4) == 6
+    assert find_interval(SaverUnlessNan(SaverOfOnesOwn(str(tmp_path), save_steps=7), None)) is None
 
 
 def test_a_loss_of_integers_is_never_nan():

@@ -4,7 +4,7 @@ import pytest
 
 import estimator_core as est
 from estimator_core.hooks import stop_at_checkpoint_step
-from estimator_core.hooks.intervals import interval_of
+from estimator_core.hooks.intervals import find_interval
 
 
 def test_the_chief_stops_at_the_step(make_estimator, input_fn):
@@ -73,7 +73,7 @@ def test_only_from_the_step_before_the_last_on_it_looks_and_waits(
 
 def test_it_is_due_at_the_last_step():
     hook = stop_at_checkpoint_step.StopAtCheckpointStepHook("model", 10)
-    interval = interval_of(hook)
+    interval = find_interval(hook)
     assert [interval.steps_until_due(step) for step in (0, 7, 9, 10, 12)] == [10, 3, 1, 1, 1]
 
 

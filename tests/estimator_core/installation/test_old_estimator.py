@@ -13,14 +13,14 @@ export = estimator_core.export
 
 
 def test_the_global_step_of_a_model_dir(tmp_path):
-    step_of = old_estimator._load_global_step_from_checkpoint_dir
+    make_step = old_estimator._load_global_step_from_checkpoint_dir
     model_dir = tmp_path / "model"
-    assert step_of(str(model_dir)) == 0
+    assert make_step(str(model_dir)) == 0
     estimator_core.Estimator(model_fn, str(model_dir)).train(input_fn, steps=3)
-    assert step_of(str(model_dir)) == 3
+    assert make_step(str(model_dir)) == 3
     for path in model_dir.glob("*.index"):
         path.write_bytes(b"")
-    assert step_of(str(model_dir)) == 0
+    assert make_step(str(model_dir)) == 0
 
 
 def test_hooks_and_listeners_must_be_such():

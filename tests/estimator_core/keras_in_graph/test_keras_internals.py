@@ -55,7 +55,7 @@ def test_weight_decay_spares_excluded_variables():
     optimizer = keras.optimizers.SGD(weight_decay=0.1)
     optimizer.exclude_from_weight_decay(var_names=["spared"])
     optimizer.build([kept, spared])
-    decays = [keras_internals.decays_weights_of(optimizer, v) for v in (kept, spared)]
+    decays = [keras_internals.decays_weight(optimizer, v) for v in (kept, spared)]
     assert decays == [True, False]
 
 
@@ -126,7 +126,7 @@ def test_a_copy_of_a_tf_keras_model_for_a_graph_leaves_the_model_usable():
     assert keras_internals.tf_keras_compile_settings(model)["loss"] is loss
     expected = model(tf.ones([1, 2])).numpy()
     with tf.Graph().as_default() as graph:
-        copy = keras_internals.clone_of(model, [tf.ones([1, 2])], {})
+        copy = keras_internals.clone_optimizer(model, [tf.ones([1, 2])], {})
         assert copy.weights[0].graph is graph
         copy.compile("sgd", "mse", target_tensors=[tf.constant([[2.0]])])
         keras_internals.weigh_losses(copy, [tf.constant([3.0])])

@@ -96,7 +96,7 @@ def _tf_keras_model(tf_keras):
     )
 
 
-def _tf_keras_model_fn(tf_keras, make_optimizer, updates_of):
+def _tf_keras_model_fn(tf_keras, make_optimizer, find_updates):
     def model_fn(features, labels, mode):
         model = _tf_keras_model(tf_keras)
         outputs = model(features["x"], training=mode == est.ModeKeys.TRAIN)
@@ -110,7 +110,7 @@ def _tf_keras_model_fn(tf_keras, make_optimizer, updates_of):
         optimizer = make_optimizer()
         optimizer.iterations = tf1.train.get_or_create_global_step()
         (update,) = optimizer.get_updates(loss, model.trainable_variables)
-        train_op = tf.group(update, *updates_of(model, features["x"]))
+        train_op = tf.group(update, *find_updates(model, features["x"]))
         return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
 
     return model_fn
@@ -118,21 +118,21 @@ def _tf_keras_model_fn(tf_keras, make_optimizer, updates_of):
 
 @pytest.mark.filterwarnings("ignore:.*updates:UserWarning")  # tf_keras', of the same subject
 @pytest.mark.parametrize(
-    "updates_of",
+    "find_updates",
     [
         lambda model, inputs: model.updates,
         lambda model, inputs: model.get_updates_for(None) + model.get_updates_for(inputs),
         lambda model, inputs: model.get_layer("norm").updates,
     ],
 )
-def test_tf_keras_layers_and_get_updates_train_as_they_do_eagerly(tmp_path, updates_of):
+def test_tf_keras_layers_and_get_updates_train_as_they_do_eagerly(tmp_path, find_updates):
     tf_keras = pytest.importorskip("tf_keras")
 
     def make_optimizer():
         schedule = tf_keras.optimizers.schedules.ExponentialDecay(0.1, 2, 0.5)
         return tf_keras.optimizers.legacy.Adam(schedule)
 
-    estimator = est.Estimator(_tf_keras_model_fn(tf_keras, make_optimizer, updates_of), tmp_path)
+    estimator = est.Estimator(_tf_keras_model_fn(tf_keras, make_optimizer, find_updates), tmp_path)
     estimator.train(input_fn, steps=3)
     estimator.train(input_fn, steps=2)  # slots and step count come from the checkpoint
     results = estimator.evaluate(input_fn, steps=3)

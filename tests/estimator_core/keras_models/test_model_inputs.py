@@ -22,19 +22,19 @@ def test_numpy_arrays_become_tensors():
 
 @pytest.mark.parametrize("given", [{"b": 2, "a": 1, "c": 3}, (1, 2), [1, 2]])
 def test_tensors_come_in_the_order_of_the_names(given):
-    assert model_inputs.in_order_of(["a", "b"], given, "features", {}) == [1, 2]
+    assert model_inputs.order_tensors(["a", "b"], given, "features", {}) == [1, 2]
 
 
 def test_a_single_tensor_and_an_alias():
-    assert model_inputs.in_order_of(["a"], 1, "features", {}) == [1]
-    assert model_inputs.in_order_of(["a"], {"other": 1}, "features", {"other": "a"}) == [1]
+    assert model_inputs.order_tensors(["a"], 1, "features", {}) == [1]
+    assert model_inputs.order_tensors(["a"], {"other": 1}, "features", {"other": "a"}) == [1]
 
 
 def test_missing_names_and_other_numbers_of_tensors_are_refused():
     with pytest.raises(KeyError, match=r"dict of labels lacks \['b'\].*\['a', 'b'\].*\['a', 'z'\]"):
-        model_inputs.in_order_of(["a", "b"], {"z": 0, "a": 1}, "labels", {})
+        model_inputs.order_tensors(["a", "b"], {"z": 0, "a": 1}, "labels", {})
     with pytest.raises(ValueError, match=r"takes 2 features, \['a', 'b'\].*Received: 1"):
-        model_inputs.in_order_of(["a", "b"], 1, "features", {})
+        model_inputs.order_tensors(["a", "b"], 1, "features", {})
 
 
 def test_outputs_without_names_are_numbered_from_1():

@@ -1,7 +1,7 @@
 import pytest
 import tensorflow as tf
 
-from estimator_core.logits import activation_summary
+from estimator_core.logits import dnn
 
 tf1 = tf.compat.v1
 
@@ -25,7 +25,7 @@ def check(found, tag):
 
 def test_the_share_of_zeros_and_a_histogram():
     with tf.Graph().as_default():
-        activation_summary.add_activation_summary(tf.constant(VALUES), "dnn/hiddenlayer_3")
+        dnn.add_activation_summary(tf.constant(VALUES), "dnn/hiddenlayer_3")
         check(summaries(), "dnn/hiddenlayer_3")
 
 
@@ -36,6 +36,6 @@ def test_logits_with_their_summaries():
 
     with tf.Graph().as_default():
         x = tf.constant(VALUES)
-        with_summary = activation_summary.with_activation_summary(logit_fn, "dnn/logits")
+        with_summary = dnn.with_activation_summary(logit_fn, "dnn/logits")
         assert with_summary({"x": x}, "eval") is x
         check(summaries(), "dnn/logits")

@@ -129,7 +129,7 @@ def test_a_gru_updates_and_resets_by_its_gates():
 def test_which_lstm_is_small(input_size, units, is_small):
     """96 x 256 numbers are the most; more than twice as many inputs as units, and odd units, are too much."""
     kernels = [tf.zeros([size, 4 * units]) for size in (input_size, units)]
-    assert LSTMCell.of(*kernels, bias=tf.zeros([4 * units])).is_small is is_small
+    assert LSTMCell.from_parts(*kernels, bias=tf.zeros([4 * units])).is_small is is_small
 
 
 @pytest.mark.parametrize("return_sequences", [True, False])

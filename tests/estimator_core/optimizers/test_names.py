@@ -1,6 +1,6 @@
 import pytest
 
-from estimator_core.optimizers.names import optimizer_named
+from estimator_core.optimizers.named import optimizer_named
 
 
 def test_a_known_name():

@@ -3,7 +3,7 @@
 import pytest
 import tensorflow as tf
 
-from estimator_core.optimizers import own_updates
+from estimator_core.optimizers import minimize
 from estimator_core.optimizers.named import Adam
 
 tf1 = tf.compat.v1
@@ -19,18 +19,18 @@ class Own(tf1.train.GradientDescentOptimizer):
 def test_methods_of_libraries_are_not_the_users_own():
     plain = tf1.train.AdamOptimizer()
     for optimizer in (plain, Adam(), tf1.tpu.CrossShardOptimizer(plain)):
-        assert not own_updates.has_own_updates(optimizer)
-        assert not own_updates.has_own(optimizer, "apply_gradients")
-    assert own_updates.has_own_updates(Own(0.1))
+        assert not minimize.has_own_updates(optimizer)
+        assert not minimize.has_own(optimizer, "apply_gradients")
+    assert minimize.has_own_updates(Own(0.1))
     plain.minimize = lambda *args, **kwargs: tf.no_op()
-    assert own_updates.has_own_updates(plain)
-    assert not own_updates.has_own(plain, "unknown")
+    assert minimize.has_own_updates(plain)
+    assert not minimize.has_own(plain, "unknown")
 
 
 def test_in_replicas_gradients_are_added_up_before_they_are_applied():
     strategy = tf.distribute.MirroredStrategy(["cpu:0", "cpu:1"])
     with strategy.scope():
-        assert not own_updates.has_own_updates(Own(0.1))
+        assert not minimize.has_own_updates(Own(0.1))
 
 
 def in_function(value):
@@ -68,8 +68,8 @@ def directly(value):
 def test_reads_of_a_variable_do_not_count_as_updates(call, use_resource):
     with tf.Graph().as_default():
         step = tf1.get_variable("step", [], tf.int64, use_resource=use_resource)
-        before = own_updates.updates_of(step)
+        before = minimize.find_updates(step)
         call(step.read_value)
-        assert own_updates.updates_of(step) == before
+        assert minimize.find_updates(step) == before
         call(lambda: tf.identity(tf1.assign_add(step, 1)))
-        assert len(own_updates.updates_of(step) - before) == 1
+        assert len(minimize.find_updates(step) - before) == 1

@@ -1,7 +1,7 @@
 import pytest
 import tensorflow as tf
 
-from estimator_core.sdca.example_state import ExampleStates
+from estimator_core.sdca.minimize import ExampleStates
 
 tf1 = tf.compat.v1
 

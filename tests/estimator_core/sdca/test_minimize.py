@@ -4,9 +4,8 @@ import pytest
 import tensorflow as tf
 
 from estimator_core.experimental import LinearSDCA
-from estimator_core.sdca.example_state import ExampleStates
 from estimator_core.sdca.examples import DenseFeature, Examples
-from estimator_core.sdca.minimize import minimize
+from estimator_core.sdca.minimize import ExampleStates, minimize
 
 tf1 = tf.compat.v1
 

@@ -8,13 +8,13 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core.logits.dnn import dnn_logit_fn_builder
-from estimator_core.spec.settled import fingerprint_of, with_parts
+from estimator_core.spec.settled import take_fingerprint, with_parts
 
 fc = tf.feature_column
 
 
 def fingerprint(*parts):
-    return fingerprint_of(with_parts(lambda: None, parts))
+    return take_fingerprint(with_parts(lambda: None, parts))
 
 
 def words(*names):
@@ -26,13 +26,13 @@ def test_premade_models_have_one_and_a_model_fn_of_the_users_has_none(tmp_path):
         columns = [fc.numeric_column("x"), words("a", "b")]
         return est.DNNClassifier([4], columns, model_dir=str(tmp_path), **options)._model_fn
 
-    assert fingerprint_of(make()) is not None
-    assert fingerprint_of(make()) == fingerprint_of(make())
-    assert fingerprint_of(make(optimizer=lambda: None)) == fingerprint_of(make())  # of training
-    assert fingerprint_of(make(n_classes=3)) != fingerprint_of(make())
-    assert fingerprint_of(make(activation_fn=tf.nn.tanh)) != fingerprint_of(make())
-    assert fingerprint_of(make(activation_fn=lambda x: x)) is None
-    assert fingerprint_of(lambda features, labels, mode: None) is None
+    assert take_fingerprint(make()) is not None
+    assert take_fingerprint(make()) == take_fingerprint(make())
+    assert take_fingerprint(make(optimizer=lambda: None)) == take_fingerprint(make())  # of training
+    assert take_fingerprint(make(n_classes=3)) != take_fingerprint(make())
+    assert take_fingerprint(make(activation_fn=tf.nn.tanh)) != take_fingerprint(make())
+    assert take_fingerprint(make(activation_fn=lambda x: x)) is None
+    assert take_fingerprint(lambda features, labels, mode: None) is None
 
 
 @pytest.mark.parametrize(

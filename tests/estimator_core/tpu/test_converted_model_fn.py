@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 import estimator_core as est
-from estimator_core.tpu.converted_model_fn import ConvertedModelFn
+from estimator_core.tpu.host_estimator import ConvertedModelFn
 
 
 def test_the_model_gets_the_params_of_its_own_estimator(tmp_path):

@@ -3,8 +3,8 @@ import tensorflow as tf
 
 from estimator_core import tpu
 from estimator_core.execution.single_device import SingleDevice
-from estimator_core.hooks.intervals import interval_of
-from estimator_core.tpu.examples_per_second_hook import ExamplesPerSecondHook
+from estimator_core.hooks.intervals import find_interval
+from estimator_core.tpu.hooks import ExamplesPerSecondHook
 from tests.contract.executions import count_advances, several_steps_in_a_run
 from tests.oracle import observe
 
@@ -43,7 +43,7 @@ def test_rates_are_those_since_the_last_time(tmp_path, monkeypatch, caplog, batc
 
 def test_it_is_due_at_the_first_step_and_then_at_intervals(tmp_path):
     hook = ExamplesPerSecondHook(8, 6, str(tmp_path))
-    interval = interval_of(hook)
+    interval = find_interval(hook)
     assert interval.steps_until_due(0) == 1
     hook._timer.update_last_triggered_step(1)
     assert [interval.steps_until_due(step) for step in (1, 3, 6, 9)] == [6, 4, 1, 1]

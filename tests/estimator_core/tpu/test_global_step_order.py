@@ -6,8 +6,7 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core import tpu
-from estimator_core.tpu.global_step_order import read_before_write
-from estimator_core.tpu.user_functions import model_fn_on_host
+from estimator_core.tpu.user_functions import model_fn_on_host, read_before_write
 
 tf1 = tf.compat.v1
 

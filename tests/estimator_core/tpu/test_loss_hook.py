@@ -3,8 +3,7 @@
 import pytest
 
 from estimator_core import tpu
-from estimator_core.tpu.examples_per_second_hook import log_every_n_steps
-from estimator_core.tpu.loss_hook import log_every_n_loops
+from estimator_core.tpu.hooks import log_every_n_loops, log_every_n_steps
 
 
 @pytest.mark.parametrize(("iterations", "loops"), [(2, 15), (7, 5), ("7", 5), (100, 1), ("5m", 1)])

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core import tpu
-from estimator_core.tpu.one_replica import without_cross_replica_sums
+from estimator_core.tpu.user_functions import without_cross_replica_sums
 
 tf1 = tf.compat.v1
 

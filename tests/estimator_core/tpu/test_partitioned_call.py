@@ -3,7 +3,7 @@ import collections
 import numpy as np
 import tensorflow as tf
 
-from estimator_core.tpu.partitioned_call import partitioned_call
+from estimator_core.tpu.serving_graph import partitioned_call
 
 tf1 = tf.compat.v1
 

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core import tpu
-from estimator_core.experimental.loopback_ports import free_ports
+from estimator_core.experimental.local_cluster import free_ports
 from tests.oracle import observe
 
 tf1 = tf.compat.v1

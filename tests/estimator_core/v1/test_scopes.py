@@ -2,7 +2,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from estimator_core.v1 import scopes
+from estimator_core.v1 import model_fns
 from estimator_core.v1.heads import regressor_head
 
 tf1 = tf.compat.v1
@@ -18,7 +18,7 @@ def build(head, mode="train", scope=None):
     optimizer = tf1.train.GradientDescentOptimizer(0.25)
     model_fn = est.experimental.compose(head, [est.experimental.ModelPart(bias_logits, optimizer)])
     if scope is not None:
-        model_fn = scopes.model_in_scope(model_fn, scope, None)
+        model_fn = model_fns.model_in_scope(model_fn, scope, None)
     with tf.Graph().as_default(), tf1.Session() as session:
         tf1.train.create_global_step()
         features = {"x": tf.constant([0.0, 0.0])}
@@ -52,18 +52,18 @@ def test_a_mean_is_the_loss_itself(head):
 def test_a_scope_of_variables_and_operations():
     with tf.Graph().as_default():
         features = {"x": tf.constant([0.0])}
-        logits = scopes.in_scope(bias_logits, "part")(features, "train")
+        logits = model_fns.in_scope(bias_logits, "part")(features, "train")
         assert logits.op.name == "part/logits"
-        other = scopes.in_name_scope(bias_logits, "named")(features, "train")
+        other = model_fns.in_name_scope(bias_logits, "named")(features, "train")
         assert other.op.name == "named/logits"
         assert [v.op.name for v in tf1.trainable_variables()] == ["part/bias", "bias"]
 
 
 def test_without_parameter_servers_nothing_is_split():
     own = tf1.fixed_size_partitioner(3)
-    assert scopes.input_layer_partitioner_or_default(own, None) is own
+    assert model_fns.input_layer_partitioner_or_default(own, None) is own
     for partitioner in (
-        scopes.hidden_layer_partitioner(None),
-        scopes.input_layer_partitioner_or_default(None, None),
+        model_fns.hidden_layer_partitioner(None),
+        model_fns.input_layer_partitioner_or_default(None, None),
     ):
         assert list(partitioner(shape=tf.TensorShape([10**6, 100]), dtype=tf.float32)) == [1, 1]

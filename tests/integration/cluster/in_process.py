@@ -5,7 +5,7 @@ import functools
 import tensorflow as tf
 
 from estimator_core.cluster import Cluster
-from estimator_core.experimental.loopback_ports import free_ports
+from estimator_core.experimental.local_cluster import free_ports
 
 tf1 = tf.compat.v1
 

@@ -1,7 +1,7 @@
 import pytest
 import tensorflow as tf
 
-from pipelines.artifacts.signatures import read_signatures, size_of
+from pipelines.artifacts.signatures import folder_size, read_signatures
 
 
 @pytest.fixture(scope="module")
@@ -41,5 +41,5 @@ def test_the_size_is_that_of_all_files(folder, tmp_path):
     (tmp_path / "variables").mkdir()
     (tmp_path / "a").write_bytes(b"12345")
     (tmp_path / "variables" / "b").write_bytes(b"123")
-    assert size_of(str(tmp_path)) == 8
-    assert size_of(folder) > 1_000
+    assert folder_size(str(tmp_path)) == 8
+    assert folder_size(folder) > 1_000

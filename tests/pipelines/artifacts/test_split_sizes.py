@@ -2,7 +2,7 @@ from tensorflow_metadata.proto.v0 import statistics_pb2
 from tfx.types import artifact_utils
 from tfx.types.standard_artifacts import ExampleStatistics
 
-from pipelines.artifacts.split_sizes import count_examples
+from pipelines.artifacts.statistics import count_examples
 
 
 def test_the_examples_of_each_split_are_counted(tmp_path):

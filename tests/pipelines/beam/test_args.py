@@ -1,6 +1,6 @@
 import pytest
 
-from pipelines.beam.args import check_beam_args
+from pipelines.beam.options import check_beam_args
 from pipelines.errors import BadInputError
 
 

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from pipelines.beam import job_server as module
-from pipelines.beam.job_server import job_server
+from pipelines.beam import engine as module
+from pipelines.beam.engine import job_server
 from pipelines.config.beam import FlinkConfig, SparkConfig
 from pipelines.errors import RunFailedError
 
@@ -89,7 +89,7 @@ def test_it_ends_with_a_run_that_is_killed(java, jar, tmp_path):
     java(SERVER)
     program = f"""
 import pathlib, sys, time
-from pipelines.beam.job_server import job_server
+from pipelines.beam.engine import job_server
 from pipelines.config.beam import FlinkConfig
 config = FlinkConfig(master="jobs:8081", job_server={jar!r})
 with job_server(config, pathlib.Path({str(tmp_path)!r})) as address:

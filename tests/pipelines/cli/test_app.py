@@ -194,7 +194,7 @@ def test_a_root_that_is_taken_is_told_apart(warm_command, data, tmp_path):
     assert result.returncode == 2
     line = json.loads(result.stdout.splitlines()[-1])
     assert line["error"] == "root_busy"
-    assert "Another run is going on" in line["reason"]
+    assert "Another run is in progress" in line["reason"]
 
 
 def test_bad_configuration_exits_with_2(warm_command, tmp_path):

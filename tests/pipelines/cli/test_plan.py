@@ -29,9 +29,9 @@ def test_the_plan_says_how_long_a_run_takes_unless_it_is_short(data):
     config = load_config(data=str(data), label="y")
     # 40 s, and 15 times the 20 s of the plan.
     lines = describe_plan(config, clock=iter([5.0, 25.0]).__next__)[1]
-    assert "a run takes about 6 minutes, by the 20 s that the plan took here" in lines
+    assert "estimated run time: about 6 minutes (extrapolated from the 20 s of this plan)" in lines
     lines = describe_plan(config, clock=iter([5.0, 7.0]).__next__)[1]
-    assert not any("a run takes" in line for line in lines)
+    assert not any("estimated run time" in line for line in lines)
 
 
 def test_the_plan_says_the_spans(spans, tmp_path):
@@ -106,7 +106,7 @@ def test_the_file_is_written_once(data, tmp_path):
     target = tmp_path / "new.toml"
     write_plan_file(config, plan, target)
     assert load_config(target).data.path == str(tmp_path / "data.csv")
-    with pytest.raises(BadInputError, match=r"new\.toml: there is such a file"):
+    with pytest.raises(BadInputError, match=r"new\.toml: the file already exists"):
         write_plan_file(config, plan, target)
     with pytest.raises(BadInputError, match="cannot be read: No such file"):
         write_plan_file(config, plan, tmp_path / "none" / "new.toml")

@@ -1,4 +1,4 @@
-from pipelines.config.flat import flat_settings
+from pipelines.config.toml import flat_settings
 
 
 def test_values_have_the_keys_that_set_takes():

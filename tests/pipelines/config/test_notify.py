@@ -17,7 +17,7 @@ def load(tmp_path):
 def test_the_section_names_channels_and_events(load):
     notify = load('command = "mail me"\non = ["failed", "pushed"]\ntimeout_secs = 3').notify
     assert (notify.command, notify.on, notify.timeout_secs) == ("mail me", ("failed", "pushed"), 3)
-    assert notify.tells
+    assert notify.has_receiver
     assert load('webhook = "https://example.com/x"').notify.on == (
         "failed",
         "held",
@@ -25,8 +25,8 @@ def test_the_section_names_channels_and_events(load):
         "drifted",
         "missed",
     )
-    assert load('webhook_env = "HOOK"').notify.tells
-    assert not load("").notify.tells
+    assert load('webhook_env = "HOOK"').notify.has_receiver
+    assert not load("").notify.has_receiver
 
 
 def test_addresses_are_in_no_record(load):

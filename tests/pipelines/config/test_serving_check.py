@@ -1,6 +1,7 @@
 import pytest
 
 from components import ServingCheckSettings
+from pipelines.config.evaluator import ServingCheckConfig
 from pipelines.config.load import load_config
 from pipelines.errors import BadInputError
 

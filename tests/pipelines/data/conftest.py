@@ -11,7 +11,8 @@ from components.example_gen.csv_file import CsvFile, read_names
 from components.example_gen.reading import _infer_types, _typed, _widest
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.data.staging import stage
-from pipelines.runs.plan.data_plan import DataPlan, plan_data, read_data
+from pipelines.runs.definitions.run_plan import DataPlan
+from pipelines.runs.plan.data_plan import plan_data, read_data
 
 
 @dataclass(frozen=True)

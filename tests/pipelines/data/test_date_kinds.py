@@ -1,7 +1,12 @@
 import pytest
 
 from pipelines.data.column_cells import ColumnCells
-from pipelines.data.date_kinds import AmbiguousDatesError, formats_of, measure, recognise_dates
+from pipelines.data.date_kinds import (
+    AmbiguousDatesError,
+    find_date_formats,
+    measure,
+    recognise_dates,
+)
 from pipelines.data.formats.date_format import DAY_FIRST, ISO, MONTH_FIRST
 from pipelines.data.profile import profile_csv
 
@@ -72,8 +77,8 @@ def test_seasons_are_no_months(tmp_path, mark):
 
 def test_numbers_need_no_name_where_the_user_says_that_they_are_dates(tmp_path):
     column, cells = column_of(tmp_path, "a", ["1400000000", "1500000000"])
-    assert formats_of(column, cells, None) == ()
-    assert formats_of(column, cells, None, is_given=True)[0].name == "epoch-seconds"
+    assert find_date_formats(column, cells, None) == ()
+    assert find_date_formats(column, cells, None, is_given=True)[0].name == "epoch-seconds"
 
 
 def test_what_the_dates_are_like(tmp_path):

@@ -1,6 +1,6 @@
 import pytest
 
-from pipelines.data.dialect import COMMAS, Dialect, detect_dialect, detect_in
+from pipelines.data.dialect import COMMAS, Dialect, detect_dialect, detect_from_lines
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,6 @@ def test_dialects_say_what_they_are():
 def test_of_long_lines_fewer_are_examined(length, num_examined):
     line = "a;" * (length // 2) + "\n"
     lines = iter([line] * 1_200)
-    assert detect_in(lines, None, None).delimiter == ";"
+    assert detect_from_lines(lines, None, None).delimiter == ";"
     # One more is read to see that it is too much.
     assert 1_200 - len(list(lines)) in (num_examined, num_examined + 1)

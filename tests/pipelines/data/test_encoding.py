@@ -31,7 +31,7 @@ def test_other_files_are_copied_as_utf8_and_messages_name_the_originals(tmp_path
     texts = as_utf8([plain, other])
     assert (texts.encoding, texts.are_copies) == ("cp1252", True)
     assert [file.read_bytes().decode() for file in texts.files] == ["größe\r\n1\n", "größe\r\n2\n"]
-    assert texts.in_words_of_user(f"{texts.files[1]}, line 2") == f"{other}, line 2"
+    assert texts.with_original_paths(f"{texts.files[1]}, line 2") == f"{other}, line 2"
     own = as_utf8([plain])
     assert (own.files, own.are_copies, own.encoding) == ([plain], False, "utf-8")
 

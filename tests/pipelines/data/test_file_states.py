@@ -32,7 +32,7 @@ def replace_and_restore(file):
     [
         (rewrite, "data.csv was changed while the data were looked at"),
         (replace_and_restore, "data.csv was changed while the data were looked at"),
-        (lambda file: file.unlink(), "data.csv is gone since it was read"),
+        (lambda file: file.unlink(), "data.csv was deleted after it was read"),
     ],
 )
 def test_a_file_that_is_not_as_it_was_is_named(file, change, said):

@@ -4,7 +4,7 @@ import pytest
 
 from pipelines.data.dialect import Dialect
 from pipelines.data.formats.number_format import COMMA, POINT, NumberFormat
-from pipelines.data.kinds import date_format_of, recognise_columns, text_columns
+from pipelines.data.kinds import recognise_columns, text_columns, to_date_format
 from pipelines.data.profile import profile_csv
 from pipelines.errors import BadInputError
 
@@ -47,8 +47,8 @@ def test_what_each_column_is_taken_for(tmp_path):
     }  # fmt: skip
     assert kinds["money"].number_format == NumberFormat(".", "USD")
     assert (kinds["share"].number_format, kinds["size"].number_format) == (COMMA, None)
-    assert date_format_of(kinds["created"]).name == "epoch-seconds"
-    assert date_format_of(kinds["size"]) is None
+    assert to_date_format(kinds["created"]).name == "epoch-seconds"
+    assert to_date_format(kinds["size"]) is None
     assert kinds["vip"].words == ("yes", "no")
     assert text_columns(kinds) == ("zip",)
     assert not any(kind.doubt for kind in kinds.values())
@@ -66,7 +66,7 @@ def test_the_configuration_goes_first(tmp_path):
     assert not kinds["row"].is_given
     assert text_columns(kinds) == ()
     for use, message in (
-        ({"city": "number"}, r"city = \"number\": .*data\.csv, line 2: 'Oslo' is no number"),
+        ({"city": "number"}, r"city = \"number\": .*data\.csv, line 2: 'Oslo' is not a number"),
         ({"city": "date"}, r"no format fits all 150 cells, such as .*line 2: 'Oslo'"),
         ({"none": "text"}, r"none = 'text': there is no such column\. Columns: money, "),
     ):
@@ -134,7 +134,7 @@ def test_numbers_that_are_stored_as_text_are_noted(tmp_path):
     numbers = [f"{number}.5" for number in range(40)]
     kind = kinds_of(tmp_path, {"a": [*numbers, "\u22123"]})["a"]
     assert (kind.name, kind.moments.num_unreadable) == ("number", 0)
-    assert "'a' is stored as text: 1 of 41 values is no plain number" in kind.doubt
+    assert "'a' is stored as text: 1 of 41 values is not a plain number" in kind.doubt
     codes = [f"{number:05d}" for number in range(11, 51)]
     kind = kinds_of(tmp_path, {"zip": [*codes, "K1A"]})["zip"]
     assert (kind.name, kind.moments) == ("category", None)
@@ -147,16 +147,16 @@ def test_numbers_that_are_stored_as_text_are_noted(tmp_path):
 @pytest.mark.parametrize(
     ("cells", "odd", "said"),
     [
-        ([f"${number},000.50" for number in range(1, 100)], "free", "is no such number"),
-        ([f"0,{number:02d}" for number in range(1, 100)], "0.5.1", "is no such number"),
-        ([f"{number} kg" for number in range(1, 100)], "7 m", "is no such number"),
-        ([f"€{number}M" for number in range(1, 100)], "$2M", "is no such number"),
+        ([f"${number},000.50" for number in range(1, 100)], "free", "is not such a number"),
+        ([f"0,{number:02d}" for number in range(1, 100)], "0.5.1", "is not such a number"),
+        ([f"{number} kg" for number in range(1, 100)], "7 m", "is not such a number"),
+        ([f"€{number}M" for number in range(1, 100)], "$2M", "is not such a number"),
         (
             [f"2014-03-{number % 28 + 1:02d}" for number in range(1, 100)],
             "soon",
-            "is no such date",
+            "is not such a date",
         ),
-        ([f"2014Q{number % 4 + 1}" for number in range(1, 100)], "2014Q5", "is no such date"),
+        ([f"2014Q{number % 4 + 1}" for number in range(1, 100)], "2014Q5", "is not such a date"),
     ],
 )
 def test_a_few_cells_that_cannot_be_read_count_as_missing_and_are_named(tmp_path, cells, odd, said):
@@ -179,8 +179,12 @@ def test_a_few_cells_that_cannot_be_read_count_as_missing_and_are_named(tmp_path
         (["2015-02-28", "2015-02-30"] * 20, "date", "line 3: '2015-02-30' (40 are iso)"),
         ([18000101, 18000102] * 20, "date", "line 2: '18000101'"),
         (["5 kg", "soon"] * 20, "date", "line 2: '5 kg'"),
-        (["5 kg", "6 kg", "soon"] * 20, "number", "line 4: 'soon' is no number, nor are 19 others"),
-        (["true", "false"] * 20, "number", "line 2: 'true' is no number"),
+        (
+            ["5 kg", "6 kg", "soon"] * 20,
+            "number",
+            "line 4: 'soon' is not a number, nor are 19 others",
+        ),
+        (["true", "false"] * 20, "number", "line 2: 'true' is not a number"),
         (["a", "b"] * 20, "list", 'no cell has a ";", "|" or "," between parts'),
     ],
 )

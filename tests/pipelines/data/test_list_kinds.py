@@ -2,7 +2,7 @@ import pytest
 
 from pipelines.data.column_cells import ColumnCells
 from pipelines.data.dialect import Dialect
-from pipelines.data.list_kinds import MAX_PARTS, ListParts, find_list
+from pipelines.data.kinds import MAX_PARTS, ListParts, find_list
 from pipelines.data.profile import profile_csv
 
 

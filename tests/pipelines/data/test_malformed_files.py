@@ -60,9 +60,9 @@ BY_ROW = {
     "a row with semicolons": ("1.5;oslo;2024-01-01;1\n", ".*1 field", "1 cell "),
     "a space before quotes": ('1.5, "oslo, old",2024-01-01,1\n', ".*5 fields", "5 cells"),
     "curly quotes": ("1.5,“oslo, old”,2024-01-01,1\n", ".*5 fields", "5 cells"),
-    "text behind quotes": ('1.5,"oslo"x,2024-01-01,1\n', ", column 'city': .*'oslox' has text behind", "behind"),
-    "a quote in quotes": ('1.5,"os"lo",2024-01-01,1\n', ", column 'city': .* has text behind", "behind"),
-    "a quote behind a backslash": ('1.5,"os\\"lo",2024-01-01,1\n', ", column 'city': .*a backslash", "behind"),
+    "text after quotes": ('1.5,"oslo"x,2024-01-01,1\n', ", column 'city': .*'oslox' has text after", "text after its quotes"),
+    "a quote in quotes": ('1.5,"os"lo",2024-01-01,1\n', ", column 'city': .* has text after", "text after its quotes"),
+    "a quote behind a backslash": ('1.5,"os\\"lo",2024-01-01,1\n', ", column 'city': .*a backslash", "text after its quotes"),
     "a NUL in a text": ("1.5,os\0lo,2024-01-01,1\n", r", column 2: 'os\\x00lo' holds a NUL", "column 'city' holds a NUL"),
     "a NUL in a number": ("1\0.5,oslo,2024-01-01,1\n", r", column 1: '1\\x00.5' holds a NUL", "column 'n' holds a NUL"),
     "a byte of Latin-1 amid UTF-8": (b"1.5,caf\xe9,2024-01-01,1\n", ", column 'city': byte 0xe9 is not UTF-8", "byte 0xe9"),
@@ -182,7 +182,7 @@ def test_a_file_is_refused_with_its_place(tmp_path, read_as_a_run, kind):
 
 # Row, note of the plan or the copy, and the value of its cells in the tf.Example.
 NOTED = {
-    "text among numbers": ("many,oslo,2024-01-01,1\n", "column 'n': .* 1 of 41 cells is no such number and counts as missing, .* line 22: 'many'", b"many"),
+    "text among numbers": ("many,oslo,2024-01-01,1\n", "column 'n': .* 1 of 41 cells is not such a number and counts as missing, .* line 22: 'many'", b"many"),
     "a number with its unit": ("1.5 km,oslo,2024-01-01,1\n", "column 'n': .* counts as missing, .* line 22: '1.5 km'", b"1.5 km"),
     "an error of a spreadsheet": ("#DIV/0!,oslo,2024-01-01,1\n", "column 'n': .* counts as missing, .* line 22: '#DIV/0!'", b"#DIV/0!"),
     "a decimal comma": ('"1,5",oslo,2024-01-01,1\n', "column 'n': .* counts as missing, .* line 22: '1,5'", b"1,5"),

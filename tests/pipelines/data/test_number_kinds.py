@@ -5,11 +5,11 @@ from pipelines.data.column_cells import ColumnCells
 from pipelines.data.dialect import Dialect
 from pipelines.data.formats.number_format import COMMA, POINT, NumberFormat
 from pipelines.data.number_kinds import (
+    compute_moments,
     describe_format,
     find_formats,
     mark_of_file,
     measure,
-    moments_of,
 )
 from pipelines.data.profile import profile_csv
 
@@ -151,9 +151,9 @@ def test_moments_are_those_of_the_readable_numbers(tmp_path):
     # 10, 10, 40: mean 20, variance (100 + 100 + 400) / 3.
     assert (moments.mean, moments.variance) == pytest.approx((20, 200))
     assert (moments.minimum, moments.maximum, moments.num_unreadable) == (10, 40, 1)
-    far = moments_of([(np.array([1e9 + 1, 1e9 + 3]), np.array([3, 1]))])
+    far = compute_moments([(np.array([1e9 + 1, 1e9 + 3]), np.array([3, 1]))])
     assert far.variance == pytest.approx(0.75)  # of 1, 1, 1, 3
-    assert moments_of([(np.array([np.nan]), np.array([2]))]) is None
+    assert compute_moments([(np.array([np.nan]), np.array([2]))]) is None
 
 
 def test_what_is_peculiar_is_said(tmp_path):

@@ -4,11 +4,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.data.cell_store import CellStore
-from pipelines.data.column_profile import MAX_DISTINCT
+from pipelines.data.column_profile import MAX_DISTINCT, CellStore
 from pipelines.data.kinds import recognise_columns
-from pipelines.data.one_pass import profile_once
-from pipelines.data.profile import profile_csv
+from pipelines.data.profile import profile_clean_files, profile_csv
 from pipelines.data.reading import read_batches
 from pipelines.errors import BadInputError
 
@@ -237,7 +235,7 @@ def test_a_compressed_file_has_the_profile_of_what_it_holds(tmp_path):
 def test_a_row_of_parquet_that_equals_the_header_is_data(tmp_path):
     path = tmp_path / "data.parquet"
     pq.write_table(pa.table({"a": ["x", "a"], "b": ["y", "b"]}), path)
-    for found in (profile_csv([path]), profile_once([path])):
+    for found in (profile_csv([path]), profile_clean_files([path])):
         assert found.num_rows == 2
 
 

@@ -5,7 +5,7 @@ import pytest
 from pipelines.data import cells, quotes
 from pipelines.data.dialect import COMMAS, Dialect
 from pipelines.data.profile import profile_csv
-from pipelines.data.quotes import QuoteSearch, text_behind_quotes
+from pipelines.data.quotes import QuoteSearch, text_after_quotes
 from pipelines.errors import BadInputError
 
 CITIES = ("lisbon", "oslo", "rome")
@@ -40,7 +40,7 @@ def profile(tmp_path):
 def test_a_stray_quote_is_refused_with_the_lines_that_it_has_swallowed(profile, first, last):
     lines = lines_of(100)
     lines[10], lines[60] = first, last
-    said = r"line 12, column '.*': the quoted field that .* goes on up to line 62, over 51 lines, of which"
+    said = r"line 12, column '.*': the quoted field that .* continues up to line 62, over 51 lines, of which"
     with pytest.raises(BadInputError, match=said) as error:
         profile(lines)
     assert "a stray quote, as it seems, which makes one row of 51" in str(error.value)
@@ -129,8 +129,8 @@ def test_the_search_misses_no_quote_that_needs_a_closer_look():
         for block in (content[:cut], content[cut:]):
             search.update(block)
         is_odd = any(line.count('"') % 2 for line in text.split("\n"))
-        behind = any(text_behind_quotes([line], COMMAS) is not None for line in text.split("\n"))
-        assert search.finds_any() or not (is_odd or behind), text
+        follows = any(text_after_quotes([line], COMMAS) is not None for line in text.split("\n"))
+        assert search.finds_any() or not (is_odd or follows), text
         num_found += search.finds_any()
     assert 200 < num_found < 1_900
     search = QuoteSearch(COMMAS)
@@ -151,20 +151,20 @@ def test_the_search_misses_no_quote_that_needs_a_closer_look():
         ('a,""b', 1),
     ],
 )
-def test_text_behind_quotes_is_found(row, place):
-    assert text_behind_quotes([row + "\n"], COMMAS) == place
+def test_text_after_quotes_is_found(row, place):
+    assert text_after_quotes([row + "\n"], COMMAS) == place
 
 
 @pytest.mark.parametrize("delimiter", ["\t", " ", ";"])
 def test_a_blank_that_is_the_delimiter_ends_the_cell(delimiter):
     dialect = Dialect(delimiter)
-    assert text_behind_quotes([delimiter.join(['"a"', "b", "c"]) + "\n"], dialect) is None
-    assert text_behind_quotes([delimiter.join(["a", '"b"x', "c"]) + "\n"], dialect) == 1
+    assert text_after_quotes([delimiter.join(['"a"', "b", "c"]) + "\n"], dialect) is None
+    assert text_after_quotes([delimiter.join(["a", '"b"x', "c"]) + "\n"], dialect) == 1
 
 
-def test_text_behind_quotes_is_no_error_where_the_user_says_that_it_is_a_quote(profile):
+def test_text_after_quotes_is_no_error_where_the_user_says_that_it_is_a_quote(profile):
     lines = [*lines_of(30), '30,"oslo"x,0']
-    with pytest.raises(BadInputError, match=r"line 32, column 'city': .* text behind the quote"):
+    with pytest.raises(BadInputError, match=r"line 32, column 'city': .* text after the quote"):
         profile(lines)
     found = profile(lines, quote_is_given=True)
     assert found.columns["city"].distinct_values["oslox"] == 1

@@ -98,7 +98,7 @@ def test_holes_of_a_range_are_named(resolve, tmp_path):
     assert str(error.value) == (
         f"data.spans = '2..11': there is no span 3..6, 8, 11 of {tmp_path}/s{{SPAN}} (span 8 has no "
         'file to read (it is empty)). There: 2, 7..10. Give a range without holes, or "last N" for the '
-        "newest N that are there."
+        "newest N existing spans."
     )
     with pytest.raises(BadInputError, match="there is no span 4 of"):
         resolve("s{SPAN}", "4")
@@ -122,9 +122,9 @@ def test_spans_and_versions_without_a_finished_file_are_passed_over_and_noted(re
     found = resolve("s{SPAN}/v{VERSION}")
     assert names(found, tmp_path) == ["s9/v1/x.csv"]
     assert found.notes == (
-        "span 11 has no file to read (it is empty): it is passed over",
-        "version 1 of span 10 has no file to read (it is empty): it is passed over",
-        "version 2 of span 9 has no file to read (there is x.csv.tmp): it is passed over",
+        "span 11 has no file to read (it is empty): it is skipped",
+        "version 1 of span 10 has no file to read (it is empty): it is skipped",
+        "version 2 of span 9 has no file to read (there is x.csv.tmp): it is skipped",
     )
 
 
@@ -132,7 +132,7 @@ def test_a_pattern_that_matches_nothing_in_a_span(resolve, tmp_path):
     make(tmp_path, "s1/a.csv", "s2/a.txt", "s2/b.txt", "s2/c.txt", "s2/d.txt")
     found = resolve("s{SPAN}/*.csv")
     assert found.notes == (
-        "span 2 has no file to read (there is a.txt, b.txt, c.txt and 1 more): it is passed over",
+        "span 2 has no file to read (there is a.txt, b.txt, c.txt and 1 more): it is skipped",
     )
     (tmp_path / "s1" / "a.csv").unlink()
     with pytest.raises(BadInputError, match=r"has a file to read: span 2 has no .* 1 more\)\.$"):
@@ -143,7 +143,7 @@ def test_a_pattern_that_matches_nothing_in_a_span(resolve, tmp_path):
 def test_a_span_that_is_being_written_is_refused(resolve, tmp_path, unfinished):
     make(tmp_path, "s1/a.csv", "s2/a.csv", f"s2/{unfinished}", "s2/_SUCCESS")
     for pattern in ("s{SPAN}", "s{SPAN}/*.csv"):
-        with pytest.raises(BadInputError, match=r"span 2 is being written, as it seems: .*/s2/"):
+        with pytest.raises(BadInputError, match=r"span 2 seems to be incomplete: .*/s2/"):
             resolve(pattern)
     assert names(resolve("s{SPAN}", "1"), tmp_path) == ["s1/a.csv"]  # nobody asked for 2
 
@@ -153,7 +153,7 @@ def test_what_is_being_written_in_a_folder_of_a_span_and_where_its_links_lead(re
     (tmp_path / "s1" / "csv" / "a.csv").symlink_to(tmp_path / "store" / "a.csv")
     assert resolve("s{SPAN}/csv").files == [tmp_path / "store" / "a.csv"]
     make(tmp_path, "s2/csv/a.csv", "s2/csv/b.csv.tmp")
-    with pytest.raises(BadInputError, match=r"span 2 is being written.*s2/csv/b\.csv\.tmp"):
+    with pytest.raises(BadInputError, match=r"span 2 seems to be incomplete: .*s2/csv/b\.csv\.tmp"):
         resolve("s{SPAN}/csv/*.csv")
 
 

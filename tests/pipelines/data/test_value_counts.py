@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from pipelines.data.value_counts import ValueCounter, ValueCounts
+from pipelines.data.column_profile import ValueCounter, ValueCounts
 
 
 def counts_of(words):

@@ -39,13 +39,13 @@ def record(root, run_id, status="finished", step="abc"):
     component = ComponentRecord("StatisticsGen", status, 1.0, step=step)
     root.records.write(
         RunRecord(
-            run_id,
-            "taxi",
-            "pushed",
-            "2026-01-02T03:04:05+00:00",
-            {},
-            "",
-            "",
+            run_id=run_id,
+            name="taxi",
+            status="pushed",
+            started="2026-01-02T03:04:05+00:00",
+            config={},
+            data_fingerprint="",
+            log="",
             components=(component,),
         )
     )

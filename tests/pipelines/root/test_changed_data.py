@@ -3,7 +3,7 @@ import pytest
 from components.evaluator.gate.default_checks import ValueThen
 from components.pusher.provenance import Provenance
 from pipelines.root import Root
-from pipelines.root.changed_data import baseline_when_pushed, changed_data_note
+from pipelines.root.baseline import baseline_when_pushed, changed_data_note
 from tests.pushed_versions import write_version
 
 THEN = {"auc": 0.9, "binary_crossentropy": 0.3, "recall": 0.5}

@@ -74,7 +74,15 @@ def on_kubeflow(tmp_path):
 
 
 def record_of(run_id, status):
-    return RunRecord(run_id, "taxi", status, "2026-01-02T03:04:05+00:00", {}, "", "")
+    return RunRecord(
+        run_id=run_id,
+        name="taxi",
+        status=status,
+        started="2026-01-02T03:04:05+00:00",
+        config={},
+        data_fingerprint="",
+        log="",
+    )
 
 
 def test_what_a_run_on_kubeflow_makes_meanwhile_stays(on_kubeflow):

@@ -5,7 +5,12 @@ import pytest
 
 from pipelines.errors import BadInputError
 from pipelines.root import Root
-from pipelines.root.lineage import lineage_lines, lineage_of, parameters_of, versions_of_spans
+from pipelines.root.lineage import (
+    find_lineage,
+    lineage_lines,
+    lineage_parameters,
+    versions_of_spans,
+)
 from pipelines.root.records import RunRecord
 from tests.pushed_versions import add_model
 
@@ -39,7 +44,7 @@ def root(tmp_path):
 
 
 def test_backward_from_what_serves(root):
-    (found,) = lineage_of(Root(root))
+    (found,) = find_lineage(Root(root))
     assert (found["run_id"], found["version"], found["version_state"]) == (
         SECOND.run_id, "1800", "serving",
     )  # fmt: skip
@@ -51,12 +56,12 @@ def test_backward_from_what_serves(root):
 
 
 def test_by_version_by_run_and_forward_from_a_span(root):
-    assert lineage_of(Root(root), "1700") == lineage_of(Root(root), FIRST.run_id)
-    found = lineage_of(Root(root), span="4")
+    assert find_lineage(Root(root), "1700") == find_lineage(Root(root), FIRST.run_id)
+    found = find_lineage(Root(root), span="4")
     assert [(one["run_id"], one["version"]) for one in found] == [
         (SECOND.run_id, "1800"), (THIRD.run_id, None),
     ]  # fmt: skip
-    assert [one["run_id"] for one in lineage_of(Root(root), span="3")] == [
+    assert [one["run_id"] for one in find_lineage(Root(root), span="3")] == [
         FIRST.run_id,
         SECOND.run_id,
     ]
@@ -66,11 +71,11 @@ def test_runs_whose_records_were_removed_are_told(root):
     Root(root).pruned.add([FIRST])
     (root / "runs" / f"{FIRST.run_id}.json").unlink()
     shutil.rmtree(root / "serving" / "1700")
-    found = lineage_of(Root(root), span="3")
+    found = find_lineage(Root(root), span="3")
     assert [(one["run_id"], one["version"], one["version_state"], one["is_pruned"]) for one in found] == [
         (FIRST.run_id, "1700", "removed", True), (SECOND.run_id, "1800", "serving", False),
     ]  # fmt: skip
-    assert lineage_of(Root(root), "1700") == lineage_of(Root(root), FIRST.run_id) == found[:1]
+    assert find_lineage(Root(root), "1700") == find_lineage(Root(root), FIRST.run_id) == found[:1]
     assert "\n".join(lineage_lines(found[0])) == (
         "version 1700 (removed)\n"
         f"  run        {FIRST.run_id} of 'a': pushed, {FIRST.started} to {FIRST.finished}\n"
@@ -90,15 +95,15 @@ def test_what_is_not_there_is_named_with_what_is(root, tmp_path):
     with pytest.raises(
         BadInputError, match=r"No run that .* knows of has read the span 7. Spans: 3, 4"
     ):
-        lineage_of(Root(root), span="7")
+        find_lineage(Root(root), span="7")
     with pytest.raises(BadInputError, match=r"'9' .* Versions: 1700, 1800; the newest runs: 2026"):
-        lineage_of(Root(root), "9")
+        find_lineage(Root(root), "9")
     with pytest.raises(BadInputError, match="No version is served"):
-        lineage_of(Root(tmp_path / "empty"))
+        find_lineage(Root(tmp_path / "empty"))
 
 
 def test_the_lineage_as_text_names_data_code_and_settings(root):
-    text = "\n".join(lineage_lines(lineage_of(Root(root))[0]))
+    text = "\n".join(lineage_lines(find_lineage(Root(root))[0]))
     for part in (
         "version 1800 (serving)",
         "spans      3..4",
@@ -109,14 +114,14 @@ def test_the_lineage_as_text_names_data_code_and_settings(root):
         f"baseline   of the runs {THIRD.run_id}",
     ):
         assert part in text
-    old = "\n".join(lineage_lines(lineage_of(Root(root), THIRD.run_id)[0]))
+    old = "\n".join(lineage_lines(find_lineage(Root(root), THIRD.run_id)[0]))
     assert "the files were not recorded" in old
     assert "no version was pushed" in old
 
 
 def test_parameters_leave_out_what_is_not_set():
     config = {"data": {"path": "x"}, "pusher": {"keep": 5}, "evaluator": {"metrics": None}}
-    assert parameters_of(dataclasses.replace(FIRST, config=config)) == {"pusher.keep": 5}
+    assert lineage_parameters(dataclasses.replace(FIRST, config=config)) == {"pusher.keep": 5}
 
 
 def test_runs_of_a_span_are_in_the_order_of_their_numbers(root):
@@ -125,6 +130,6 @@ def test_runs_of_a_span_are_in_the_order_of_their_numbers(root):
     Root(root).records.write(after)
     Root(root).pruned.add([ahead])
     expected = [FIRST.run_id, SECOND.run_id, ahead.run_id, after.run_id]
-    assert [one["run_id"] for one in lineage_of(Root(root), span="3")] == expected
+    assert [one["run_id"] for one in find_lineage(Root(root), span="3")] == expected
     (of_span,) = versions_of_spans(Root(root), [{"span": 3}], Root(root).records.read_all())
     assert [one["run_id"] for one in of_span["runs"]] == expected

@@ -50,7 +50,7 @@ def test_a_local_run_of_the_compiled_pipeline_has_a_lock_of_its_own(tmp_path):
         assert Root(root).lock.is_held()  # between its steps, too
         with Root(root).lock.writing.held():  # as its steps do
             pass
-        with pytest.raises(BadInputError, match=f"Another run is going on in {root} .process"):
+        with pytest.raises(BadInputError, match=f"Another run is in progress in {root} .process"):
             Root(root).lock.local_kubeflow.check_free()
     Root(root).lock.local_kubeflow.check_free()
 
@@ -73,7 +73,7 @@ def test_a_folder_in_its_place_is_named(tmp_path):
     assert not lock.is_held()
     with (
         pytest.raises(
-            BadInputError, match=r"\.lock cannot be used as a lock: it is no regular file"
+            BadInputError, match=r"\.lock cannot be used as a lock: it is not a regular file"
         ),
         lock.writing.held(),
     ):

@@ -28,7 +28,15 @@ def root(tmp_path):
             (folder / "file").write_text(run_id)
         put_statistics(store, run_id, folder, is_cached=run_id == NEWEST[-1])
         root.records.write(
-            RunRecord(run_id, "trips", "pushed", "2026-01-02T03:04:05+00:00", config, "", "")
+            RunRecord(
+                run_id=run_id,
+                name="trips",
+                status="pushed",
+                started="2026-01-02T03:04:05+00:00",
+                config=config,
+                data_fingerprint="",
+                log="",
+            )
         )
     for version, run_id in ((5, OLD), (7, SERVED)):
         extra = root.serving / str(version) / "assets.extra"

@@ -32,7 +32,7 @@ def test_half_a_line_costs_no_other(tmp_path, killed, caplog):
     run = killed.changed(run_id="20260101-000000")
     Root(tmp_path / "root").pruned.add([run])
     assert [one.run_id for one in Root(tmp_path / "root").pruned.read_all()] == [run.run_id]
-    assert "has a line that is no pruned run" in caplog.text
+    assert "has a line that is not a pruned run" in caplog.text
 
 
 def test_the_tick_and_the_number_of_a_run_outlive_its_record(tmp_path, killed):
@@ -75,4 +75,4 @@ def test_a_folder_in_its_place_is_an_error(tmp_path, killed):
     (tmp_path / "root" / "runs" / "pruned.jsonl").mkdir()
     runs = Root(tmp_path / "root").pruned
     assert runs.read_all() == []
-    assert "pruned.jsonl is no regular file" in runs.errors()[0]
+    assert "pruned.jsonl is not a regular file" in runs.errors()[0]

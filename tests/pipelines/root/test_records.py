@@ -88,7 +88,7 @@ def test_a_record_that_cannot_be_read_is_left_out_with_a_warning(tmp_path, caplo
     broken.write_bytes(text.encode(errors="surrogateescape"))
     assert records.read_all() == [RECORD]
     assert records.read("20260102-030406") is None
-    assert f"{broken} is no record of a run and is left out" in caplog.text
+    assert f"{broken} is not the record of a run and is left out" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_record_with_a_field_of_another_type_is_left_out_with_a_warning(
     other.write_text(json.dumps({**fields, field: value}))
     assert records.read_all() == [RECORD]
     assert (
-        f"{other} is no record of a run and is left out ({'it is' if value == RECORD.run_id else field}"
+        f"{other} is not the record of a run and is left out ({'it is' if value == RECORD.run_id else field}"
         in (caplog.text)
     )
 
@@ -150,5 +150,5 @@ def test_files_that_are_not_ours_are_told_once_and_ignored(tmp_path, caplog, nam
         assert records.read_all() == [RECORD]
     (line,) = caplog.messages
     assert line.startswith(
-        f"{copy} is no record of a run and is left out (it is the one of run 2026"
+        f"{copy} is not the record of a run and is left out (it is that of run 2026"
     )

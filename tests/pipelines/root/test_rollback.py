@@ -148,7 +148,7 @@ def test_what_is_repeated_by_its_number_changes_nothing(root):
 def test_a_rollback_does_not_come_between_a_run(root, name):
     with (
         getattr(Root(root).lock, name).held(),
-        pytest.raises(BadInputError, match="Another run is going on"),
+        pytest.raises(BadInputError, match="Another run is in progress"),
     ):
         rollback(Root(root))
     assert Root(root).versions.served() == [5, 70, 800]
@@ -165,4 +165,4 @@ def test_only_whole_models_can_be_gone_back_to(root):
     (root / "serving" / "60").mkdir()
     assert rollback(Root(root)) == 70
     (warning,) = Root(root).versions.warnings()  # 60 is older than 70
-    assert "99999999999 is no version" in warning
+    assert "99999999999 is not a version" in warning

@@ -6,8 +6,8 @@ from components.pusher.provenance import Provenance, read_provenance
 from pipelines.cli.runs_table import runs_json, runs_table
 from pipelines.errors import BadInputError
 from pipelines.root import Root
-from pipelines.root.held_models import held_ids
-from pipelines.root.lineage import lineage_lines, lineage_of
+from pipelines.root.history import held_ids
+from pipelines.root.lineage import find_lineage, lineage_lines
 from pipelines.root.records import HeldModel
 from pipelines.runs import approval, recorder
 from pipelines.terminal.progress import PlainDisplay
@@ -90,7 +90,7 @@ def test_an_approved_model_is_pushed_as_it_is_and_serves(held):
     (line,) = (one for one in runs_json(held.root, [record]))
     assert (line["status"], line["decision"]["because"]) == ("pushed", "a new price list")
     assert (held.warnings, held_ids(held.root)) == ([], [])
-    lines = lineage_lines(lineage_of(held.root, record.version)[0])
+    lines = lineage_lines(find_lineage(held.root, record.version)[0])
     assert f"  doubt      {DOUBT}" in lines
     assert "  decision   approved by ann: a new price list" in lines
 
@@ -129,7 +129,10 @@ def test_a_rejected_model_is_never_pushed(held):
 
 def test_a_newer_run_that_pushes_supersedes_a_held_model_and_says_so(held, killed):
     held.push(LATER, 2000, killed)
-    assert f"the held model of run {HELD} is superseded by this one" in held.read(LATER).notes
+    assert (
+        f"the held model of run {HELD} is superseded by the model of this run"
+        in held.read(LATER).notes
+    )
     assert held.shown()[HELD] == "superseded"
     with pytest.raises(BadInputError, match=f"superseded by run {LATER}, which has pushed"):
         held.approve()
@@ -164,7 +167,7 @@ def test_another_served_version_than_the_one_it_was_compared_with_is_a_warning(h
 
 
 def test_a_run_that_repeated_the_held_one_leads_to_it(held, killed):
-    held.add(LATER, killed, status="held", same_as=HELD, reason="the model is the one of run ...")
+    held.add(LATER, killed, status="held", same_as=HELD, reason="the model is that of run ...")
     record = held.approve(LATER)
     assert record.run_id == HELD
     assert held.shown() == {FIRST: "pushed", HELD: "approved", LATER: "approved"}
@@ -194,7 +197,7 @@ def test_a_run_without_a_held_model_is_refused(held, killed, tmp_path):
     with pytest.raises(BadInputError, match="--because is empty"):
         held.approve(because="  ")
     (held.model / "warmup").unlink()
-    with pytest.raises(BadInputError, match=r"warmup is gone\. Restore it"):
+    with pytest.raises(BadInputError, match=r"warmup does not exist\. Restore it"):
         held.approve()
     assert held.read().decision is None
     assert held.root.versions.served() == [1000]

@@ -34,7 +34,7 @@ from pipelines.runs.execution import execute
 from pipelines.runs.plan.run_plan import RunRequest, plan_run
 from pipelines.runs.recorder import RunRecorder, start_record
 from pipelines.steps import running
-from pipelines.steps.execution import run_executor
+from pipelines.steps.running import run_executor
 from pipelines.terminal.progress import Progress
 from tests.pushed_versions import write_version
 

@@ -20,7 +20,7 @@ from pipelines.config.tfx_pipeline import load_tfx_pipeline_config
 from pipelines.root import Root
 from pipelines.root.records import ComponentRecord, RunOutcome, RunRecord
 from pipelines.runs import openlineage_events
-from pipelines.runs.openlineage_datasets import Datasets
+from pipelines.runs.openlineage_events import Datasets
 from pipelines.runs.recorder import RunRecorder, record_killed_runs
 from pipelines.runs.tfx_pipeline import TfxPipelineRequest, run_tfx_pipeline
 from pipelines.steps.step_folders import FinishedStep
@@ -300,7 +300,7 @@ def test_data_in_several_files_are_their_folder_and_spans_the_folder_of_all(own)
     }.items():
         config = {**own.config, "data": {**own.config["data"], "path": path}}
         record = own.changed(config=config, data_files=files * 2)
-        (source,) = Datasets(Root(Path("/r")), record, "shop").of_run[0]
+        (source,) = Datasets(Root(Path("/r")), record, "shop").run_datasets[0]
         assert source.name == place
         assert source.namespace == ("gs://bucket" if path.startswith("gs") else "file")
         assert source.facets["version"].datasetVersion == own.data_fingerprint
@@ -324,8 +324,16 @@ def test_an_example_gen_reads_a_folder_whose_version_is_the_content_of_its_files
     step = FinishedStep(
         asdict(plan), {"examples": {}}, 1, "run", 1.0, team.root.artifacts / "a" / "b"
     )
-    record = RunRecord("run", "team", "running", "", {}, "", "")
-    (source,), (examples,) = Datasets(team.root, record, "shop").of_step(step)
+    record = RunRecord(
+        run_id="run",
+        name="team",
+        status="running",
+        started="",
+        config={},
+        data_fingerprint="",
+        log="",
+    )
+    (source,), (examples,) = Datasets(team.root, record, "shop").step_datasets(step)
     assert (source.namespace, source.name) == ("file", str(folder))
     combined = hashlib.sha256(json.dumps(hashes).encode()).hexdigest()
     expected = hashes["a.csv"] if len(names) == 1 else combined
@@ -334,12 +342,20 @@ def test_an_example_gen_reads_a_folder_whose_version_is_the_content_of_its_files
 
 
 def test_a_folder_of_the_root_that_no_step_made_is_a_file(team):
-    record = RunRecord("run", "team", "running", "", {}, "", "")
+    record = RunRecord(
+        run_id="run",
+        name="team",
+        status="running",
+        started="",
+        config={},
+        data_fingerprint="",
+        log="",
+    )
     plan = {"inputs": {"model": [{"folder": "kept/a/model", "type": "x"}]}, "parameters": {}}
     step = FinishedStep(
         {"component": "A", "outputs": {}, **plan}, {}, 1, "run", 1.0, team.root.path
     )
-    (model,), _ = Datasets(team.root, record, "shop").of_step(step)
+    (model,), _ = Datasets(team.root, record, "shop").step_datasets(step)
     assert (model.namespace, model.name) == ("file", str(team.root.path / "kept/a/model"))
 
 
@@ -437,7 +453,7 @@ def test_a_receiver_that_never_answers_is_waited_for_twice(run, monkeypatch):
 
 
 def test_an_error_in_making_an_event_does_not_fail_the_run(run, monkeypatch, caplog):
-    monkeypatch.setattr(Datasets, "of_step", lambda *_: 1 / 0)
+    monkeypatch.setattr(Datasets, "step_datasets", lambda *_: 1 / 0)
     assert run().status == "finished"
     assert "an OpenLineage event could not be made" in caplog.text
 
@@ -448,5 +464,5 @@ def test_a_broken_file_of_the_client_does_not_fail_the_run(run, team, monkeypatc
     monkeypatch.setenv("OPENLINEAGE_CONFIG", str(file))
     record = run()
     assert record.status == "finished"
-    assert record.notes == ("this run sends no OpenLineage events: its log says why",)
+    assert record.notes == ("this run sends no OpenLineage events; see its log for the reason",)
     assert not team.root.openlineage.exists()

@@ -68,7 +68,7 @@ def test_what_is_said_without_a_change():
     former = now.changed(run_id="r7")
     records = Records(former, now)
     assert reason_of_run(plan, None, now, records) == "no earlier run has finished it"
-    gone = "nothing changed since run r7, whose artifacts are gone"
+    gone = "nothing changed since run r7, whose artifacts no longer exist"
     assert reason_of_run(plan, step_of(plan), now, records) == gone
     assert changed("Trainer", now, former, parts=("run",)) == "the cache is not used"
     assert changed("Pusher", now, former, parts=("run",)) == "each run decides on its push"

@@ -15,7 +15,7 @@ from pipelines.runs import recorder
 from pipelines.runs import run as run_module
 from pipelines.runs.plan.run_plan import RunRequest
 from pipelines.runs.run import run
-from pipelines.steps import execution, running
+from pipelines.steps import running
 from pipelines.terminal.progress import Progress
 from tests.pipelines.report.html_checks import dead_links
 from tests.pushed_versions import write_version
@@ -38,7 +38,7 @@ class RecordingRunner(Runner):
 
 
 class NoCapture:
-    def keep_in(self, log):
+    def move_output(self, log):
         self.log = log
 
 
@@ -211,7 +211,7 @@ def test_a_run_of_kubeflow_is_not_resumed_but_run_again(killed, status):
 def test_two_runs_do_not_share_a_root(run_with, tmp_path, name):
     with (
         getattr(Root(tmp_path / "root").lock, name).held(),
-        pytest.raises(BadInputError, match="Another run is going on"),
+        pytest.raises(BadInputError, match="Another run is in progress"),
     ):
         run_with(AssertionError("must not run"))
     assert read_runs(Root(tmp_path / "root")) == []
@@ -223,7 +223,7 @@ def test_a_root_that_is_busy_is_said_before_the_data_are_read(tmp_path, display,
     request = RunRequest(root=Root(root), data=str(tmp_path / "nothing.csv"), label="y")
     with (
         getattr(Root(root).lock, name).held(),
-        pytest.raises(BadInputError, match="Another run is going on"),
+        pytest.raises(BadInputError, match="Another run is in progress"),
     ):
         run(request, Progress(display), NoCapture())
     with pytest.raises(BadInputError, match=r"nothing\.csv"):
@@ -266,13 +266,14 @@ def test_a_run_that_fails_after_its_push_has_pushed(data, tmp_path, display, mon
 @pytest.fixture
 def run_first(data, tmp_path, display, monkeypatch):
     """Returns a function that runs CsvExampleGen after `happens`, with settings."""
+    run_executor = running.run_executor
 
     def run_it(happens, *settings):
         def run_the_first(component, *others):
             if component == "StatisticsGen":
                 raise RunFailedError(component, "stopped here")
             happens()
-            return execution.run_executor(component, *others)
+            return run_executor(component, *others)
 
         monkeypatch.setattr(running, "run_executor", run_the_first)
         request = RunRequest(

@@ -12,7 +12,7 @@ from pipelines.config.load import load_config
 from pipelines.config.tfx_pipeline import load_tfx_pipeline_config, pipeline_settings
 from pipelines.errors import BadInputError
 from pipelines.root.history import read_runs
-from pipelines.root.lineage import lineage_lines, lineage_of
+from pipelines.root.lineage import find_lineage, lineage_lines
 from pipelines.root.rollback import rollback
 from pipelines.runs.tfx_pipeline import (
     TfxPipelineRequest,
@@ -108,7 +108,7 @@ def test_the_lineage_of_a_version_has_its_pipeline_and_code(run, team, tmp_path,
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(team, "file", team.file.relative_to(tmp_path))
     record = run(arguments={"folder": str(team.root.serving)})
-    (lineage,) = lineage_of(team.root)
+    (lineage,) = find_lineage(team.root)
     file = str(tmp_path / team.file)
     assert (lineage["run_id"], lineage["version"]) == (record.run_id, record.version)
     assert (lineage["data"]["path"], lineage["code"]["module"]) == (None, file)

@@ -173,7 +173,7 @@ def test_its_record_is_that_of_the_former_run_held_against_itself(module):
 
 
 class Capture:
-    def keep_in(self, log):
+    def move_output(self, log):
         self.log = log
 
 

@@ -106,5 +106,5 @@ def test_spans_that_cannot_be_set(plan):
 
 def test_nothing_is_begun_when_a_span_cannot_be_read(plan, tmp_path):
     (tmp_path / "span-9" / "v1" / "b.csv.tmp").touch()
-    with pytest.raises(BadInputError, match="is being written"):
+    with pytest.raises(BadInputError, match="seems to be incomplete"):
         plan("8", "10")

@@ -2,7 +2,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from pipelines.root.pruned_runs import PrunedRun
+from pipelines.root.records import PrunedRun
 from pipelines.scheduling.due import MAX_COUNTED, find_due, handled_until, next_time
 from pipelines.scheduling.history import History
 from pipelines.scheduling.ticks import Tick, key_of_time
@@ -14,7 +14,14 @@ def runs_of(*keys):
     return History(
         tuple(
             PrunedRun(
-                f"run-{key}", "trips", "pushed", START.isoformat(), None, None, (), f"trips/{key}"
+                run_id=f"run-{key}",
+                name="trips",
+                status="pushed",
+                started=START.isoformat(),
+                finished=None,
+                version=None,
+                spans=(),
+                scheduled_by=f"trips/{key}",
             )
             for key in keys
         )

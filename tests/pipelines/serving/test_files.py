@@ -194,7 +194,7 @@ def test_bad_input_is_named_by_file_line_and_column(regressor, tmp_path, text, m
         ('n,city\n1,Oslo\n2,"Oslo\n3,Rome\n', r"line 3, column 'city': .* does not end: 2 lines"),
         ('n,city\n1,Oslo\n"2,Rome\n3,Rome\n', r"line 3, column 'n': .* does not end"),
         ("n,city\n" + "1,Oslo\n" * 20 + '2,"Oslo\n' + "3,Rome\n" * 5 + '4,x"\n', "a stray quote"),
-        ('n,city\n1,"Os"lo\n', "has text behind the quote that closes it"),
+        ('n,city\n1,"Os"lo\n', "has text after the quote that closes it"),
         (
             "n,city\n1,Oslo\n2,Os\0lo\n",
             r"line 3, column 2: 'Os\\x00lo' holds a NUL character.* Remove it",

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 import estimator_core
 from estimator_core import tf1
-from pipelines.tabular.best_checkpoint import BestCheckpoint, BestCheckpointExporter
+from pipelines.tabular.best_checkpoint import BestCheckpointExporter
 
 
 def model_fn(features, labels, mode):
@@ -102,11 +102,3 @@ def test_another_process_goes_on_with_the_best_so_far(estimator):
             }
     assert exporter.name == "tabular"
     assert not any("ckpt-20" in name for name in os.listdir(folder))
-
-
-def test_the_note_of_an_earlier_version_is_read(tmp_path):
-    (tmp_path / "best").mkdir()
-    note = tmp_path / "best" / "best.json"
-    note.write_text('{"checkpoint": "model.ckpt-40", "loss": "0.25"}')
-    best = BestCheckpoint(str(tmp_path))
-    assert (best.checkpoint, best.loss, best.step) == ("model.ckpt-40", 0.25, 40)

@@ -1,6 +1,6 @@
 import tensorflow as tf
 
-from pipelines.tabular.held_out import Part, only
+from pipelines.tabular.inputs import Part, only
 
 
 def rows(part, values):
@@ -35,12 +35,12 @@ def test_the_rows_of_a_group_are_in_one_part():
     """Of 3,000 rows each third one belongs to no group; the others to 200 groups."""
     values = [f"{number} {-1 if number % 3 == 0 else number % 200}" for number in range(3_000)]
 
-    def groups_of(rows):
+    def group_ids(rows):
         return tf.strings.to_number(tf.strings.split(rows).to_tensor()[:, 1], tf.int64)
 
     data = tf.data.Dataset.from_tensor_slices(values)
     parts = [
-        [row.decode().split() for row in only(part, data, 6, groups_of).as_numpy_iterator()]
+        [row.decode().split() for row in only(part, data, 6, group_ids).as_numpy_iterator()]
         for part in (Part.TRAIN, Part.VALIDATION)
     ]
     assert sorted(int(row[0]) for part in parts for row in part) == list(range(3_000))

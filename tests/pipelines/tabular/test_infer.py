@@ -190,7 +190,7 @@ def test_text_in_a_column_that_is_set_to_numeric_is_named(tmp_path):
     columns = {"x": X, "b": [*X[:-3], "oops", "oops", "none"], "y": [0, 1] * 30}
     with pytest.raises(
         BadInputError,
-        match=r"b = .*data\.csv, line 59: 'oops' is no number, nor are 2 others of 60 cells.* Correct such",
+        match=r"b = .*data\.csv, line 59: 'oops' is not a number, nor are 2 others of 60 cells.* Correct",
     ):
         plan_for(tmp_path, columns, "y", 'data.numeric=["b"]')
 

@@ -2,9 +2,9 @@ import pytest
 import tensorflow as tf
 
 from components.errors import SettingError
-from pipelines.tabular.held_out import Part
 from pipelines.tabular.inputs import (
     HELD_OUT_KEY,
+    Part,
     check_held_out,
     eval_input_receiver_fn,
     in_memory,

@@ -49,7 +49,9 @@ def test_text_that_looks_like_numbers_is_asked_about(tmp_path):
     )
     label = label_of(tmp_path, amounts, "columns.y=category")
     assert (label.problem_type, len(label.classes)) == ("multi-class", 60)
-    with pytest.raises(BadInputError, match=r"line 32: '€1' is no number, nor are 29 others of 60"):
+    with pytest.raises(
+        BadInputError, match=r"line 32: '€1' is not a number, nor are 29 others of 60"
+    ):
         label_of(tmp_path, amounts, "columns.y=number")
 
 
@@ -78,7 +80,7 @@ def test_labels_that_are_no_numbers_are_counted(tmp_path):
     ):
         label_of(tmp_path, [*amounts, "free", "gone", "free"])
     with pytest.raises(
-        BadInputError, match="'free' is not a number, nor is another one, while 200 are"
+        BadInputError, match="'free' is not a number, nor is 1 other, while 200 are"
     ):
         label_of(tmp_path, [*range(200), "free", "gone"])
 

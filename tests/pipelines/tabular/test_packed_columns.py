@@ -15,8 +15,7 @@ from components.transform.executor import Executor
 from estimator_core.export import parse_packed
 from pipelines.data.formats.number_format import COMMA
 from pipelines.tabular import plan as plans
-from pipelines.tabular.held_out import Part
-from pipelines.tabular.inputs import eval_input_receiver_fn, read, serving_input_receiver_fn
+from pipelines.tabular.inputs import Part, eval_input_receiver_fn, read, serving_input_receiver_fn
 from pipelines.tabular.plan import (
     GROUP_KEY,
     CategoricalFeature,

@@ -3,7 +3,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core
-from pipelines.tabular.rescaled import rescaled
+from pipelines.tabular.estimators import rescaled
 
 MEAN, STDDEV = 5_000.0, 300.0
 

@@ -3,8 +3,8 @@ import pytest
 import tensorflow as tf
 
 from pipelines.tabular.inputs import HELD_OUT_KEY
+from pipelines.tabular.label_means import FOLDS, SHRINKAGE, TextMeans, has_text_means
 from pipelines.tabular.plan import LabelPlan, TextFeature
-from pipelines.tabular.text_means import FOLDS, SHRINKAGE, TextMeans, has_text_means
 from tests.pipelines.tabular.one_number_one_city import BINARY, REGRESSION, make_plan
 
 SEVERAL = LabelPlan(column="y", problem_type="multi-class", values="text", classes=("a", "b", "c"))
@@ -54,7 +54,7 @@ def test_held_out_rows_teach_nothing_and_get_what_serving_gives():
     batches = batches_of(texts, labels, 8, **{HELD_OUT_KEY: marks})
     found = TextMeans(batches, plan_for(REGRESSION))
     assert found.of_words[0][1, 0] == 0.0
-    served = np.concatenate([found.added_to(one)["text_mean_0"] for one, _ in batches])
+    served = np.concatenate([found.with_text_means(one)["text_mean_0"] for one, _ in batches])
     assert found.of_rows["text_mean_0"][19:].tolist() == served[19:].tolist()
     assert found.of_rows["text_mean_0"][:19].tolist() != served[:19].tolist()
 
@@ -69,7 +69,7 @@ def test_serving_takes_the_sum_over_the_root_of_the_number_of_words(label, count
     table = found.of_words[0]
     assert table.shape == (4, count)
     (features, _), *_ = batches_of(texts, labels, 60)
-    served = found.added_to(features)["text_mean_0"].numpy()
+    served = found.with_text_means(features)["text_mean_0"].numpy()
     for text, row in zip(texts, served, strict=True):
         expected = table[text].sum(axis=0) / np.sqrt(max(len(text), 1))
         assert row.tolist() == pytest.approx(expected.tolist(), abs=1e-6)

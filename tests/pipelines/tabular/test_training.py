@@ -271,9 +271,9 @@ def test_trees_alone_are_grown_again_from_all_rows(call, tmp_path, held_out_rows
 
 def test_trees_are_not_compared_where_there_is_text_alone():
     plan = make_plan(BINARY)
-    assert training.models_for(plan) == ("boosted_trees", "wide_deep", "linear")
+    assert training.possible_models(plan) == ("boosted_trees", "wide_deep", "linear")
     text_alone = plan.model_copy(update={"numeric": (), "categorical": ()})
-    assert training.models_for(text_alone) == ("wide_deep", "linear")
+    assert training.possible_models(text_alone) == ("wide_deep", "linear")
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,10 @@ def test_the_metric_decides_the_direction(choose):
             ["trainer.model=wide_deep", "tuner.space.learning_rate={low = 0.0, high = 1.0}"],
             "0.0 is not allowed; the setting takes above 0",
         ),
-        (["trainer.model=wide_deep", "tuner.space.hidden_units=['a']"], "'a' are no layers"),
+        (
+            ["trainer.model=wide_deep", "tuner.space.hidden_units=['a']"],
+            "'a' is not a list of layers",
+        ),
         (
             [
                 "trainer.model=boosted_trees",

@@ -15,7 +15,7 @@ with captured_output() as capture:
     os.write(2, b"before, from a library\\n")
     assert not log.parent.exists()
     if sys.argv[2] == "keep":
-        capture.keep_in(log)
+        capture.move_output(log)
     logging.getLogger("some.library").info("after, %s", "logged")
     subprocess.run(["echo", "after, from another process"])
     warnings.warn("after, a warning")

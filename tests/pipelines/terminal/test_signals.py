@@ -140,7 +140,7 @@ def test_a_training_has_some_time_to_save(handles_signals, monkeypatch):
 
 
 def test_a_run_that_has_ended_is_not_interrupted(handles_signals):
-    signals.stop_raising()
+    signals.ignore_further_signals()
     signal.raise_signal(signal.SIGTERM)
     time.sleep(0.1)
     assert interruption.reason == "SIGTERM"

@@ -8,7 +8,7 @@ import tensorflow as tf
 from estimator_core.execution import parameter_server
 from estimator_core.execution.cluster.chief_model import ChiefModel, Model
 from estimator_core.execution.cluster.server import Task
-from estimator_core.experimental.loopback_ports import free_ports
+from estimator_core.experimental.local_cluster import free_ports
 
 tf1 = tf.compat.v1
 
@@ -27,7 +27,7 @@ def test_a_model_is_its_variables_and_the_version_of_tensorflow():
         tf1.get_variable("dense/kernel", [2, 3], tf.float64)
         tf1.get_variable("old", [4], use_resource=False)
         tf1.get_variable("here", [1], collections=[tf1.GraphKeys.LOCAL_VARIABLES])
-    found = Model.of(graph)
+    found = Model.from_graph(graph)
     assert found.tensorflow == tf.__version__
     assert found.variables == {
         "global_step": ["int64", "()"],
@@ -40,7 +40,7 @@ def test_a_model_is_its_variables_and_the_version_of_tensorflow():
     "chief", [model(), model({**WEIGHT, "of_the_chief_alone": ["float32", "(2,)"]})]
 )
 def test_a_worker_can_train_with_a_chief_that_has_all_its_variables(chief):
-    assert model().why_not_with(chief) is None
+    assert model().why_not_equal(chief) is None
 
 
 @pytest.mark.parametrize(
@@ -52,18 +52,18 @@ def test_a_worker_can_train_with_a_chief_that_has_all_its_variables(chief):
     ],
 )
 def test_a_variable_that_differs_is_named(chief, words):
-    assert model().why_not_with(model(chief)).endswith(words)
+    assert model().why_not_equal(model(chief)).endswith(words)
 
 
 def test_no_more_than_five_variables_are_listed():
     many = {f"v{number}": ["float32", "()"] for number in range(7)}
-    why_not = model(many).why_not_with(model({}))
+    why_not = model(many).why_not_equal(model({}))
     assert why_not.endswith("'v4': float32 () here, missing at the chief, and 2 more.")
 
 
 @pytest.mark.parametrize(("version", "is_fine"), [("2.16.1", True), ("2.17.2", False)])
 def test_another_release_of_tensorflow_is_named(version, is_fine):
-    why_not = model(version="2.16.2").why_not_with(model(version=version))
+    why_not = model(version="2.16.2").why_not_equal(model(version=version))
     expected = "This task has TensorFlow 2.16.2, and the chief has TensorFlow 2.17.2."
     assert why_not == (None if is_fine else expected)
 

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from estimator_core.execution.cluster.collectives import Peers, TaskLostError, Watch
 from estimator_core.execution.cluster.server import Task
-from estimator_core.experimental.loopback_ports import free_ports
+from estimator_core.experimental.local_cluster import free_ports
 
 
 class FakeSession:

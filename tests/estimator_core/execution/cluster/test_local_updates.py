@@ -4,7 +4,7 @@ import pytest
 import tensorflow as tf
 
 from estimator_core.execution.cluster.collectives import Peers
-from estimator_core.execution.cluster.local_updates import changed_by_batches
+from estimator_core.execution.cluster.inputs_in_step import changed_by_batches
 from estimator_core.execution.cluster.server import Task
 
 tf1 = tf.compat.v1

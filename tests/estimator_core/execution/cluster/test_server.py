@@ -8,7 +8,7 @@ import tensorflow as tf
 from estimator_core.cluster import Cluster
 from estimator_core.execution.cluster import server
 from estimator_core.execution.cluster.server import Task, answers, start_server, wait_for_tasks
-from estimator_core.experimental.loopback_ports import free_ports
+from estimator_core.experimental.local_cluster import free_ports
 
 
 @pytest.fixture

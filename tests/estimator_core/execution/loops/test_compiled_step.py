@@ -230,4 +230,4 @@ def test_a_call_with_compiled_steps_goes_by_number_not_by_time(jit_compile, most
         batch = tf1.data.make_one_shot_iterator(numbers(epochs=None)()).get_next()
         spec = network()(*batch, "train")
         execution = SingleDevice(many_steps=ManySteps(1000, 0.2), jit_compile=jit_compile)
-        assert execution.step_of(spec, "train").prepare() == most
+        assert execution.make_step(spec, "train").prepare() == most

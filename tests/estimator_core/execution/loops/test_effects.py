@@ -2,13 +2,13 @@
 
 import tensorflow as tf
 
-from estimator_core.execution.loops.effects import effects_of
+from estimator_core.execution.loops.effects import stateful_operations
 
 tf1 = tf.compat.v1
 
 
 def types(outputs):
-    return sorted(effect.type for effect in effects_of(outputs))
+    return sorted(effect.type for effect in stateful_operations(outputs))
 
 
 def test_a_metric_has_the_effects_of_its_update_and_not_its_value():
@@ -16,7 +16,7 @@ def test_a_metric_has_the_effects_of_its_update_and_not_its_value():
         iterator = tf1.data.make_initializable_iterator(tf.data.Dataset.range(5))
         value, update = tf1.metrics.mean(iterator.get_next())
         before = len(graph.get_operations())
-        effects = effects_of([update])
+        effects = stateful_operations([update])
         assert len(graph.get_operations()) == before
         assert types([update]) == ["AssignAddVariableOp"] * 2 + ["IteratorGetNext"]
         assert update.op not in effects
@@ -47,4 +47,4 @@ def test_what_is_of_tensorflow_1_is_left_as_it_is():
     with tf.Graph().as_default():
         old = tf1.get_variable("w", [], initializer=tf1.zeros_initializer(), use_resource=False)
         outputs = [tf1.assign_add(old, 1.0)]
-        assert effects_of(outputs) == outputs
+        assert stateful_operations(outputs) == outputs

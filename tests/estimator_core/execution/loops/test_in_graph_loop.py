@@ -140,8 +140,8 @@ def test_only_training_is_repeated():
     assert execution.steps_per_session_run == 4
     with tf.Graph().as_default():
         spec = built(lambda batch, total: batch)[0]
-        assert execution.step_of(spec, "train").advance is not None
-        assert execution.step_of(spec, "eval").advance is None
+        assert execution.make_step(spec, "train").advance is not None
+        assert execution.make_step(spec, "eval").advance is None
     assert SingleDevice(many_steps=ManySteps(1)).steps_per_session_run == 1
 
 

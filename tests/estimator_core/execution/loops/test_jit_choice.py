@@ -3,8 +3,7 @@
 import pytest
 import tensorflow as tf
 
-from estimator_core.execution.loops.compiled_step import CompiledSteps
-from estimator_core.execution.loops.jit_choice import why_not_compiled
+from estimator_core.execution.loops.compiled_step import CompiledSteps, why_not_compiled
 from estimator_core.execution.loops.step_graph import StepGraph
 
 tf1 = tf.compat.v1

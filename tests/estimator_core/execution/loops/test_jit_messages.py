@@ -1,4 +1,4 @@
-from estimator_core.execution.loops.jit_messages import NOT_COMPILED, cant_be_compiled
+from estimator_core.execution.loops.compiled_step import NOT_COMPILED, cant_be_compiled
 
 
 def test_the_error_says_why_and_what_to_set():

@@ -5,8 +5,8 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from estimator_core.execution.loops import loop_threads
-from estimator_core.execution.loops.loop_threads import LoopThreads
+from estimator_core.execution.loops import in_graph_loop
+from estimator_core.execution.loops.in_graph_loop import LoopThreads
 
 tf1 = tf.compat.v1
 
@@ -122,8 +122,8 @@ def test_a_loop_may_be_left_to_the_session():
 @pytest.mark.parametrize("by_caller", [True, False])
 def test_the_smallest_numbers_are_the_same_on_all_threads(tmp_path, monkeypatch, by_caller):
     """TensorFlow's threads round numbers below 1.2e-38 to 0: so Adam's moments stop at 1.06e-37."""
-    monkeypatch.setattr(loop_threads, "_TRIALS", 2)
-    monkeypatch.setattr(loop_threads, "_WORTH", 1e9 if by_caller else 0.0)
+    monkeypatch.setattr(in_graph_loop, "_TRIALS", 2)
+    monkeypatch.setattr(in_graph_loop, "_MIN_SPEEDUP", 1e9 if by_caller else 0.0)
 
     def model_fn(features, labels, mode):
         weight = tf1.get_variable("w", initializer=np.ones(200, np.float32))

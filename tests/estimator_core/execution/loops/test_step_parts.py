@@ -36,8 +36,8 @@ def test_a_dense_step_is_compiled_but_for_its_input():
 def test_shapes_follow_from_the_size_of_a_batch():
     parts, _ = parts_of(lambda batch, weight: tf.reduce_mean(batch @ weight, name="loss"))
     (product,) = (each for each in parts.order if each.name == "matmul")
-    assert parts.shapes_with(7)[product.outputs[0].name] == [7, 2]
-    assert parts.shapes_with(9)[product.outputs[0].name] == [9, 2]
+    assert parts.infer_shapes(7)[product.outputs[0].name] == [7, 2]
+    assert parts.infer_shapes(9)[product.outputs[0].name] == [9, 2]
 
 
 def test_a_shape_that_the_values_decide_is_not_compiled():

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from estimator_core import tpu
-from estimator_core.execution.shards.replica_cores import place_on_shard
+from estimator_core.execution.shards.shards import place_on_shard
 from tests.estimator_core.shard_programs import input_fn, predict_input_fn
 from tests.estimator_core.shard_programs import model_fn as on_any_core
 

@@ -3,7 +3,7 @@
 import pytest
 import tensorflow as tf
 
-from estimator_core.execution.shards.updates import called_functions, updated_by
+from estimator_core.execution.shards.updates import called_functions, find_updated_handles
 
 tf1 = tf.compat.v1
 
@@ -46,5 +46,7 @@ def test_only_what_is_updated_is_found(update):
         update(a, b)
         created = [each for each in graph.get_operations() if each not in before]
         functions = called_functions(created)
-        found = {tensor.op.name for each in created for tensor in updated_by(each, functions)}
+        found = {
+            tensor.op.name for each in created for tensor in find_updated_handles(each, functions)
+        }
     assert found == {"a"}

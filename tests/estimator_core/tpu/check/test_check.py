@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from estimator_core.tpu.check import programs
+from estimator_core.tpu.check import check
 from tests.estimator_core.tpu.check import models
 
 check_for_tpu = est.tpu.check_for_tpu
@@ -115,14 +115,14 @@ def test_a_model_on_several_cores_is_refused():
 
 @pytest.mark.slow
 def test_a_compiler_that_crashes_spoils_one_mode_alone(compiler, monkeypatch):
-    write = programs.write
+    write = check.write_program
 
     def write_nothing_of_eval(folder, *arguments):
         write(folder, *arguments)
         if folder.name == "eval":
             (folder / "graph.pb").unlink()
 
-    monkeypatch.setattr(programs, "write", write_nothing_of_eval)
+    monkeypatch.setattr(check, "write_program", write_nothing_of_eval)
     report = check_for_tpu(models.regressor(), models.vectors)
     assert [mode.compiles for mode in report.modes.values()] == [True, False, True]
     assert "graph.pb" in report.modes["eval"].error

@@ -4,7 +4,7 @@ import json
 
 import tensorflow as tf
 
-from estimator_core.tpu.check import programs
+from estimator_core.tpu.check.check import write_program
 
 tf1 = tf.compat.v1
 
@@ -20,7 +20,7 @@ def test_the_part_that_a_step_takes(tmp_path):
             loss = tf.reduce_sum(x @ weight, name="loss")
         update = weight.assign(weight * 2.0, read_value=False)
         tf.strings.as_string(loss)
-    programs.write(tmp_path / "train", graph, [x, unused], [loss, update], "v5e:2x2")
+    write_program(tmp_path / "train", graph, [x, unused], [loss, update], "v5e:2x2")
     description = json.loads((tmp_path / "train" / "description.json").read_text())
     assert description == {
         "topology": "v5e:2x2",

@@ -2,8 +2,7 @@
 
 import pytest
 
-from estimator_core.tpu.check.report import ModeReport
-from estimator_core.tpu.check.topologies import topology_named
+from estimator_core.tpu.check.report import ModeReport, topology_named
 
 
 def test_what_does_not_fit_is_said_and_no_success():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from estimator_core.tpu.check.topologies import topology_named
+from estimator_core.tpu.check.report import topology_named
 
 
 def test_a_topology_is_named_by_a_chip_and_its_grid():

@@ -145,10 +145,11 @@ def test_the_columns_to_parse_have_the_format_of_their_own_plan_first():
     number = {"name": "price", "number_format": {"decimal": ",", "currency": "EUR"}}
     date = {"name": "price", "number_format": None, "date_format": "iso"}
     text = {"name": "city", "number_format": None, "date_format": None}
-    parsed = find_parsed_columns([number, text], [date, {"name": "gone", "decimal": ","}])
+    gone = {"name": "gone", "number_format": {"decimal": ","}}
+    parsed = find_parsed_columns([number, text], [date, gone])
     assert {name: [*formats] for name, formats in parsed.formats.items()} == {
         "price": [EUROS.describe(), "dates (iso)"],
-        "gone": ["numbers with decimal commas"],  # a record of a former version
+        "gone": ["numbers with decimal commas"],
     }
     fields = parsed.formats["price"][EUROS.describe()]
     assert parsed.parse_fn == f"{parse_cells.__module__}.parse_cells"

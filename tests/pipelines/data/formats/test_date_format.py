@@ -9,9 +9,9 @@ from pipelines.data.formats.date_format import (
     ISO,
     TEXT_FORMATS,
     days_since_1970,
-    month_of,
-    seconds_of,
-    weekday_of,
+    epoch_seconds,
+    month_number,
+    weekday_number,
 )
 
 
@@ -22,8 +22,8 @@ def test_the_calendar_is_pythons():
     dates = [first + datetime.timedelta(days=int(number)) for number in days]
     parts = (np.array([getattr(date, part) for date in dates]) for part in ("year", "month", "day"))
     assert (days_since_1970(*parts) == days).all()
-    assert (month_of(days) == [date.month for date in dates]).all()
-    assert (weekday_of(days) == [date.weekday() for date in dates]).all()
+    assert (month_number(days) == [date.month for date in dates]).all()
+    assert (weekday_number(days) == [date.weekday() for date in dates]).all()
 
 
 def test_seconds_take_halves_of_the_day_and_offsets_into_account():
@@ -32,7 +32,7 @@ def test_seconds_take_halves_of_the_day_and_offsets_into_account():
         "hour": [12, 12, 3, 23], "minute": [5] * 4, "second": [7] * 4, "half": [1, 2, 2, 0],
         "sign": [0, 0, 1, -1], "offset_hour": [0, 0, 2, 5], "offset_minute": [0, 0, 0, 30],
     }  # fmt: skip
-    local, utc, is_known = seconds_of({name: np.array(values) for name, values in parts.items()})
+    local, utc, is_known = epoch_seconds({name: np.array(values) for name, values in parts.items()})
     # 12 at night, 12 at noon, 3 in the afternoon, 23; each 5 minutes and 7 seconds later.
     assert (local - 86_400 - 307).tolist() == [0, 12 * 3_600, 15 * 3_600, 23 * 3_600]
     assert (local - utc).tolist() == [0, 0, 7_200, -19_800]
@@ -60,7 +60,7 @@ def test_weeks_are_those_of_the_standard():
         for weekday in (1, 4, 7)
     ]
     parts = dict(zip(("year", "week", "weekday"), np.array(days).T, strict=True))
-    local, utc, is_known = seconds_of(parts)
+    local, utc, is_known = epoch_seconds(parts)
     for day, secs, known in zip(days, local // 86_400, is_known, strict=True):
         try:
             expected = datetime.date.fromisocalendar(*day)

@@ -8,12 +8,12 @@ from pipelines.data.formats.number_format import (
     PLAIN,
     POINT,
     NumberFormat,
-    reading_of,
+    pattern_and_terms,
 )
 
 
 def read(number_format, cell):
-    pattern, terms = reading_of(number_format)
+    pattern, terms = pattern_and_terms(number_format)
     if not re.match(pattern, cell):
         return None
     total = 0.0

@@ -1,6 +1,6 @@
 import pytest
 
-from pipelines.config.named_values import parse_named
+from pipelines.config.toml import parse_named
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.compile.given_parameters import typed_parameters
 

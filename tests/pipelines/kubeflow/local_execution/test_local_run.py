@@ -143,7 +143,7 @@ def test_one_run_at_a_time(tmp_path, run_here, little_settings):
     for part in (lock.writing, lock.local_kubeflow):
         with (
             part.held(),
-            pytest.raises(BadInputError, match="Another run is going on"),
+            pytest.raises(BadInputError, match="Another run is in progress"),
         ):
             run_here(root, *little_settings)
     assert not (root / "logs").exists()

@@ -13,7 +13,7 @@ from pipelines.root import Root
 from pipelines.root.baseline import find_baseline_statistics
 from pipelines.root.records import ComponentRecord, RunRecord
 from pipelines.root.schema.acceptance import accept_schema
-from pipelines.root.schema.inference import schema_to_keep
+from pipelines.root.schema.text import schema_to_keep
 from tests.pipelines.root.metadata_store import open_store, put_statistics
 from tests.pushed_versions import write_version
 
@@ -120,7 +120,7 @@ def accept(root, frame, *arguments):
         assert not validate(part, root.schema, fixed_schema=True).anomaly_info
     *lines, last = accepted.lines
     assert last == f"~ new data are compared with those of run {SECOND}; before: of run {FIRST}"
-    assert Root(root.folder).schema.run_to_compare_with(Root(root.folder).schema.read()) == SECOND
+    assert Root(root.folder).schema.accepted_run(Root(root.folder).schema.read()) == SECOND
     return lines
 
 
@@ -270,7 +270,7 @@ def test_another_process_works_in_the_root(root):
     root.run(SECOND, table(), ODD)
     with (
         Root(root.folder).lock.writing.held(),
-        pytest.raises(BadInputError, match="Another run is going on"),
+        pytest.raises(BadInputError, match="Another run is in progress"),
     ):
         accept_schema(Root(root.folder))
 

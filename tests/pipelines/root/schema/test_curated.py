@@ -36,7 +36,7 @@ def test_a_schema_that_fits(read, tmp_path):
             r"schema\.pbtxt' is no Schema proto as text \(line 1, column 1: .*the line is: nonsense\)",
         ),
         ('feature { name: "y" type: INT }', r"lacks the column 'x' of the data\. Its features: y"),
-        (SCHEMA.replace("FLOAT", "INT"), "says that 'x' is INT; in the data it is FLOAT"),
+        (SCHEMA.replace("FLOAT", "INT"), "column 'x' is INT in the schema and FLOAT in the data"),
     ],
 )
 def test_a_schema_that_does_not(read, text, message):
@@ -58,7 +58,11 @@ def test_a_file_without_end_is_refused(data, monkeypatch):
 def test_a_column_that_stays_text_is_text_in_the_schema(read):
     as_text = SCHEMA.replace("INT", "BYTES")
     read(as_text, text_columns=("y",))
-    with pytest.raises(BadInputError, match=r"says that 'y' is BYTES; in the data it is INT"):
+    with pytest.raises(
+        BadInputError, match=r"column 'y' is BYTES in the schema and INT in the data"
+    ):
         read(as_text)
-    with pytest.raises(BadInputError, match=r"says that 'y' is INT; in the data it is BYTES"):
+    with pytest.raises(
+        BadInputError, match=r"column 'y' is INT in the schema and BYTES in the data"
+    ):
         read(SCHEMA, text_columns=("y",))

@@ -1,7 +1,7 @@
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 
-from pipelines.root.schema.inference import schema_to_keep
+from pipelines.root.schema.text import schema_to_keep
 
 INFERRED = """
 feature { name: "day" type: BYTES domain: "day" }

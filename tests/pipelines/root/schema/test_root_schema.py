@@ -47,7 +47,7 @@ def test_the_schema_of_a_run_is_the_roots_once_it_has_pushed(tmp_path):
     assert found.schema == schema()
     assert found.types == {"fare": "FLOAT", "n": "INT", "city": "BYTES", "later": ""}
     assert (found.origin.run_id, found.origin.kinds) == ("run-1", {"fare": "number"})
-    assert (found.is_edited, Root(tmp_path).schema.run_to_compare_with(found)) == (False, "")
+    assert (found.is_edited, Root(tmp_path).schema.accepted_run(found)) == (False, "")
     assert hidden(tmp_path) == []
 
 
@@ -112,11 +112,11 @@ def test_a_later_push_does_not_replace_it(tmp_path):
 def test_an_accepted_run_is_compared_with_as_long_as_the_same_version_serves(tmp_path):
     push(tmp_path, 5, "run-1")
     Root(tmp_path).schema.replace(schema(), "run-2", [])
-    assert Root(tmp_path).schema.run_to_compare_with(Root(tmp_path).schema.read()) == "run-2"
+    assert Root(tmp_path).schema.accepted_run(Root(tmp_path).schema.read()) == "run-2"
     push(tmp_path, 6, "run-3")
-    assert Root(tmp_path).schema.run_to_compare_with(Root(tmp_path).schema.read()) == ""
+    assert Root(tmp_path).schema.accepted_run(Root(tmp_path).schema.read()) == ""
     (tmp_path / "serving" / "6").rename(tmp_path / "elsewhere")  # a rollback
-    assert Root(tmp_path).schema.run_to_compare_with(Root(tmp_path).schema.read()) == "run-2"
+    assert Root(tmp_path).schema.accepted_run(Root(tmp_path).schema.read()) == "run-2"
 
 
 def test_what_is_replaced_is_kept_beside_it(tmp_path):
@@ -141,7 +141,7 @@ def test_files_that_were_broken(tmp_path):
             Root(tmp_path).schema.read()
     origin.unlink()
     found = Root(tmp_path).schema.read()
-    assert (found.origin, found.is_edited, Root(tmp_path).schema.run_to_compare_with(found)) == (
+    assert (found.origin, found.is_edited, Root(tmp_path).schema.accepted_run(found)) == (
         None,
         False,
         "",
@@ -155,8 +155,8 @@ def test_files_that_were_broken(tmp_path):
 
 def test_how_numbers_were_written_is_kept(tmp_path):
     found = [
-        {"name": "fare", "kind": "number", "decimal": ","},
-        {"name": "n", "kind": "number", "decimal": None, "number_format": None},
+        {"name": "fare", "kind": "number", "number_format": {"decimal": ","}},
+        {"name": "n", "kind": "number", "number_format": None},
     ]
     Root(tmp_path).schema.replace(schema(), "run-1", found)
     origin = Root(tmp_path).schema.read().origin

@@ -17,7 +17,7 @@ def test_the_schema_of_a_run_is_prepared_with_what_its_columns_are_taken_for(
     root = tmp_path / "root"
     root.mkdir()
     plan = plan_run(RunRequest(root=Root(root), data=str(data), label="y"), display)
-    keeping = SchemaKeeping.of_plan(plan)
+    keeping = SchemaKeeping.from_plan(plan)
     assert keeping.label == "y"
     assert keeping.classes == ("0", "1")
     assert {column["name"]: column["kind"] for column in keeping.columns} == {
@@ -44,4 +44,4 @@ def test_the_schema_of_a_run_is_prepared_with_what_its_columns_are_taken_for(
 
 def test_a_schema_of_the_user_is_not_kept(data, tmp_path, display):
     plan = plan_run(RunRequest(root=Root(tmp_path / "root"), data=str(data), label="y"), display)
-    assert SchemaKeeping.of_plan(replace(plan, schema=object())) is None
+    assert SchemaKeeping.from_plan(replace(plan, schema=object())) is None

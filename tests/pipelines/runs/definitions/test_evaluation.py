@@ -3,9 +3,8 @@ from tensorflow_model_analysis.metrics import metric_specs, metric_types
 
 from components.evaluator.gate.default_checks import DefaultChecks
 from components.evaluator.metrics.batched_metrics import make_sums
-from pipelines.config.evaluator import ThresholdConfig
+from pipelines.config.evaluator import METRICS, ThresholdConfig
 from pipelines.config.load import load_config
-from pipelines.config.metrics import METRICS
 from pipelines.errors import BadInputError
 from pipelines.runs.definitions import evaluation
 from pipelines.runs.definitions.evaluation import (

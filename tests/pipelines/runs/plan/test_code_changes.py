@@ -5,8 +5,7 @@ import pytest
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.runs.definitions.fingerprints import code_definitions, code_fingerprint
-from pipelines.runs.plan.code_changes import touches_training
-from pipelines.runs.plan.run_plan import RunRequest, plan_run
+from pipelines.runs.plan.run_plan import RunRequest, plan_run, touches_training
 
 MODULE = """
 def preprocessing_fn(inputs):
@@ -66,7 +65,7 @@ def test_a_change_that_is_reached_says_what_would_be_lost(module, record, code, 
     module.write_text(
         MODULE.replace("return inputs", "return dict(inputs)").replace("return 1", "return 2")
     )
-    # This run was stopped before its Trainer began, which was to go on with that of an older one.
+    # This run was stopped before its Trainer began, which was to continue that of an older one.
     older = record.changed(run_id="20250101-000000")
     trainings = root / "artifacts/Trainer/model_run/unfinished"
     checkpoints = trainings / f"{older.run_id}-0a" / "Format-Serving"
@@ -77,7 +76,7 @@ def test_a_change_that_is_reached_says_what_would_be_lost(module, record, code, 
     assert str(refused.value) == (
         "--resume: the code of a_module.py has changed since run 20260102-030405 started "
         "(a_module.py:scaled). --resume=force keeps what Transform has made with the old code, and "
-        "goes on with the training, which has reached step 250, under the new code. Without --resume "
+        "continues the training, which has reached step 250, with the new code. Without --resume "
         "a new run begins, and trains from the start."
     )
     assert touches_training(Root(root), (record, older), code, "a_module.py", force=True)
@@ -88,7 +87,7 @@ def test_a_record_without_definitions_counts_as_changed_all_over(module, record,
     module.write_text(MODULE.replace("return 1", "return 2"))
     with pytest.raises(
         BadInputError,
-        match=r"started\. --resume=force keeps .* goes on with the training, under",
+        match=r"started\. --resume=force keeps .* continues the training with",
     ):
         touches_training(Root(tmp_path / "root"), (record,), code, "a_module.py", force=False)
 

@@ -74,7 +74,7 @@ def test_files_of_each_split_are_looked_for_in_each_span(spans, tmp_path):
     ]
     assert data.splits.eval_files == {folder / "late-1.csv" for folder in folders}
     assert data.findings == (
-        "version 1 of span 10 has no file to read (there is data.csv): it is passed over",
+        "version 1 of span 10 has no file to read (there is data.csv): it is skipped",
     )
     with pytest.raises(BadInputError, match="needs a folder as data"):
         read_data(load_config(data=f"{spans}/*.csv", label="y", settings=settings))
@@ -96,16 +96,14 @@ def test_dialect_and_encoding_are_detected_and_said(plan):
     text = "größe;y\n" + "".join(f"{number},5;{'pq'[number % 2]}\n" for number in range(NUM))
     made = plan(text, encoding="cp1252")
     assert made.columns[0].name == "größe"
-    assert (made.code.plan.numeric[0].number_format, made.data.texts.encoding) == (COMMA, "cp1252")
+    assert (made.code.plan.numeric[0].number_format, made.texts.encoding) == (COMMA, "cp1252")
     assert made.findings == (
-        "the files are read as cp1252; set data.encoding if it is not",
+        "reading the files as cp1252 (detected); set data.encoding if that is wrong",
         "fields are separated by semicolons and quoted by double quotes; set data.delimiter or "
-        "data.quote if they are not",
+        "data.quote if that is wrong",
     )
     settings = ("data.delimiter=;", "data.encoding=cp1252")
-    assert plan(text, *settings, encoding="cp1252").findings == (
-        "the files are read as cp1252; as data.encoding says",
-    )
+    assert plan(text, *settings, encoding="cp1252").findings == ("reading the files as cp1252",)
     with pytest.raises(BadInputError, match="there is no label column 'y'"):
         plan(text, "data.delimiter=|")
 
@@ -118,7 +116,7 @@ def test_faults_of_other_encodings_name_the_users_file(plan, tmp_path):
 def test_a_file_in_another_encoding_is_copied_for_example_gen(plan, tmp_path):
     text = "größe,z,y\n" + "".join(f"{row % 9}.5,{row},{'pq'[row % 2]}\n" for row in range(60))
     made = plan(text.replace("59,q", "x,q"), encoding="cp1252")
-    staged = stage(made.data.profile, "y", tmp_path / "copies")
+    staged = stage(made.profile, "y", tmp_path / "copies")
     assert staged.reasons == ("the text is written in UTF-8",)
     assert (staged.folder / "data-00000.csv").read_text(encoding="utf-8").startswith("größe,z,y\n")
     (note,) = (found for found in made.findings if found.startswith("column 'z'"))
@@ -132,7 +130,7 @@ def test_a_file_in_another_encoding_is_copied_for_example_gen(plan, tmp_path):
 def test_reasons_for_a_copy_name_the_users_file(plan, tmp_path):
     text = "größe,y\n" + "1,p\n2,q\n2,p\n1,q\n" * 15
     made = plan(text, encoding="utf-16", name="data[1].csv")
-    assert stage(made.data.profile, "y", tmp_path / "copies").reasons == (
+    assert stage(made.profile, "y", tmp_path / "copies").reasons == (
         "the text is written in UTF-8",
         f"the name '{tmp_path}/data[1].csv' would be read as a pattern",
     )

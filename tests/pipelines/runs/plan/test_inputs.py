@@ -32,7 +32,7 @@ def test_a_killed_run_is_gone_on_with(killed, tmp_path, display):
     [
         ({"status": "pushed"}, "20260102-030405 has ended \\(pushed\\)"),
         ({"status": "not_blessed"}, "20260102-030405 has ended \\(not_blessed\\)"),
-        ({"kubeflow_run": "k-1"}, "20260102-030405 is Kubeflow's"),
+        ({"kubeflow_run": "k-1"}, "20260102-030405 is on Kubeflow"),
     ],
 )
 def test_with_nothing_to_resume_it_is_said_and_refused(killed, tmp_path, display, changes, why):

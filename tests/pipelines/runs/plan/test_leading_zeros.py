@@ -1,8 +1,7 @@
 import pytest
 
 from pipelines.config.load import load_config
-from pipelines.runs.plan.data_plan import plan_data, read_data
-from pipelines.runs.plan.leading_zeros import columns_with_leading_zeros
+from pipelines.runs.plan.data_plan import columns_with_leading_zeros, plan_data, read_data
 
 MODULE = (
     "def preprocessing_fn(inputs):\n    return inputs\n\ndef trainer_fn(args, schema):\n    pass\n"
@@ -38,7 +37,7 @@ def notes(plan):
 
 def test_a_module_that_loses_leading_zeros_is_told_how_to_keep_them(learn):
     plan = learn()
-    assert columns_with_leading_zeros(plan.data.profile) == ("zip",)
+    assert columns_with_leading_zeros(plan.profile) == ("zip",)
     assert plan.text_columns == ()
     (note,) = notes(plan)
     assert note.startswith("the module gets 'zip' as int64, without the leading zeros")

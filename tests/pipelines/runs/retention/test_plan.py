@@ -39,7 +39,7 @@ def test_steps_of_a_run_whose_record_was_removed_by_hand_go(root):
     removals = root.prune(artifacts=3)
     assert [root.has(run) for run in runs] == [set(), root.ALL, root.ALL]
     reasons = {removal.reason for removal in removals if removal.kind == "log"}
-    assert reasons == {f"the record of run {runs[0]} is gone"}
+    assert reasons == {f"the record of run {runs[0]} no longer exists"}
 
 
 def test_a_step_of_no_run_by_rules_of_records_says_so(root):

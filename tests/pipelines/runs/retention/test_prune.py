@@ -14,13 +14,13 @@ from pipelines.runs.retention.plan import Removal
 def test_the_rules_are_those_of_the_newest_run_and_options_go_before_them(root):
     root.config = {**root.config, "retention": {"runs": 7, "artifacts": 3}}
     root.add_run(30, status="not_blessed")
-    assert prune.rules_of(Root(root.path), {"artifacts": 5, "days": None}) == RetentionConfig(
+    assert prune.merge_rules(Root(root.path), {"artifacts": 5, "days": None}) == RetentionConfig(
         runs=7, artifacts=5
     )
     with pytest.raises(BadInputError, match=r"--checkpoints 0: .*greater than or equal to 1"):
-        prune.rules_of(Root(root.path), {"checkpoints": 0})
+        prune.merge_rules(Root(root.path), {"checkpoints": 0})
     with pytest.raises(BadInputError, match="checkpoints = 9 is above artifacts = 3"):
-        prune.rules_of(Root(root.path), {"checkpoints": 9})
+        prune.merge_rules(Root(root.path), {"checkpoints": 9})
     with pytest.raises(BadInputError, match="There are no runs"):
         prune.prune_command(Root(root.path / "nothing"), {}, dry_run=False)
 
@@ -38,7 +38,7 @@ def test_it_is_refused_while_a_run_is_in_progress(root):
     for part in (lock.writing, lock.local_kubeflow):
         with (
             part.held(),
-            pytest.raises(BadInputError, match="Another run is going on"),
+            pytest.raises(BadInputError, match="Another run is in progress"),
         ):
             prune.prune_command(Root(root.path), {"artifacts": 1}, dry_run=False)
 

@@ -6,7 +6,7 @@ from pipelines.config.retention import RetentionConfig
 from pipelines.root import Root
 from pipelines.runs.retention import prune
 from pipelines.runs.retention.plan import plan_removals
-from pipelines.runs.retention.removal import remove
+from pipelines.runs.retention.prune import remove
 from pipelines.steps.step_folders import StepFolders
 
 

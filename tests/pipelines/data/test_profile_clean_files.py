@@ -9,10 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.config.pipeline_config import PipelineConfig
-from pipelines.data import one_pass, reading
+from pipelines.data import profile, reading
 from pipelines.data.dialect import detect_dialect
-from pipelines.data.one_pass import profile_once
-from pipelines.data.profile import profile_csv
+from pipelines.data.profile import profile_clean_files, profile_csv
 from pipelines.errors import BadInputError
 from pipelines.runs.plan.data_plan import plan_data, read_data
 
@@ -28,8 +27,8 @@ def carefully(files):
 @pytest.fixture
 def small_blocks(monkeypatch):
     monkeypatch.setattr(reading, "BLOCK_BYTES", 256)
-    monkeypatch.setattr(one_pass, "MAX_LINES", 3)
-    monkeypatch.setattr(one_pass, "_HEAD_BLOCK_BYTES", 16)
+    monkeypatch.setattr(profile, "MAX_LINES", 3)
+    monkeypatch.setattr(profile, "_HEAD_BLOCK_BYTES", 16)
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
@@ -39,31 +38,31 @@ def test_ordinary_files_are_profiled_at_once(tmp_path, small_blocks, end, mark):
     files = [tmp_path / "a.csv", tmp_path / "b.csv"]
     for file in files:
         file.write_bytes(end.join([f"{mark}n,t,x", *rows, ""]).encode())
-    found = profile_once(files)
+    found = profile_clean_files(files)
     assert found is not None
     assert found == carefully(files)
     assert (found.num_rows, found.has_byte_order_mark) == (100, bool(mark))
 
 
 def test_a_file_of_long_lines_is_profiled_at_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(one_pass, "_MIN_HEAD_BYTES", 8 << 10)
-    monkeypatch.setattr(one_pass, "_HEAD_BLOCK_BYTES", 1 << 10)
+    monkeypatch.setattr(profile, "_MIN_HEAD_BYTES", 8 << 10)
+    monkeypatch.setattr(profile, "_HEAD_BLOCK_BYTES", 1 << 10)
     file = tmp_path / "data.csv"
     names = [f"x{number}" for number in range(300)]
     rows = [";".join(f"{row / (number + 1):.3f}" for number in range(300)) for row in range(80)]
     file.write_text("\n".join([";".join(names), *rows, ""]))
     with file.open("rb") as stream:
-        assert 50 < one_pass._Text(stream).head.count(b"\n") < 60
-    found = profile_once([file])
+        assert 50 < profile._Text(stream).head.count(b"\n") < 60
+    found = profile_clean_files([file])
     assert found is not None
     assert found == carefully([file])
     assert found.dialect.delimiter == ";"
 
 
 def test_the_beginning_that_is_looked_at_is_bounded(monkeypatch):
-    monkeypatch.setattr(one_pass, "_HEAD_BLOCK_BYTES", 1 << 10)
-    monkeypatch.setattr(one_pass, "_MAX_HEAD_BYTES", 8 << 10)
-    assert len(one_pass._Text(io.BytesIO(b"x" * 100_000)).head) == 8 << 10
+    monkeypatch.setattr(profile, "_HEAD_BLOCK_BYTES", 1 << 10)
+    monkeypatch.setattr(profile, "_MAX_HEAD_BYTES", 8 << 10)
+    assert len(profile._Text(io.BytesIO(b"x" * 100_000)).head) == 8 << 10
 
 
 def test_any_text_is_profiled_as_the_checks_do_it_or_not_at_all(tmp_path, small_blocks):
@@ -90,7 +89,7 @@ def test_any_text_is_profiled_as_the_checks_do_it_or_not_at_all(tmp_path, small_
         body = "".join(draw.choices(pieces[: draw.choice((3, 10, 14))], k=draw.randrange(30)))
         text = "a,b\n" + "1,2\n" * draw.randrange(30) + body
         file.write_bytes(text.encode()[: draw.randrange(20, 300)])
-        found = profile_once([file])
+        found = profile_clean_files([file])
         if found is not None:
             num_found += 1
             assert found == carefully([file]), file.read_bytes()
@@ -115,7 +114,7 @@ def test_what_the_files_hold_decides_whether_a_closer_look_is_taken(tmp_path):
         b"": False,
     }.items():
         file.write_bytes(content)
-        assert (profile_once([file]) is not None) == is_enough, content[:20]
+        assert (profile_clean_files([file]) is not None) == is_enough, content[:20]
 
 
 def opened(path, monkeypatch, **settings):
@@ -155,4 +154,4 @@ def test_a_plan_opens_each_file_once_however_many_values_a_column_has(tmp_path, 
 def test_parquet_files_are_profiled_as_the_checks_do_it(tmp_path):
     file = tmp_path / "data.parquet"
     pq.write_table(pa.table({"n": [1, 2], "t": ['a "b"\nc', None]}), file)
-    assert profile_once([file]) == carefully([file])
+    assert profile_clean_files([file]) == carefully([file])
