@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pipelines.runs.tfx_pipeline import run
-    from pipelines.serving.load import load
+    from pipelines.serving.model import load
 
 __all__ = ["load", "run"]
 
-_HOMES = {"load": "pipelines.serving.load", "run": "pipelines.runs.tfx_pipeline"}
+_HOMES = {"load": "pipelines.serving.model", "run": "pipelines.runs.tfx_pipeline"}
 
 
 def __getattr__(name: str) -> Any:

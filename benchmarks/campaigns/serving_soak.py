@@ -37,7 +37,7 @@ from benchmarks.serving_contestants import (
 from components.pusher.versions import prune_versions, push_version
 from pipelines.root import Root
 from pipelines.root.rollback import rollback
-from pipelines.serving.load import load
+from pipelines.serving.model import load
 
 CLIENTS = 16
 KEPT = 3

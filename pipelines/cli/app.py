@@ -1,4 +1,4 @@
-"""The command line. Heavy imports happen inside the commands: `--help` answers at once."""
+"""The command line. Heavy imports happen inside the commands, so that `--help` is fast."""
 
 from typing import Any
 
@@ -27,7 +27,6 @@ class _Commands(TyperGroup):
     """All commands; any error ends in a message and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Runs a command."""
         with errors_as_exit_codes():
             return super().invoke(ctx)
 
@@ -64,13 +63,15 @@ def run_app(program: str) -> None:
     """
     command = typer.main.get_command(app)
     if " " in program:
-        command.params = [given for given in command.params if given.name not in _COMPLETION]
+        command.params = [
+            parameter for parameter in command.params if parameter.name not in _COMPLETION
+        ]
     _hide_type_of_flags(command)
     command(prog_name=program)
 
 
 def _hide_type_of_flags(command: Any) -> None:
-    """Leaves out the `<bool>` that the help would show beside options that take no value."""
+    """Leaves out the `<bool>` that the help would show for options without a value."""
     for option in (*command.params, command.get_help_option(typer.Context(command))):
         if getattr(option, "is_flag", False) and option.metavar is None:
             option.metavar = ""

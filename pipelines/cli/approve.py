@@ -9,19 +9,22 @@ from pipelines.cli.options import DEFAULT_ROOT, RootOption, existing
 
 
 def approve_command(
-    run_id: Annotated[str, typer.Argument(metavar="RUN", help="Run whose model is held.")],
+    run_id: Annotated[str, typer.Argument(metavar="RUN", help="Run that holds the model.")],
     because: Annotated[
         str, typer.Option("--because", metavar="TEXT", help="Reason, for the report.")
     ],
     reject: Annotated[
-        bool, typer.Option("--reject", help="Drop the model in place of pushing it.")
+        bool, typer.Option("--reject", help="Discard the model instead of pushing it.")
     ] = False,
     by: Annotated[
-        str, typer.Option("--by", metavar="NAME", help="Who decides. Default: the user.")
+        str,
+        typer.Option(
+            "--by", metavar="NAME", help="Name of the person who decides. Default: the user."
+        ),
     ] = "",
     root: RootOption = DEFAULT_ROOT,
 ) -> None:
-    """Push the model of a run that is held, as it is, and print its version; or drop it."""
+    """Push a held model unchanged and print its version, or discard it."""
     from pipelines.runs import approval
 
     def say(text: str) -> None:

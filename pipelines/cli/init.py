@@ -23,7 +23,7 @@ def init_command(
     folder: Annotated[
         Path,
         typer.Argument(
-            metavar="FOLDER", parser=given_path, help="Folder of the project; it may exist."
+            metavar="FOLDER", parser=given_path, help="Folder for the project, which may exist."
         ),
     ] = Path("."),
     name: Annotated[
@@ -35,7 +35,7 @@ def init_command(
         typer.Option(
             "--data",
             metavar="CSV_OR_DIR",
-            help="Your own data: a configuration for them, without a module.",
+            help="Your own data: writes a configuration for them, without a module.",
         ),
     ] = None,
     label: Label = None,
@@ -44,11 +44,11 @@ def init_command(
         typer.Option(
             "--example",
             metavar="NAME",
-            help=f"Another project than the taxi trips: {', '.join(_EXAMPLES)}.",
+            help=f"Example to start from, instead of the taxi trips: {', '.join(_EXAMPLES)}.",
         ),
     ] = None,
 ) -> None:
-    """Make a project: a configuration, a module with a test, and generated data to try them with.
+    """Create a project: a configuration, a module with a test, and generated data to try them with.
 
     With --data and --label, the configuration is for your data and has no module. With --example, it is one
     of the examples. No file is overwritten.
@@ -58,7 +58,7 @@ def init_command(
     if label is not None and data is None:
         raise BadInputError(f"--label {label} is a column of --data, which is missing. Give both.")
     if example is not None and data is not None:
-        raise BadInputError("--example brings data of its own. Leave out --data or --example.")
+        raise BadInputError("--example has its own data. Leave out --data or --example.")
     if folder.is_file():
         raise BadInputError(f"{folder} is a file. Give a folder.")
     name = _checked_name(name, folder)
@@ -68,7 +68,10 @@ def init_command(
         texts, made = _texts("project", name), _TRIPS
     else:
         texts, made = _texts("own_data", name), _CONFIG
-    _refuse_existing(folder, [*texts, made])
+    if present := sorted(file for file in [*texts, made] if (folder / file).exists()):
+        raise BadInputError(
+            f"{folder} has {', '.join(present)}, and nothing is overwritten. Give another folder."
+        )
     if data is not None:
         _write_plan(folder, name, data, label)
     elif example is not None:
@@ -113,7 +116,6 @@ def _texts(example: str, name: str) -> dict[str, str]:
 
 
 def _example_texts(example: str, name: str) -> dict[str, str]:
-    """Returns the text of each file of an example, by its name in a project."""
     from components.nearest import nearest_first
     from pipelines.errors import BadInputError
 
@@ -132,24 +134,14 @@ def _example_texts(example: str, name: str) -> dict[str, str]:
     return texts
 
 
-def _refuse_existing(folder: Path, files: list[str]) -> None:
-    from pipelines.errors import BadInputError
-
-    present = sorted(file for file in files if (folder / file).exists())
-    if present:
-        raise BadInputError(
-            f"{folder} has {', '.join(present)}, and nothing is overwritten. Give another folder."
-        )
-
-
-def _checked_name(given: str | None, folder: Path) -> str:
+def _checked_name(requested: str | None, folder: Path) -> str:
     """Returns the name of a project, by which its module can be imported."""
     import importlib.util
     import keyword
 
     from pipelines.errors import BadInputError
 
-    name = re.sub(r"\W", "_", folder.resolve().name) if given is None else given
+    name = re.sub(r"\W", "_", folder.resolve().name) if requested is None else requested
     if re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) is None or keyword.iskeyword(name):
         fault = "it has to be a name that Python can import: letters, digits and _"
     elif name in ("components", "estimator_core", "pipelines"):
@@ -157,10 +149,10 @@ def _checked_name(given: str | None, folder: Path) -> str:
     elif name in sys.stdlib_module_names:
         fault = "it is a module of Python, which a module of this name would hide"
     else:
-        found = importlib.util.find_spec(name)
-        origin = found.origin if found else None
+        spec = importlib.util.find_spec(name)
+        origin = spec.origin if spec else None
         if origin is None or Path(origin).resolve() == (folder / f"{name}.py").resolve():
             return name
         fault = f"it is an installed module: {origin}"
-    source = f"--name {given}" if given is not None else f"The name of the folder, {name}"
+    source = f"--name {requested}" if requested is not None else f"The name of the folder, {name}"
     raise BadInputError(f"{source}: {fault}. Give another --name, such as my_{name.strip('_')}.")

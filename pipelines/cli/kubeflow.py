@@ -20,8 +20,7 @@ from pipelines.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from pipelines.config.pipeline_config import PipelineConfig
-    from pipelines.config.tfx_pipeline import TfxPipelineConfig
+    from pipelines.config.tfx_pipeline import AnyConfig
 
 _VERTEX = """\
 kubeflow.backend = "vertex": submit speaks to the open-source Kubeflow Pipelines alone. Compile the
@@ -36,7 +35,7 @@ _CompiledParameters = Annotated[
     typer.Option(
         "--param",
         metavar="section.key",
-        help="A further key that a run can be given. With --pipeline, name=value: default of a "
+        help="Configuration key to turn into a parameter. With --pipeline, name=value: default of a "
         "RuntimeParameter.",
     ),
 ]
@@ -63,9 +62,9 @@ def compile_command(
     settings: Settings = None,
     parameters: _CompiledParameters = None,
 ) -> None:
-    """Write the pipeline for Kubeflow Pipelines. The data are not read.
+    """Write the pipeline for Kubeflow Pipelines, without reading the data.
 
-    With --pipeline, the pipeline is a TFX one of your own; --config has the settings of [kubeflow].
+    With --pipeline, it is your own TFX pipeline; --config has the settings of [kubeflow].
     """
     from pipelines.config.tfx_pipeline import TfxPipelineConfig
     from pipelines.errors import BadInputError
@@ -76,9 +75,9 @@ def compile_command(
         )
     if output.is_dir():
         raise BadInputError(f"-o: {output} is a folder. Give a file in it.")
-    given = _loaded(config, settings, pipeline, arguments, parameters)
-    keys = () if isinstance(given, TfxPipelineConfig) else parameters or ()
-    output.write_text(_compiled(given, keys), encoding="utf-8")
+    configuration = _loaded(config, settings, pipeline, arguments, parameters)
+    keys = () if isinstance(configuration, TfxPipelineConfig) else parameters or ()
+    output.write_text(_compiled(configuration, keys), encoding="utf-8")
     print(f"written: {output}", file=sys.stderr)
 
 
@@ -92,10 +91,11 @@ def submit_command(
     settings: Settings = None,
     parameters: Parameters = None,
     experiment: Annotated[
-        str | None, typer.Option("--experiment", help="Default: the name of the pipeline.")
+        str | None,
+        typer.Option("--experiment", help="Name of the experiment. Default: the pipeline's."),
     ] = None,
     namespace: Annotated[
-        str | None, typer.Option("--namespace", help="User's namespace, where there are several.")
+        str | None, typer.Option("--namespace", help="Your namespace, on a server with several.")
     ] = None,
     token_file: TokenFile = None,
     cron: Annotated[
@@ -103,19 +103,19 @@ def submit_command(
         typer.Option(
             "--cron",
             metavar='"M H D M W"',
-            help="Start runs at these times, in place of the pipeline's former schedule: five "
+            help="Start runs at these times, instead of the pipeline's previous schedule: five "
             "or six fields; seconds may come first.",
         ),
     ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the run to end.")] = False,
     wait_secs: Annotated[
-        float, typer.Option("--wait-secs", help="How long to wait for it.")
+        float, typer.Option("--wait-secs", help="Longest time to wait, in seconds.")
     ] = 86_400,
 ) -> None:
     """Compile the pipeline, upload it, and start a run, or a recurring one with --cron.
 
-    The last line on stdout is one JSON object. Exit codes: 0, 2 bad input, 1 any other failure; with
-    --wait that of a run that did not succeed is 1.
+    The last line on stdout is one JSON object. Exit codes: 0, 2 bad input, 1 any other failure, such as
+    a failed run with --wait.
     """
     from dataclasses import asdict, replace
 
@@ -123,63 +123,54 @@ def submit_command(
     from pipelines.config.toml import parse_named
     from pipelines.errors import BadInputError
     from pipelines.kubeflow.compile.parameters import check_given, names_on_kubeflow
-    from pipelines.kubeflow.server.cron_fields import six_fields
-    from pipelines.kubeflow.server.recurring import Recurrence, dropped_warning
+    from pipelines.kubeflow.server.recurring import Recurrence, dropped_warning, six_fields
     from pipelines.kubeflow.server.submission import check_host
 
     check_host(host)
     if cron is not None and wait:
         raise BadInputError("--wait waits for one run; leave it out with --cron.")
     recurrence = None if cron is None else Recurrence(cron=six_fields(cron))
-    of_run = parse_named(parameters or (), "--param")
-    given = _loaded(config, settings, pipeline, arguments, parameters)
-    if isinstance(given, TfxPipelineConfig):
-        of_run = names_on_kubeflow(of_run)
+    run_parameters = parse_named(parameters or (), "--param")
+    configuration = _loaded(config, settings, pipeline, arguments, parameters)
+    if isinstance(configuration, TfxPipelineConfig):
+        run_parameters = names_on_kubeflow(run_parameters)
     else:
-        check_given(given, of_run)  # before the slow import of kfp
-    text = _compiled(given)
-    if given.kubeflow.backend == "vertex":
+        check_given(configuration, run_parameters)  # before the slow import of kfp
+    text = _compiled(configuration)
+    if configuration.kubeflow.backend == "vertex":
         raise BadInputError(_VERTEX)
     server = HostOptions(host, namespace, token_file).server()
     made = server.submit(
-        text,
-        experiment,
-        of_run,
-        recurrence,
-        given.kubeflow.service_account,
+        text, experiment, run_parameters, recurrence, configuration.kubeflow.service_account
     )
     for former in made.replaced:
-        print(f"deleted: the former schedule of the pipeline, {former}", file=sys.stderr)
+        print(f"deleted: the previous schedule of the pipeline, {former}", file=sys.stderr)
     if made.dropped_parameters:
         print(f"! {dropped_warning(made.dropped_parameters)}", file=sys.stderr)
     if wait and made.run_id is not None:
         print(f"run {made.run_id} on {host} ...", file=sys.stderr)
         status = server.wait(made.run_id, wait_secs)
-        _close_record(Path(str(given.kubeflow.root)), made.run_id, status)
+        root = Path(str(configuration.kubeflow.root))
+        if root.is_dir():  # mounted on this machine, too: closes the run's record if no step could
+            from pipelines.kubeflow.steps.record_steps import close_known_run
+            from pipelines.root import Root
+
+            close_known_run(Root(root), made.run_id, status)
         made = replace(made, status=status)
     print(json.dumps({"host": host, **asdict(made)}))
     if wait and made.status != "SUCCEEDED":
         raise typer.Exit(EXIT_FAILED)
 
 
-def _close_record(root: Path, run_id: str, state: str) -> None:
-    """Closes the run's record if no step could, where the root is mounted on this machine, too."""
-    if root.is_dir():
-        from pipelines.kubeflow.steps.record_steps import close_known_run
-        from pipelines.root import Root
-
-        close_known_run(Root(root), run_id, state)
-
-
-def _compiled(given: "PipelineConfig | TfxPipelineConfig", keys: Iterable[str] = ()) -> str:
-    from pipelines.kubeflow.compile.local_settings import without_effect
+def _compiled(configuration: "AnyConfig", keys: Iterable[str] = ()) -> str:
+    from pipelines.kubeflow.compile.admission import without_effect
     from pipelines.kubeflow.compile.pipeline_file import compile_pipeline
     from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
 
-    for warning in without_effect(given):
+    for warning in without_effect(configuration):
         print(f"! {warning}", file=sys.stderr)
     with quiet_tensorflow():
-        return compile_pipeline(given, keys)
+        return compile_pipeline(configuration, keys)
 
 
 def _loaded(
@@ -188,7 +179,7 @@ def _loaded(
     pipeline: str | None,
     arguments: Sequence[str] | None,
     parameters: Sequence[str] | None,
-) -> "PipelineConfig | TfxPipelineConfig":
+) -> "AnyConfig":
     from pipelines.config.load import is_of_tfx_pipeline, read_tree
     from pipelines.config.tfx_pipeline import load_any_config, pipeline_settings
     from pipelines.config.toml import parse_named

@@ -12,12 +12,12 @@ def lineage_command(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[VERSION|RUN_ID]", help="Default: the version that serves.", show_default=False
+            metavar="[VERSION|RUN_ID]", help="Default: the live version.", show_default=False
         ),
     ] = None,
     span: Annotated[
         str | None,
-        typer.Option("--span", metavar="N|DATE", help="Every run that has read this span."),
+        typer.Option("--span", metavar="N|DATE", help="Show every run that has read this span."),
     ] = None,
     root: RootOption = DEFAULT_ROOT,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
@@ -28,8 +28,8 @@ def lineage_command(
 
     if name is not None and span is not None:
         raise BadInputError(f"Give a version, a run, or --span. Received: {name} --span {span}")
-    found = find_lineage(existing(root), name, span)
+    lineages = find_lineage(existing(root), name, span)
     if as_json:
-        print(json.dumps(found, indent=1, allow_nan=False))
+        print(json.dumps(lineages, indent=1, allow_nan=False))
         return
-    print("\n\n".join("\n".join(lineage_lines(one)) for one in found))
+    print("\n\n".join("\n".join(lineage_lines(lineage)) for lineage in lineages))

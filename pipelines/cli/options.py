@@ -37,10 +37,7 @@ def _root(text: str) -> Root:
 RootOption = Annotated[
     Root,
     typer.Option(
-        "--root",
-        metavar="DIR",
-        parser=_root,
-        help="Folder for everything that the pipeline keeps.",
+        "--root", metavar="DIR", parser=_root, help="Folder for everything that the pipeline keeps."
     ),
 ]
 Config = Annotated[
@@ -60,14 +57,14 @@ Label = Annotated[
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="section.key=value", help="Overrides the configuration file."),
+    typer.Option("--set", metavar="section.key=value", help="Override a key of the configuration."),
 ]
 Pipeline = Annotated[
     str | None,
     typer.Option(
         "--pipeline",
         metavar="FILE.py[:FUNCTION]",
-        help="A TFX pipeline of your own, in place of --data and --label.",
+        help="Your own TFX pipeline, instead of --data and --label.",
     ),
 ]
 Arguments = Annotated[
@@ -85,8 +82,7 @@ Host = Annotated[
     typer.Option("--host", metavar="URL", help="Address of Kubeflow Pipelines, for its schedules."),
 ]
 Namespace = Annotated[
-    str | None,
-    typer.Option("--namespace", help="User's namespace on Kubeflow, where there are several."),
+    str | None, typer.Option("--namespace", help="Your namespace, on a Kubeflow with several.")
 ]
 TokenFile = Annotated[
     Path | None,
@@ -146,6 +142,13 @@ def errors_as_exit_codes() -> Iterator[None]:
         if not isinstance(error, ServerError | RunFailedError):
             raise
         refuse(str(error), EXIT_FAILED)
+
+
+def print_table(table: Any) -> None:
+    """Prints a table, up to 140 characters wide if the output is not a terminal."""
+    from rich.console import Console
+
+    Console(width=None if sys.stdout.isatty() else 140).print(table)
 
 
 def refuse(message: str, exit_code: int = EXIT_BAD_INPUT) -> NoReturn:

@@ -6,13 +6,7 @@ from typing import Annotated
 
 import typer
 
-from pipelines.cli.options import (
-    Config,
-    Data,
-    Label,
-    Settings,
-    given_path,
-)
+from pipelines.cli.options import Config, Data, Label, Settings, given_path
 
 
 def plan_command(
@@ -30,15 +24,15 @@ def plan_command(
         ),
     ] = None,
 ) -> None:
-    """Show the kind and the use of each column, without running."""
+    """Show the kind and use of each column without running the pipeline."""
     from pipelines.config.load import load_config
     from pipelines.runs.plan.description import describe_plan, write_plan_file
     from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
 
-    given = load_config(config, data, label, tuple(settings or ()))
+    configuration = load_config(config, data, label, tuple(settings or ()))
     with quiet_tensorflow():  # the user's module imports it
-        made, lines = describe_plan(given)
+        plan, lines = describe_plan(configuration)
     print("\n".join(lines))
     if output is not None:
-        write_plan_file(given, made, output)
+        write_plan_file(configuration, plan, output)
         print(f"written: {output}", file=sys.stderr)

@@ -7,7 +7,7 @@ import typer
 
 from pipelines.cli.options import DEFAULT_ROOT, EXIT_FAILED, RootOption, existing, refuse
 
-_Number = typer.Option(metavar="N", min=1, help="Overrides the configuration of the newest run.")
+_Number = typer.Option(metavar="N", min=1, help="Overrides the newest run's configuration.")
 
 
 def prune_command(
@@ -17,22 +17,22 @@ def prune_command(
     artifacts: Annotated[int | None, _Number] = None,
     checkpoints: Annotated[int | None, _Number] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be removed, and remove nothing.")
+        bool, typer.Option("--dry-run", help="Show what would be removed without removing it.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
 ) -> None:
-    """Remove the runs and artifacts that no rule keeps and nothing needs, and list them with reasons.
+    """Remove runs and artifacts that no rule keeps and nothing needs, and list them with reasons.
 
-    The rules are those of the newest run's configuration; the options override them.
+    The rules are those of the newest run's configuration; options override them.
     """
     from pipelines.runs.retention import prune
 
-    given = {"runs": runs, "days": days, "artifacts": artifacts, "checkpoints": checkpoints}
+    limits = {"runs": runs, "days": days, "artifacts": artifacts, "checkpoints": checkpoints}
     existing(root)
     try:
-        removals = prune.prune_command(root, given, dry_run)
+        removals = prune.prune_command(root, limits, dry_run)
     except OSError as error:
-        refuse(f"{error}; the rest stays; run prune again", EXIT_FAILED)
+        refuse(f"{error}; the rest was not removed; run prune again", EXIT_FAILED)
     if as_json:
         fields = {
             "root": str(root),

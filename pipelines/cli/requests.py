@@ -1,12 +1,11 @@
-"""`requests`: sampled requests of the server beside the data that the model was trained on."""
+"""`requests`: sampled requests of the server compared with the data that the model was trained on."""
 
 import json
-import sys
 from typing import Annotated
 
 import typer
 
-from pipelines.cli.options import DEFAULT_ROOT, RootOption, existing
+from pipelines.cli.options import DEFAULT_ROOT, RootOption, existing, print_table
 
 
 def requests_command(
@@ -14,7 +13,7 @@ def requests_command(
     version: Annotated[
         int | None,
         typer.Option(
-            "--version", metavar="V", help="Requests to this version. Default: the one that serves."
+            "--version", metavar="V", help="Requests to this version. Default: the live version."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
@@ -26,8 +25,8 @@ def requests_command(
     with quiet_tensorflow():
         import tensorflow  # noqa: F401
     from pipelines.errors import BadInputError, counted
-    from pipelines.serving.load import version_folder
-    from pipelines.serving.request_drift import MIN_ROWS, TrainingData, limits_of
+    from pipelines.serving.model import version_folder
+    from pipelines.serving.request_drift import MIN_ROWS, TrainingData, drift_limits
     from pipelines.serving.request_files import MAX_ROWS, sampled_rows
     from pipelines.serving.saved_model import read_signatures
 
@@ -41,42 +40,46 @@ def requests_command(
         )
     if len(rows) < MIN_ROWS:
         raise BadInputError(
-            f"Requests to version {number} in {root.requests}: {counted(len(rows), 'row')}, and fewer than "
-            f"{MIN_ROWS} say nothing about a distribution. Wait for more, or raise `serve --sample-requests`."
+            f"Requests to version {number} in {root.requests}: {counted(len(rows), 'row')}, too few to "
+            f"compare distributions (at least {MIN_ROWS} are needed). Wait for more, or raise `serve "
+            "--sample-requests`."
         )
     signatures = read_signatures(folder).values()
-    columns = {name: found for signature in signatures for name, found in signature.columns.items()}
-    limits = limits_of(root, number)
-    found = TrainingData.of_version(root, number).drift(rows, dict(sorted(columns.items())))
-    found.sort(key=lambda one: one.shift.value - max(limits[one.measure], one.shift.noise))
-    found.reverse()
-    drifted = [one for one in found if one.shift.exceeds(limits[one.measure])]
+    columns = {
+        name: column for signature in signatures for name, column in signature.columns.items()
+    }
+    limits = drift_limits(root, number)
+    drift = TrainingData.read_version(root, number).drift(rows, dict(sorted(columns.items())))
+    drift.sort(
+        key=lambda column: column.shift.value - max(limits[column.measure], column.shift.noise)
+    )
+    drift.reverse()
+    drifted = [column for column in drift if column.shift.exceeds(limits[column.measure])]
     if as_json:
         fields = [
             {
-                "column": one.column,
-                "measure": one.measure,
-                "value": one.shift.value,
-                "by_chance": one.shift.noise,
-                "limit": limits[one.measure],
-                "drifted": one in drifted,
-                "text": one.shift.text,
+                "column": column.column,
+                "measure": column.measure,
+                "value": column.shift.value,
+                "by_chance": column.shift.noise,
+                "limit": limits[column.measure],
+                "drifted": column in drifted,
+                "text": column.shift.text,
             }
-            for one in found
+            for column in drift
         ]
         print(json.dumps(fields, indent=1, allow_nan=False))
         return
-    from rich.console import Console
     from rich.table import Table
 
     table = Table("column", "measure", "shift", "by chance", "limit", "")
-    for one in found:
-        shift, limit = one.shift, limits[one.measure]
+    for column in drift:
+        shift, limit = column.shift, limits[column.measure]
         cells = (f"{shift.value:.3g}", f"{shift.noise:.3g}", f"{limit:g}")
-        text = shift.text if one in drifted else ""
-        table.add_row(one.column, one.measure, *cells, text)
-    Console(width=None if sys.stdout.isatty() else 140).print(table)
-    names = ", ".join(dict.fromkeys(one.column for one in drifted)) or "none"
+        text = shift.text if column in drifted else ""
+        table.add_row(column.column, column.measure, *cells, text)
+    print_table(table)
+    names = ", ".join(dict.fromkeys(column.column for column in drifted)) or "none"
     print(
         f"{counted(len(rows), 'row')} of requests to version {number}. Columns that have drifted: {names}."
     )

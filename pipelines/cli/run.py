@@ -1,8 +1,17 @@
 """`run`: from a CSV to a pushed model, or to the reason why there is none."""
 
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pipelines.root import Root
+    from pipelines.root.records import RunRecord
 import gc
 import json
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -39,8 +48,7 @@ from pipelines.terminal.signals import (
 )
 
 if TYPE_CHECKING:
-    from pipelines.config.pipeline_config import PipelineConfig
-    from pipelines.config.tfx_pipeline import TfxPipelineConfig
+    from pipelines.config.tfx_pipeline import AnyConfig
     from pipelines.root import Root
     from pipelines.root.records import RunRecord
     from pipelines.runs.plan.inputs import RunRequest
@@ -68,7 +76,6 @@ class RunCommand(TyperCommand):
     """Accepts `--resume` and `--resume=force`; a Typer option has a value always or never."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Gives `--resume` its value."""
         return super().parse_args(
             ctx, [f"--resume={_Resume.SAME.value}" if arg == "--resume" else arg for arg in args]
         )
@@ -85,34 +92,34 @@ def run_command(
     runner: Annotated[
         str,
         typer.Option(
-            "--runner",
-            metavar="NAME",
-            help=f"Where the components run: {', '.join(RUNNER_NAMES)}.",
+            "--runner", metavar="NAME", help=f"Where the components run: {', '.join(RUNNER_NAMES)}."
         ),
     ] = "local",
     settings: Settings = None,
     no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Run components whose inputs have not changed, too.")
+        bool,
+        typer.Option(
+            "--no-cache", help="Re-run every component, even if its inputs have not changed."
+        ),
     ] = False,
     resume: Annotated[
         _Resume | None,
         typer.Option(
             "--resume",
             metavar="[=force]",
-            help="Continue the newest run if it did not end; with =force even if the code of the "
+            help="Continue the newest run if it is unfinished; with =force even if the code of the "
             "model has changed.",
         ),
     ] = None,
     local: Annotated[
-        bool,
-        typer.Option("--local", help="With --runner kubeflow: execute the compiled YAML here."),
+        bool, typer.Option("--local", help="Execute the compiled YAML here; for --runner kubeflow.")
     ] = False,
     image: Annotated[
         str | None,
         typer.Option(
             "--image",
             metavar="NAME",
-            help="With --local: run each step in this image, by docker, podman or buildah.",
+            help="Run each step in this image, with docker, podman or buildah; for --local.",
         ),
     ] = None,
     parameters: Annotated[
@@ -133,9 +140,9 @@ def run_command(
 ) -> None:
     """Run a pipeline: check, train, evaluate, and push the model if it is good enough.
 
-    With --pipeline, the pipeline is a TFX one of your own.
+    With --pipeline, it is your own TFX pipeline.
 
-    The last line on stdout is one JSON object, or on a terminal what to do next; everything else goes to
+    The last line on stdout is one JSON object (on a terminal, next steps instead); everything else goes to
     stderr. Exit codes: 0 pushed or unchanged, 3 not blessed or held, 2 bad input or configuration, 1 any
     other failure, 130 interrupted.
     """
@@ -167,8 +174,8 @@ def run_command(
         if runner == KUBEFLOW:
             from pipelines.config.load import load_config
 
-            given = load_config(config, data, label, tuple(settings or ()))
-            return _run_compiled(request, given, progress, kubeflow)
+            configuration = load_config(config, data, label, tuple(settings or ()))
+            return _run_compiled(request, configuration, progress, kubeflow)
         return _run_components(request, progress, capture, kubeflow)
 
     _run(execute, root, typer_context.find_root().info_name or "")
@@ -183,7 +190,7 @@ class KubeflowOptions:
     parameters: tuple[str, ...]
 
     def given(self) -> str | None:
-        """Returns the first option that was given; None without one."""
+        """Returns the first option that was given, or None."""
         return self.given_but_parameters() or ("--param" if self.parameters else None)
 
     def given_but_parameters(self) -> str | None:
@@ -198,7 +205,7 @@ def _run(
     # Imports and graphs make millions of objects that stay: looking through them took a tenth of a run.
     gc.set_threshold(100_000, 10, 10)
     from components.errors import SettingError
-    from pipelines.cli.next_steps import next_steps
+    from pipelines.cli.run import next_steps
     from pipelines.root.lock import RootBusyError
     from pipelines.terminal.output_capture import captured_output
     from pipelines.terminal.progress import Progress, make_display, terminal_stream
@@ -214,7 +221,8 @@ def _run(
                 record = execute(progress, capture)
             finally:
                 ignore_signals()  # only the end is left to report
-        line, code = record.summary(), _exit_code(record)
+        line = record.summary()
+        code = EXIT_BAD_INPUT if record.is_bad_input else _EXIT_CODES[record.status]
         _say_outcome(display.line, record)
         steps = next_steps(record, root, program)
     except (BadInputError, SettingError) as error:
@@ -251,8 +259,8 @@ def _run_tfx_pipeline(
             "--data and --label are for a pipeline from a CSV; the definition of a TFX pipeline of your own "
             "names its data. Give its function arguments with --arg name=value."
         )
-    given = pipeline or arguments or kubeflow.parameters or request.gives_configuration
-    config = None if given or not request.resume else recorded_config(request.root)
+    is_configured = pipeline or arguments or kubeflow.parameters or request.gives_configuration
+    config = None if is_configured or not request.resume else recorded_config(request.root)
     config = config or load_tfx_pipeline_config(
         request.config_file,
         pipeline,
@@ -291,10 +299,7 @@ def _run_components(
 
 
 def _run_compiled(
-    request: "RunRequest",
-    config: "PipelineConfig | TfxPipelineConfig",
-    progress: Any,
-    kubeflow: KubeflowOptions,
+    request: "RunRequest", config: "AnyConfig", progress: Any, kubeflow: KubeflowOptions
 ) -> "RunRecord":
     if not kubeflow.local:
         raise BadInputError(
@@ -303,23 +308,19 @@ def _run_compiled(
         )
     if request.resume:
         raise BadInputError(
-            "--resume has no meaning with --runner kubeflow: run again, and finished steps are reused."
+            "--resume does not apply to --runner kubeflow: run again, and finished steps are reused."
         )
     from pipelines.config.toml import parse_named
-    from pipelines.kubeflow.local_execution.in_image import in_image
+    from pipelines.kubeflow.local_execution.container_engine import in_image
     from pipelines.kubeflow.local_execution.local_run import run_locally
 
-    given = parse_named(kubeflow.parameters, "--param")
+    values = parse_named(kubeflow.parameters, "--param")
     if kubeflow.image is None:
-        return run_locally(request.root, config, progress, given, request.enable_cache)
+        return run_locally(request.root, config, progress, values, request.enable_cache)
     with in_image(kubeflow.image) as engine:
         return run_locally(
-            request.root, config, progress, given, request.enable_cache, engine=engine
+            request.root, config, progress, values, request.enable_cache, engine=engine
         )
-
-
-def _exit_code(record: "RunRecord") -> int:
-    return EXIT_BAD_INPUT if record.is_bad_input else _EXIT_CODES[record.status]
 
 
 def _say_outcome(say: Any, record: "RunRecord") -> None:
@@ -351,3 +352,42 @@ def _say_outcome(say: Any, record: "RunRecord") -> None:
         say(line)
     if record.report:
         say(f"  report: {record.report}")
+
+
+def next_steps(record: "RunRecord", root: "Root", program: str) -> list[str]:
+    """Returns one line for each thing to do after a run: commands that can be copied."""
+    lines = []
+    if record.report:
+        lines.append(f"look at the report:  {shlex.quote(_short(record.report))}")
+    if record.status == "held":
+        run_id = record.same_as or record.run_id
+        root_option = f"--root {shlex.quote(_short(root))}"
+        lines.append(
+            f"decide:              {_callable(program)} approve {run_id} {root_option} --because TEXT"
+        )
+    if record.version or record.serving_version:
+        command, root_option = _callable(program), f"--root {shlex.quote(_short(root))}"
+        # A TFX pipeline of the user's own may have read something else than CSVs.
+        files = (file["path"] for file in record.data_files if file["path"].endswith(".csv"))
+        data = record.section("data").get("path") or next(files, None)
+        if data is not None:
+            rows = shlex.quote(_short(data)) if Path(data).exists() else "NEW.csv"
+            lines.append(f"get predictions:     {command} predict {root_option} --data {rows}")
+        lines.append(f"serve the model:     {command} serve {root_option}")
+    return lines
+
+
+def _short(path: str | os.PathLike[str]) -> str:
+    """Returns a path, relative to the working directory if it is inside."""
+    absolute = Path(path).absolute()
+    inside = absolute.is_relative_to(Path.cwd())
+    return str(absolute.relative_to(Path.cwd()) if inside else absolute)
+
+
+def _callable(program: str) -> str:
+    """Returns a program as this shell finds it: its environment may not be active, as in `make demo`."""
+    word, *rest = program.split()
+    own = Path(sys.executable).parent / word
+    on_path = shutil.which(word)
+    is_found = on_path is not None and Path(on_path).absolute() == own.absolute()
+    return " ".join([word if is_found else shlex.quote(_short(own)), *rest])

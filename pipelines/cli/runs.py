@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipelines.cli.options import (
-    DEFAULT_ROOT,
-    RootOption,
-    existing,
-    given_path,
-)
+from pipelines.cli.options import DEFAULT_ROOT, RootOption, existing, given_path, print_table
 from pipelines.root import Root
 
 if TYPE_CHECKING:
@@ -31,7 +26,7 @@ def runs_command(
         ),
     ] = None,
 ) -> None:
-    """List past runs, their verdicts, the versions they pushed, and which one serves."""
+    """List past runs, their verdicts, the versions that they pushed, and which is live."""
     from pipelines.cli.runs_table import reason_lines, runs_json, runs_table
     from pipelines.errors import counted
     from pipelines.root.history import future_runs, read_runs
@@ -41,8 +36,8 @@ def runs_command(
     if ahead := future_runs(records):
         print(
             f"! {counted(len(ahead), 'run')} started in the future ({ahead[-1].run_id} on "
-            f"{ahead[-1].started}): the clock was wrong then, or is wrong now. Runs are listed in the order "
-            "in which they began all the same.",
+            f"{ahead[-1].started}): the clock was wrong then, or is wrong now. Runs are still listed in "
+            "the order in which they began.",
             file=sys.stderr,
         )
     for line in root.versions.warnings():
@@ -53,13 +48,10 @@ def runs_command(
     if as_json:
         print(json.dumps(runs_json(root, records), indent=1, allow_nan=False))
         return
-    from rich.console import Console
-
     if not records:
         print(f"There are no runs in {root}.", file=sys.stderr)
         return
-    table = runs_table(root, records)
-    Console(width=None if sys.stdout.isatty() else 140).print(table)
+    print_table(runs_table(root, records))
     for line in reason_lines(records):
         print(f"! {line}")
 
@@ -72,13 +64,11 @@ def _compare(records: "list[RunRecord]", names: tuple[str, str], root: Root, as_
     if as_json:
         print(json.dumps(comparison_json(first, second), indent=1, allow_nan=False))
         return
-    from rich.console import Console
-
     table = comparison_table(first, second)
     if not table.row_count:
         print(f"Nothing differs between {first.run_id} and {second.run_id}.")
         return
-    Console(width=None if sys.stdout.isatty() else 140).print(table)
+    print_table(table)
 
 
 def report_command(
@@ -89,10 +79,10 @@ def report_command(
         typer.Option("-o", metavar="FILE.html", parser=given_path, help="File for the report."),
     ] = None,
     index: Annotated[
-        bool, typer.Option("--index", help="Instead, the page about all runs of the root.")
+        bool, typer.Option("--index", help="Make the page about all runs instead.")
     ] = False,
 ) -> None:
-    """Print the path of a run's HTML report, which is updated if necessary."""
+    """Print the path of a run's HTML report, updating it if necessary."""
     from pipelines.errors import BadInputError
     from pipelines.report.files import index_file, report_file
     from pipelines.root.history import read_runs
@@ -118,13 +108,13 @@ def rollback_command(
     to: Annotated[
         int | None,
         typer.Option(
-            "--to", metavar="VERSION", help="Default: the version before the present one."
+            "--to", metavar="VERSION", help="Default: the version before the live version."
         ),
     ] = None,
 ) -> None:
     """Serve an earlier version again and print it.
 
-    A rollback that was interrupted is completed when it is repeated, and goes no further.
+    Repeating an interrupted rollback only completes it.
     """
     from pipelines.report.files import write_index
     from pipelines.root.rollback import Rollback
@@ -138,7 +128,7 @@ def rollback_command(
         try:
             write_index(root)  # the index shows the served version
         except OSError as error:
-            print(f"{error}; `report --index` makes the index again", file=sys.stderr)
+            print(f"{error}; `report --index` updates the index", file=sys.stderr)
 
     roll_back(root, to, say)
     for line in root.versions.warnings():

@@ -12,7 +12,7 @@ _MAX_REASONS, _MAX_LENGTH = 5, 100
 
 
 def evaluation_lines(record: RunRecord) -> Iterator[str]:
-    """Yields the metrics, beside those of the baseline, and the checks, for a terminal."""
+    """Yields the metrics, with those of the baseline, and the checks, for a terminal."""
     if record.metrics:
         width = max(map(len, record.metrics))
         header = f"    {'':{width}}  {'new model':>12}"
@@ -52,7 +52,6 @@ def runs_json(root: Root, records: Sequence[RunRecord]) -> list[dict[str, Any]]:
 
 
 def runs_table(root: Root, records: Sequence[RunRecord]) -> Any:
-    """Returns the runs as a `rich.table.Table`."""
     from rich.table import Table
 
     has_spans = any(record.spans for record in records)
@@ -70,7 +69,7 @@ def runs_table(root: Root, records: Sequence[RunRecord]) -> Any:
         table.add_row(
             record.run_id,
             record.started,
-            _status(record, state),
+            "withdrawn" if _is_withdrawn(record, state) else record.shown_status,
             version,
             name,
             "" if value is None else f"{value:.4f}",
@@ -82,15 +81,11 @@ def runs_table(root: Root, records: Sequence[RunRecord]) -> Any:
 
 def reason_lines(records: Sequence[RunRecord]) -> Iterator[str]:
     """Yields the reasons why the newest runs pushed nothing, or failed; the reports have all of them."""
-    for record in [one for one in records if one.reason][-_MAX_REASONS:]:
+    for record in [run for run in records if run.reason][-_MAX_REASONS:]:
         text = " ".join((record.reason or "").split())
         if len(text) > _MAX_LENGTH:
             text = f"{text[: _MAX_LENGTH - 1]}…"
         yield f"{record.run_id} {record.shown_status}: {text}"
-
-
-def _status(record: RunRecord, state: str | None) -> str:
-    return "withdrawn" if _is_withdrawn(record, state) else record.shown_status
 
 
 def _is_withdrawn(record: RunRecord, state: str | None) -> bool:

@@ -1,4 +1,4 @@
-"""`schedule`: runs that start by themselves. Heavy imports happen inside the commands."""
+"""`schedule`: runs that start automatically. Heavy imports happen inside the commands."""
 
 import json
 import shlex
@@ -22,6 +22,7 @@ from pipelines.cli.options import (
     Settings,
     TokenFile,
     existing,
+    print_table,
 )
 from pipelines.cli.schedule_run import (
     backfill_command,
@@ -59,13 +60,16 @@ def create(
         ),
     ] = None,
     every: Annotated[
-        str | None, typer.Option("--every", metavar="6h", help="s, m, h, d or w; counted from now.")
+        str | None,
+        typer.Option(
+            "--every", metavar="6h", help="Interval in s, m, h, d or w, counted from now."
+        ),
     ] = None,
     on_new_span: Annotated[
-        bool, typer.Option("--on-new-span", help="Run when a span arrives that no run has read.")
+        bool, typer.Option("--on-new-span", help="Run when a new span arrives.")
     ] = False,
     name: Annotated[
-        str | None, typer.Option("--name", help="Default: the name of the pipeline.")
+        str | None, typer.Option("--name", help="Name of the schedule. Default: the pipeline's.")
     ] = None,
     missed: Annotated[
         Literal["latest", "skip", "catch-up"],
@@ -76,14 +80,16 @@ def create(
     settings: Settings = None,
     timezone: Annotated[
         str,
-        typer.Option("--timezone", metavar="ZONE", help="Zone of --cron, such as Europe/Berlin."),
+        typer.Option(
+            "--timezone", metavar="ZONE", help="Time zone of --cron, such as Europe/Berlin."
+        ),
     ] = "UTC",
     grace: Annotated[
         str | None,
         typer.Option(
             "--grace",
             metavar="10m",
-            help="How late a run may start and be on time. Default: half the time to the next, at most 15m.",
+            help="Delay after which a run is late. Default: half the time to the next run, at most 15m.",
         ),
     ] = None,
     timeout: Annotated[
@@ -91,8 +97,7 @@ def create(
         typer.Option("--timeout", metavar="2h", help="Time limit of a run. Default: none."),
     ] = None,
     retries: Annotated[
-        int,
-        typer.Option("--retries", min=0, max=100, help="How often a run that failed is resumed."),
+        int, typer.Option("--retries", min=0, max=100, help="How often a failed run is resumed.")
     ] = 1,
     poll: Annotated[
         str, typer.Option("--poll", metavar="1m", help="How often to look for new spans.")
@@ -102,26 +107,28 @@ def create(
     ] = "local",
     replace: Annotated[
         bool,
-        typer.Option("--replace", help="Change the schedule of this name; its history is kept."),
+        typer.Option("--replace", help="Replace the schedule of this name, keeping its history."),
     ] = False,
     host: Host = None,
     namespace: Namespace = None,
     token_file: TokenFile = None,
     experiment: Annotated[
         str | None,
-        typer.Option("--experiment", help="On Kubeflow. Default: the name of the pipeline."),
+        typer.Option(
+            "--experiment", help="Experiment on Kubeflow. Default: the name of the pipeline."
+        ),
     ] = None,
     max_concurrency: Annotated[
         int | None,
         typer.Option(
-            "--max-concurrency", min=1, max=10, help="On Kubeflow, runs at a time. Default: 1."
+            "--max-concurrency", min=1, max=10, help="Runs at a time, on Kubeflow. Default: 1."
         ),
     ] = None,
     parameters: Parameters = None,
 ) -> None:
-    """Make a schedule of the runs of --config, of --data and --label, or of --pipeline, as for `run`.
+    """Schedule runs of --config, of --data and --label, or of --pipeline, as for `run`.
 
-    Exactly one of --cron, --every and --on-new-span is given.
+    Give exactly one of --cron, --every and --on-new-span.
     `schedule run` starts the runs. With --host, Kubeflow does: the schedule is a recurring run there.
     """
     from pipelines.cli.schedule_creation import CreateRequest, create_local, create_on_kubeflow
@@ -171,9 +178,9 @@ def list_command(
     if host is not None:
         _list_on_kubeflow(HostOptions(host, namespace, token_file), as_json)
         return
-    from pipelines.cli.schedule_run import overview_of
+    from pipelines.cli.schedule_run import current_overview
 
-    overview = overview_of(existing(root))
+    overview = current_overview(existing(root))
     if as_json:
         lines = [standing.as_json() for standing in overview.standings]
         print(json.dumps(lines, indent=1, allow_nan=False))
@@ -181,12 +188,9 @@ def list_command(
             print(f"! {line}", file=sys.stderr)
         return
     if overview.standings:
-        from rich.console import Console
-
         from pipelines.scheduling.monitoring.overview import table
 
-        width = None if sys.stdout.isatty() else 140
-        Console(width=width).print(table(overview.standings))
+        print_table(table(overview.standings))
     else:
         print(f"There are no schedules in {root}.", file=sys.stderr)
     for line in (*overview.problems(), *overview.remarks()):
@@ -200,9 +204,9 @@ def _note_missing_scheduler(root: Root) -> None:
 
     if not is_scheduled(root.schedules):
         print(
-            f"! No run will start, as no scheduler is working in {root}. Start one, and leave it running: "
-            f"`schedule run --root {shlex.quote(str(root))}`; or let cron start it every few minutes, with "
-            "--once.",
+            f"! No run will start, because no scheduler is running in {root}. Start one, and leave it "
+            f"running: `schedule run --root {shlex.quote(str(root))}`; or let cron start it every "
+            "few minutes, with --once.",
             file=sys.stderr,
         )
 
@@ -215,7 +219,7 @@ def enable(
     namespace: Namespace = None,
     token_file: TokenFile = None,
 ) -> None:
-    """Let a schedule start runs again. Times that passed while it was disabled are not made up for."""
+    """Let a schedule start runs again. Times that passed while it was disabled are skipped."""
     _switch(name, root, HostOptions(host, namespace, token_file), on=True)
 
 
@@ -239,7 +243,7 @@ def delete(
     namespace: Namespace = None,
     token_file: TokenFile = None,
 ) -> None:
-    """Remove a schedule. Its runs, reports and versions stay, and a run that is going on continues."""
+    """Remove a schedule. Its runs, reports and versions stay, and a run that is in progress continues."""
     if host is not None:
         server = HostOptions(host, namespace, token_file).server()
         for recurring in server.recurring_runs(name):
@@ -269,15 +273,14 @@ def _list_on_kubeflow(options: HostOptions, as_json: bool) -> None:
 
     from pipelines.kubeflow.server.recurring import written
 
-    found = options.server().list_recurring_runs()
+    recurring_runs = options.server().list_recurring_runs()
     if as_json:
-        print(json.dumps([asdict(one) for one in found], indent=1))
+        print(json.dumps([asdict(run) for run in recurring_runs], indent=1))
         return
-    from rich.console import Console
     from rich.table import Table
 
     table = Table("schedule", "when", "status", "missed", "at a time", "parameters", "id", box=None)
-    for one in found:
-        cells = (one.name, one.when, one.status, one.missed, str(one.max_concurrency))
-        table.add_row(*cells, written(one.parameters), one.id)
-    Console(width=None if sys.stdout.isatty() else 140).print(table)
+    for run in recurring_runs:
+        cells = (run.name, run.when, run.status, run.missed, str(run.max_concurrency))
+        table.add_row(*cells, written(run.parameters), run.id)
+    print_table(table)

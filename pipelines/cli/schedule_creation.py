@@ -21,16 +21,21 @@ from pipelines.config.toml import parse_named, toml_text
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.runs.plan.inputs import check_root
-from pipelines.scheduling.durations import parse_duration
 from pipelines.scheduling.history import History
 from pipelines.scheduling.receivers import Receivers, without_receivers
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.spans import check_has_windows, new_arrivals
 from pipelines.scheduling.store import ScheduleStore
 from pipelines.scheduling.ticks import iso
+from pipelines.scheduling.timetable import parse_duration
 
 if TYPE_CHECKING:
     from pipelines.kubeflow.server.submission import Server
+
+
+_AS_WRITTEN = ("runner", "cron", "on_new_span", "timezone", "missed", "retries")
+_DURATIONS = ("every", "poll", "grace", "timeout")
+"""Options that are fields of a `Schedule` as they are written, and those that are fields in seconds."""
 
 
 @dataclass(frozen=True)
@@ -61,17 +66,18 @@ class CreateRequest:
     arg: tuple[str, ...] | None = None
 
     def load(self) -> AnyConfig:
-        """Returns the validated configuration of the runs."""
         return load_any_config(self.config, self.stored_settings())
 
     def stored_settings(self) -> tuple[str, ...]:
         """Returns the settings of the runs; of two values for one key, the last counts."""
         data = None if self.data is None else os.path.abspath(self.data)
-        given = {"data.path": data, "data.label": self.label}
-        # As text of TOML: a label 1 is no number.
-        of_data = [f"{key}={toml_text(text)}" for key, text in given.items() if text is not None]
+        options = {"data.path": data, "data.label": self.label}
+        # Quoted as TOML, so that a label `1` stays text.
+        data_settings = [
+            f"{key}={toml_text(text)}" for key, text in options.items() if text is not None
+        ]
         pipeline = None if self.pipeline is None else os.path.abspath(self.pipeline)
-        settings = (*of_data, *self.settings, *pipeline_settings(pipeline, {}, {}))
+        settings = (*data_settings, *self.settings, *pipeline_settings(pipeline, {}, {}))
         if not is_of_tfx_pipeline(read_tree(self.config, settings)):
             return settings
         _refuse_others(self, ("data", "label"), "a pipeline from a CSV")
@@ -130,14 +136,15 @@ def _create(request: CreateRequest, config: AnyConfig, store: ScheduleStore) -> 
         if old is not None:
             schedule = schedule.model_copy(update={"passed_spans": old})
     others = set(schedule.settings)
-    of_notify = tuple(one for one in request.stored_settings() if one not in others)
-    Receivers(notify=config.notify, settings=of_notify).write(store.state(name))
+    notify_settings = tuple(
+        setting for setting in request.stored_settings() if setting not in others
+    )
+    Receivers(notify=config.notify, settings=notify_settings).write(store.state(name))
     store.write(schedule)
     return {**made, "missed": schedule.missed, "file": str(store.file(name))}
 
 
 def switch_local(name: str, root: Root, on: bool) -> None:
-    """Enables or disables a schedule."""
     store = ScheduleStore(root)
     if store.read(name).enabled != on:
         store.change(name, enabled=on, **({"since": _now()} if on else {}))
@@ -152,11 +159,10 @@ def create_on_kubeflow(
     """
     from dataclasses import asdict
 
-    from pipelines.kubeflow.compile.local_settings import without_effect
+    from pipelines.kubeflow.compile.admission import without_effect
     from pipelines.kubeflow.compile.parameters import check_given, names_on_kubeflow
     from pipelines.kubeflow.compile.pipeline_file import compile_pipeline
-    from pipelines.kubeflow.server.cron_fields import six_fields
-    from pipelines.kubeflow.server.recurring import Recurrence, dropped_warning
+    from pipelines.kubeflow.server.recurring import Recurrence, dropped_warning, six_fields
     from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
 
     if request.on_new_span:
@@ -169,11 +175,11 @@ def create_on_kubeflow(
     if request.timezone != "UTC":
         raise BadInputError(
             "--timezone: Kubeflow's server has one zone for all schedules, UTC if it was not set. Write "
-            "--cron in that."
+            "--cron in that zone."
         )
     if request.missed == "skip":
         raise BadInputError(
-            '--missed skip: Kubeflow knows "latest" (the last of those that were missed) and "catch-up".'
+            '--missed skip: Kubeflow has "latest" (the last missed time) and "catch-up".'
         )
     config = request.load()
     recurrence = Recurrence(
@@ -192,14 +198,14 @@ def create_on_kubeflow(
         warn(warning)
     with quiet_tensorflow():
         text = compile_pipeline(config, ())
-    made = server.schedule(
+    made = server.submit(
         text,
-        recurrence,
-        request.name,
         request.experiment,
+        parameters,
+        recurrence,
         config.kubeflow.service_account,
-        replace=request.replace,
-        parameters=parameters,
+        request.name,
+        request.replace,
     )
     if made.dropped_parameters:
         warn(dropped_warning(made.dropped_parameters))
@@ -223,16 +229,8 @@ def _schedule(
         "config": None if request.config is None else str(request.config.resolve()),
         "settings": without_receivers(request.stored_settings()),
         "working_dir": str(Path.cwd()),
-        "runner": request.runner,
-        "cron": request.cron,
-        "every_secs": _secs(request.every, "--every"),
-        "on_new_span": request.on_new_span,
-        "poll_secs": _secs(request.poll, "--poll"),
-        "timezone": request.timezone,
-        "missed": request.missed,
-        "grace_secs": _secs(request.grace, "--grace"),
-        "timeout_secs": _secs(request.timeout, "--timeout"),
-        "retries": request.retries,
+        **{name: getattr(request, name) for name in _AS_WRITTEN},
+        **{f"{name}_secs": _secs(getattr(request, name), f"--{name}") for name in _DURATIONS},
         "since": now,
         "created": now,
         "enabled": former is None or former.enabled,

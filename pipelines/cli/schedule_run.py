@@ -37,7 +37,7 @@ MetricsFile = Annotated[
         "--metrics-file",
         metavar="FILE.prom",
         parser=given_path,
-        help="Keep metrics there, for node_exporter's textfile collector.",
+        help="Write metrics to this file, for node_exporter's textfile collector.",
     ),
 ]
 
@@ -46,32 +46,33 @@ def run_command(
     root: RootOption = DEFAULT_ROOT,
     once: Annotated[
         bool,
-        typer.Option(
-            "--once", help="Run all that is due now, and end: for cron, timers and CronJobs."
-        ),
+        typer.Option("--once", help="Run the due ticks, and exit: for cron, timers and CronJobs."),
     ] = False,
     now: Annotated[
         str | None,
         typer.Option(
             "--now",
             metavar="NAME",
-            help="Run this schedule's pipeline now, whatever is due, and end. A scheduler may be working.",
+            help="Run this schedule's pipeline now, due or not, and exit. A scheduler may be running.",
         ),
     ] = None,
     metrics_file: MetricsFile = None,
     metrics_port: Annotated[
         int | None,
         typer.Option(
-            "--metrics-port", min=0, max=65_535, help="Answer Prometheus there; 0: any port."
+            "--metrics-port",
+            min=0,
+            max=65_535,
+            help="Port for the Prometheus endpoint; 0 picks a free port.",
         ),
     ] = None,
     metrics_address: Annotated[
-        str, typer.Option("--metrics-address", help="Address at which the port is opened.")
+        str, typer.Option("--metrics-address", help="Address to open the port on.")
     ] = "127.0.0.1",
 ) -> None:
     """Run the due ticks of all schedules of a root, one after another, until SIGTERM or Ctrl-C.
 
-    These stop the active run; the next `schedule run` resumes it. Exit codes: 0; with --once and --now, 1 if
+    Both stop the active run; the next `schedule run` resumes it. Exit codes: 0; with --once and --now, 1 if
     a run failed or due runs cannot be determined; 2 if another scheduler is working in the root.
     """
     from pipelines.scheduling.clock import Clock, Stop
@@ -133,19 +134,20 @@ def _run_now(root: Root, name: str, clock: "Clock", stop: "Stop") -> None:
 
 
 def backfill_command(
-    first: Annotated[str, typer.Option("--from", metavar="SPAN", help="A number, or a date.")],
-    last: Annotated[str, typer.Option("--to", metavar="SPAN", help="Included.")],
+    first: Annotated[
+        str, typer.Option("--from", metavar="SPAN", help="First span: a number or a date.")
+    ],
+    last: Annotated[str, typer.Option("--to", metavar="SPAN", help="Last span, included.")],
     root: RootOption = DEFAULT_ROOT,
     name: ScheduleName = None,
     keep_going: Annotated[
-        bool,
-        typer.Option("--keep-going", help="Continue with the next span when a run has failed."),
+        bool, typer.Option("--keep-going", help="Continue with the next span after a failed run.")
     ] = False,
     again: Annotated[
-        bool, typer.Option("--again", help="Run all of them, also those that were run before.")
+        bool, typer.Option("--again", help="Run all spans again, even those that succeeded.")
     ] = False,
 ) -> None:
-    """Run a schedule's pipeline over past spans, in their order; the same command continues after a stop.
+    """Run a schedule's pipeline over past spans, in order. Repeat the command to continue after a stop.
 
     Each run is gated as usual. The last line on stdout is one JSON object.
     """
@@ -175,8 +177,8 @@ def backfill_command(
 
 
 def check_command(root: RootOption = DEFAULT_ROOT) -> None:
-    """Exit with 1 if a schedule is late or was stopped, or its due runs are unknown; for monitoring."""
-    overview = overview_of(existing(root, EXIT_FAILED))
+    """Exit with code 1 if a schedule is late or stopped, or its due runs are unknown; for monitoring."""
+    overview = current_overview(existing(root, EXIT_FAILED))
     for line in overview.remarks():
         print(f"! {line}", file=sys.stderr)
     if lines := overview.problems():
@@ -218,7 +220,10 @@ def manifest_command(
         ),
     ] = "*/5 * * * *",
     metrics_port: Annotated[
-        int | None, typer.Option("--metrics-port", min=1, max=65_535, help="Port of the service.")
+        int | None,
+        typer.Option(
+            "--metrics-port", min=1, max=65_535, help="Port for the metrics of the systemd service."
+        ),
     ] = None,
 ) -> None:
     """Print a systemd service that runs the schedules of a root, or a Kubernetes CronJob."""
@@ -248,7 +253,7 @@ def manifest_command(
     print(cron_job(names, kubeflow, root.path, cron), end="")
 
 
-def overview_of(root: Root) -> "Overview":
+def current_overview(root: Root) -> "Overview":
     """Returns the present state of a root's schedules."""
     from pipelines.scheduling.monitoring.overview import look
 

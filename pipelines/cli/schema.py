@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pipelines.root.schema.root_schema import RootSchema
 
 app = typer.Typer(
-    help="The root's schema: what new data are validated against.", no_args_is_help=True
+    help="The root's schema, against which new data are validated.", no_args_is_help=True
 )
 
 
@@ -21,18 +21,18 @@ def show(
     root: RootOption = DEFAULT_ROOT,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
 ) -> None:
-    """Print the root's schema: its columns, its origin, and whether it was edited."""
+    """Print the root's schema: columns, origin, and whether it was edited."""
     from pipelines.errors import BadInputError
     from pipelines.root.schema.table import schema_columns, schema_json, schema_lines
 
     _check_has_schema(existing(root))
-    found = root.schema.read()
-    if found is None:
+    stored = root.schema.read()
+    if stored is None:
         raise BadInputError(
             f"There is no schema in {root}: the first run that is pushed writes {root.schema.file}."
         )
-    columns = schema_columns(found.schema)
-    facts = _facts(root, found)
+    columns = schema_columns(stored.schema)
+    facts = _facts(root, stored)
     if as_json:
         print(json.dumps({**facts, "columns": schema_json(columns)}, indent=1))
         return
@@ -49,7 +49,8 @@ def accept(
 ) -> None:
     """Make the schema and the statistics of a run the reference for new data.
 
-    Prints the changes. Use it when a run has stopped at data, or warned of them, and they are right.
+    Prints the changes. Use it when a run stopped because of its data, or warned about them, and they are
+    right.
     """
     from pipelines.root.schema.acceptance import accept_schema
 
@@ -65,14 +66,14 @@ def _check_has_schema(root: Root) -> None:
     newest = root.records.newest()
     if newest and is_of_tfx_pipeline(newest.config):
         raise BadInputError(
-            f"{root} has no schema of its own: its runs are of the TFX pipeline {newest.name!r}, whose "
+            f"{root} has no schema: its runs are of the TFX pipeline {newest.name!r}, whose "
             "definition makes the schema (SchemaGen) or imports it (ImportSchemaGen). See "
             f"{root.artifacts}."
         )
 
 
-def _facts(root: Root, found: "RootSchema") -> dict[str, Any]:
-    origin = found.origin
+def _facts(root: Root, stored: "RootSchema") -> dict[str, Any]:
+    origin = stored.origin
     newest = root.records.newest()
     own = newest.validated_config().schema_.path if newest else None
     return {
@@ -80,8 +81,8 @@ def _facts(root: Root, found: "RootSchema") -> dict[str, Any]:
         "run_id": origin.run_id if origin else None,
         "written": origin.written if origin else None,
         "accepted": bool(origin and origin.accepted_for is not None),
-        "edited": found.is_edited,
-        "compared_with_run": root.schema.accepted_run(found) or None,
+        "edited": stored.is_edited,
+        "compared_with_run": root.schema.accepted_run(stored) or None,
         "serving_version": root.versions.serving(),
         "path_of_newest_run": own,
     }

@@ -23,11 +23,12 @@ def serve_command(
         typer.Option(
             "--host",
             metavar="ADDRESS",
-            help="Address to listen on. Any other than this machine's own needs a token.",
+            help="Address to listen on. A token is needed unless it is a loopback address.",
         ),
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option("--port", metavar="N", min=0, max=65_535, help="0 takes a free one.")
+        int,
+        typer.Option("--port", metavar="N", min=0, max=65_535, help="Port; 0 picks a free one."),
     ] = 8501,
     grpc_port: Annotated[
         int | None,
@@ -36,22 +37,18 @@ def serve_command(
             metavar="N",
             min=0,
             max=65_535,
-            help="Port for gRPC, TensorFlow Serving's PredictionService; 8500 is the usual one.",
+            help="Port for gRPC, TensorFlow Serving's PredictionService; 8500 is usual.",
         ),
     ] = None,
     name: Annotated[
         str | None,
         typer.Option(
-            "--name",
-            metavar="NAME",
-            help="Name of the model in addresses. Default: the pipeline's.",
+            "--name", metavar="NAME", help="Name of the model in URLs. Default: the pipeline's."
         ),
     ] = None,
     versions: Annotated[
         int,
-        typer.Option(
-            "--versions", metavar="N", min=1, help="Serve so many of the newest versions."
-        ),
+        typer.Option("--versions", metavar="N", min=1, help="Number of recent versions to serve."),
     ] = 1,
     token_file: Annotated[
         Path | None,
@@ -59,22 +56,25 @@ def serve_command(
             "--token-file",
             metavar="FILE",
             parser=given_path,
-            help=f"File with the token of each request. Default: the variable {_TOKEN_VARIABLE}.",
+            help=f"File with the token that requests must have. Default: the variable {_TOKEN_VARIABLE}.",
         ),
     ] = None,
     max_body: Annotated[
         int,
         typer.Option(
-            "--max-body", metavar="BYTES", min=1, help="Size of a request's body, also unzipped."
+            "--max-body",
+            metavar="BYTES",
+            min=1,
+            help="Maximum size of a request's body, also after unzipping.",
         ),
     ] = 16 << 20,
     max_rows: Annotated[
-        int, typer.Option("--max-rows", metavar="ROWS", min=1, help="Rows of a request.")
+        int, typer.Option("--max-rows", metavar="ROWS", min=1, help="Maximum rows of a request.")
     ] = 20_000,
     max_waiting: Annotated[
         int,
         typer.Option(
-            "--max-waiting", metavar="ROWS", min=1, help="Rows that may wait for the model."
+            "--max-waiting", metavar="ROWS", min=1, help="Maximum rows that wait for the model."
         ),
     ] = 20_000,
     timeout: Annotated[
@@ -83,17 +83,22 @@ def serve_command(
             "--timeout",
             metavar="SECS",
             min=0.001,
-            help="Time for a request, from its headers to its answer.",
+            help="Time limit of a request, from its headers to its answer.",
         ),
     ] = 30.0,
     max_connections: Annotated[
         int,
-        typer.Option("--max-connections", metavar="N", min=1, help="Number of open connections."),
+        typer.Option(
+            "--max-connections", metavar="N", min=1, help="Maximum number of open connections."
+        ),
     ] = 1_000,
     max_header: Annotated[
         int,
         typer.Option(
-            "--max-header", metavar="BYTES", min=256, help="Size of a request's line and headers."
+            "--max-header",
+            metavar="BYTES",
+            min=256,
+            help="Maximum size of the request line and headers.",
         ),
     ] = 16 << 10,
     header_timeout: Annotated[
@@ -102,7 +107,7 @@ def serve_command(
             "--header-timeout",
             metavar="SECS",
             min=0.001,
-            help="Time for a request's line and headers to arrive.",
+            help="Time limit for the request line and headers to arrive.",
         ),
     ] = 10.0,
     idle_timeout: Annotated[
@@ -111,7 +116,7 @@ def serve_command(
             "--idle-timeout",
             metavar="SECS",
             min=0.001,
-            help="Time for which a connection stays open between two requests.",
+            help="Time that a connection stays open between two requests.",
         ),
     ] = 75.0,
     sample_requests: Annotated[
@@ -121,13 +126,13 @@ def serve_command(
             metavar="SHARE",
             min=0.0,
             max=1.0,
-            help="Share of the rows to keep in ROOT/requests, for `requests` and the drift in /metrics.",
+            help="Share of rows to keep in ROOT/requests, for `requests` and drift in /metrics.",
         ),
     ] = 0.0,
     manifest: Annotated[
         Literal["kserve"] | None,
         typer.Option(
-            "--manifest", help="Print the manifest of such a service, and start no server."
+            "--manifest", help="Print a manifest for this platform instead of starting a server."
         ),
     ] = None,
     image: Annotated[
@@ -145,8 +150,8 @@ def serve_command(
 ) -> None:
     """Serve the model over HTTP: TensorFlow Serving's REST API, and the Open Inference Protocol.
 
-    Versions that are pushed or rolled back while it runs are served from then on. Ends at SIGTERM or Ctrl-C,
-    after answering the requests that have begun.
+    Pushes and rollbacks take effect while it runs. It ends at SIGTERM or Ctrl-C, after answering open
+    requests.
     """
     if manifest:
         _refuse_options_of_a_server(context)
@@ -203,7 +208,7 @@ def _print_manifest(root: Root, name: str | None, image: str | None, storage: st
 
 
 def _token(file: Path | None) -> str | None:
-    """Returns the token of the file or of the environment; None without one."""
+    """Returns the token of the file or of the environment, or None."""
     from pipelines.atomic_files import read_small
 
     if file is not None:

@@ -13,7 +13,6 @@ from pipelines.config.evaluator import (
     EvaluatorConfig,
     ExampleValidatorConfig,
     GateConfig,
-    ServingCheckConfig,
 )
 from pipelines.config.kubeflow import KubeflowConfig
 from pipelines.config.lineage import LineageConfig

@@ -1,6 +1,5 @@
 """The configuration of a run of a TFX pipeline of the user's own: `[pipeline]` in place of `[data]`."""
 
-import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -62,17 +61,6 @@ def load_any_config(config_file: Path | None, settings: Sequence[str]) -> AnyCon
     if is_of_tfx_pipeline(read_tree(config_file, settings)):
         return load_tfx_pipeline_config(config_file, None, {}, {}, tuple(settings))
     return load_config(config_file, settings=settings)
-
-
-def with_settings(values: Mapping[str, Any], settings: Sequence[str]) -> AnyConfig:
-    """Returns the validated configuration of a record, with values of `--set`."""
-    tree = copy.deepcopy(dict(values))
-    assign_all(tree, settings)
-    model: type[AnyConfig] = TfxPipelineConfig if is_of_tfx_pipeline(tree) else PipelineConfig
-    try:
-        return model.model_validate(tree)
-    except ValidationError as error:
-        raise BadInputError(explain(error, None, model)) from error
 
 
 def pipeline_settings(

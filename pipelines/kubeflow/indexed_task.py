@@ -1,9 +1,9 @@
 """Runs one task of a training in its pod of an indexed Job: `python -m pipelines.kubeflow.indexed_task FILE`.
 
 A Job is complete when all of its pods have succeeded. But a parameter server does not notice that the
-training is over, and a worker that restarts then would wait for servers that are gone. So the chief
-writes a file when it is done, into the folder that all tasks see, and the other tasks end with success as
-soon as they find it.
+training is over, and a worker that restarts then would wait for servers that no longer exist. Therefore the
+chief writes a file into the shared folder when it is done, and the other tasks end with success as soon as
+they find it.
 """
 
 import json
@@ -32,8 +32,7 @@ _SIGTERM_EXIT_CODE = 143
 _LOOK_EVERY_SECS = 2.0
 
 
-def tf_config_of(environ: Mapping[str, str]) -> str:
-    """Returns the TF_CONFIG of this pod."""
+def pod_tf_config(environ: Mapping[str, str]) -> str:
     for name in (CLUSTER_VARIABLE, INDEX_VARIABLE):
         if name not in environ:
             raise LookupError(
@@ -63,7 +62,7 @@ def run_task(
 ) -> int:
     """Runs a task of the cluster and returns the exit code.
 
-    `file`: file that describes the task; the chief's file is written beside it.
+    `file`: file that describes the task; the chief's file is written next to it.
     `sleep`: function that waits for a number of seconds.
     """
     done = file.with_name(DONE_FILE)
@@ -92,7 +91,7 @@ def play(file: Path) -> int:
     """Runs the task of the cluster that TF_CONFIG gives to this process; returns the exit code.
 
     After an error of the user's code, the task is not started again: the exit code is 1. A task that was
-    asked to end, as when Kubernetes drains a node, is started on another one: the exit code is 143.
+    asked to end, as when Kubernetes drains a node, is started on another node: the exit code is 143.
     """
     import components  # noqa: F401  - before anything of TFX: it makes TFDV importable
     from components.trainer.cluster_task import ClusterTask
@@ -115,7 +114,7 @@ def play(file: Path) -> int:
 
 def main(arguments: Sequence[str]) -> int:
     """Runs the task of this pod's index; returns the exit code."""
-    config = tf_config_of(os.environ)
+    config = pod_tf_config(os.environ)
     os.environ["TF_CONFIG"] = config
     (file,) = arguments
     is_chief = json.loads(config)["task"]["type"] == _CHIEF

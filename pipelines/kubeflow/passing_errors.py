@@ -1,4 +1,4 @@
-"""Tells errors that may pass, of storage and of the network, from those that a retry would meet again."""
+"""Tells temporary errors of storage and network from errors that a retry would meet again."""
 
 import errno
 import re
@@ -28,7 +28,7 @@ _Result = TypeVar("_Result")
 def may_pass(error: BaseException) -> bool:
     """Returns True if the storage or the network caused an error, so that a retry may succeed.
 
-    A full disk, a missing file or a missing permission does not pass by itself.
+    A full disk, a missing file or a missing permission is not temporary.
     """
     if isinstance(error, (BadInputError, RunFailedError)):
         return False
@@ -41,7 +41,7 @@ def tried_again(
     say: Callable[[BaseException, float, int], None],
     sleep: Callable[[float], None],
 ) -> _Result:
-    """Returns the result of some work; after an error that may pass, the work is done again.
+    """Returns the result of some work, which is repeated after a temporary error.
 
     `say`: function that is called before each retry, with the error, the delay in seconds, and the number
     of the retry.

@@ -1,25 +1,73 @@
 """Folder in the root for files that the steps of one run on Kubeflow leave for each other.
 
-A step that may be cached must not get arguments that differ between runs. So the files of a run are in a
-folder that is named after the run's id on Kubeflow, which every step can look up.
+A step that may be cached must not get arguments that differ between runs. Therefore the files of a run are
+in a folder that is named after the run's id on Kubeflow, which every step can look up.
 """
 
+import hashlib
 import json
 import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pipelines import atomic_files
 from pipelines.errors import DamagedFileError, RunFailedError
-from pipelines.kubeflow.planned_run import PlannedRun
 from pipelines.root import Root
 from pipelines.root.lock import RootBusyError
 from pipelines.root.signs_of_life import folder_of_run
+from pipelines.runs.checks.component_checks import ENDING_CHECKS
+from pipelines.steps.step_plan import StepPlan
+
+
+@dataclass(frozen=True)
+class PlannedStep:
+    """A step of a run, in plain values."""
+
+    plan: StepPlan  # Its plan, whose name is the step's
+    executor: dict[str, Any] | None  # Executor, with its Beam options; None for an Importer
+    made_by: str  # Id of the run that has made it, or is to make it
+    reason: str  # Why it is reused, or runs
+    check: dict[str, Any] | None = None
+    code: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """Value that KFP's cache compares.
+
+        A step whose folder was deleted will be made by another run, so it is not found in the cache; nor is a
+        step whose outputs passed another check.
+        """
+        check = ""
+        if self.check is not None and self.check["kind"] in ENDING_CHECKS:
+            text = json.dumps(self.check, sort_keys=True)
+            check = f"/{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+        return f"{self.made_by}/{self.plan.name}{check}"
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """The steps of a run, each after those that it depends on."""
+
+    steps: tuple[PlannedStep, ...]
+    beam_options: tuple[str, ...] = ()  # Beam options of this run
+    # Arguments of `load_pipeline` for a pipeline of the user's own; None for that from a CSV.
+    definition: dict[str, Any] | None = None
+    user_files: tuple[str, ...] = ()  # The user's Python files, which steps import by their names
+    serving_version: str | None = None  # Version that served when the run began
+    # Fields of `SchemaKeeping`, from which the root gets its schema; None for none.
+    schema_keeping: dict[str, Any] | None = None
+
+    def step(self, component: str) -> PlannedStep:
+        for step in self.steps:
+            if step.plan.component == component:
+                return step
+        raise LookupError(component)
+
 
 T = TypeVar("T")
 
@@ -35,8 +83,6 @@ _OF_VERTEX = re.compile(r"^(?:gs://|/gcs/).+/(?P<run>[^/]+)/[^/]+_-?\d+/[^/]+$")
 
 @dataclass(frozen=True)
 class StepEnd:
-    """End of a step of this run."""
-
     component: str
     elapsed_secs: float  # Wall time
     reason: str | None = None  # Reason of its failure; None after success
@@ -73,8 +119,6 @@ def locked_for_step(
 
 
 class RunFolder:
-    """The folder of one run."""
-
     def __init__(self, root: Root, kubeflow_run: str):
         self.path = folder_of_run(root, kubeflow_run)
         self.kubeflow_run = kubeflow_run
@@ -82,16 +126,14 @@ class RunFolder:
     def write_run(self, run_id: str, num_notes: int | None = None) -> None:
         """Writes the id of the run's record.
 
-        `num_notes`: number of notes that `Plan` left in the record; None while it is at work.
+        `num_notes`: number of notes that `Plan` left in the record; None while it is running.
         """
         self._write(_RUN, asdict(_BegunRun(run_id, num_notes)))
 
     def write_plan(self, plan: PlannedRun) -> None:
-        """Writes what `Plan` has planned."""
         self._write(_PLAN, asdict(plan))
 
     def read_plan(self) -> PlannedRun:
-        """Returns what `Plan` has planned."""
         plan = self._read(_PLAN, PlannedRun)
         if plan is None:
             raise self._not_here()
@@ -131,12 +173,11 @@ class RunFolder:
         return self._read(f"{component}{_END}", StepEnd)
 
     def forget_step(self, component: str) -> None:
-        """Removes the end of a step."""
         (self.path / f"{component}{_END}").unlink(missing_ok=True)
 
     def steps(self) -> list[StepEnd]:
         """Returns the ends of steps, in the order in which they ended."""
-        files = sorted(self.path.glob(f"*{_END}"), key=_changed)
+        files = sorted(self.path.glob(f"*{_END}"), key=lambda file: file.stat().st_mtime)
         ends = {file: self.read_step(file.name.removesuffix(_END)) for file in files}
         # Without copies that somebody has made.
         return [end for file, end in ends.items() if end and file.name == f"{end.component}{_END}"]
@@ -166,7 +207,7 @@ def run_folders(root: Root) -> list[Path]:
     return sorted(path for path in root.kubeflow.glob("*") if path.is_dir())
 
 
-def kubeflow_run_of(executor_input: str, environment: Mapping[str, str] = os.environ) -> str:
+def current_kubeflow_run(executor_input: str, environment: Mapping[str, str] = os.environ) -> str:
     """Returns the id of this process's run on Kubeflow.
 
     `executor_input`: KFP's `ExecutorInput` as JSON; on Vertex the path of its output file has the id.
@@ -174,14 +215,10 @@ def kubeflow_run_of(executor_input: str, environment: Mapping[str, str] = os.env
     if environment.get(RUN_ID_VARIABLE):
         return environment[RUN_ID_VARIABLE]
     file = json.loads(executor_input or "{}").get("outputs", {}).get("outputFile", "")
-    if found := _OF_VERTEX.match(file):
-        return found["run"]
+    if match := _OF_VERTEX.match(file):
+        return match["run"]
     raise LookupError(
         f"The id of this step's run is unknown: the environment variable {RUN_ID_VARIABLE} is not "
         "set, which the compiled pipeline takes from the label pipeline/runid of the pod; and its "
         f"output file is not on Vertex. Received: {file!r}"
     )
-
-
-def _changed(path: Path) -> float:
-    return path.stat().st_mtime

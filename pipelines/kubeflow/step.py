@@ -17,8 +17,8 @@ from pathlib import Path
 from pipelines.errors import BadInputError, RunFailedError
 from pipelines.kubeflow.compile.dag import END, PLAN, RECORD
 from pipelines.kubeflow.passing_errors import tried_again
-from pipelines.kubeflow.run_folder import RunFolder, StepEnd, kubeflow_run_of
-from pipelines.kubeflow.step_environment import retries_of, set_umask
+from pipelines.kubeflow.run_folder import RunFolder, StepEnd, current_kubeflow_run
+from pipelines.kubeflow.step_environment import configured_retries, set_umask
 from pipelines.root import Root
 from pipelines.root.signs_of_life import giving_signs
 from pipelines.terminal.ending import end_process
@@ -55,13 +55,13 @@ def main(
 
     def say(error: BaseException, delay_secs: float, number: int) -> None:
         traceback.print_exception(error)
-        text = f"this may pass. Retry {number} of {retries} in {delay_secs:g} s"
+        text = f"this may be temporary. Retry {number} of {retries} in {delay_secs:g} s"
         print(f"{args.component}: {_reason(error)[0]}: {text}", file=sys.stderr, flush=True)
 
     with ExitStack() as alive:
         try:
             try:
-                retries = retries_of(os.environ)
+                retries = configured_retries(os.environ)
                 if args.component != END:
                     folder = _folder(args)
                     alive.enter_context(giving_signs(folder.path, args.component))
@@ -77,11 +77,7 @@ def main(
             reason, is_bad_input = _reason(error)
             elapsed_secs = time.monotonic() - start
             end = StepEnd(
-                args.component,
-                elapsed_secs,
-                reason,
-                is_bad_input,
-                is_interrupted=signal_has_come(),
+                args.component, elapsed_secs, reason, is_bad_input, is_interrupted=signal_has_come()
             )
             _keep_failure(args, end)
             with suppress(OSError):
@@ -172,11 +168,11 @@ def _keep_failure(args: argparse.Namespace, end: StepEnd) -> None:
             close_failed_run(args.root, folder.kubeflow_run, args.component, wait_secs)
     except Exception as error:
         with suppress(OSError):
-            print(f"The reason could not be kept in {args.root}: {error}", file=sys.stderr)
+            print(f"The reason could not be saved in {args.root}: {error}", file=sys.stderr)
 
 
 def _folder(args: argparse.Namespace) -> RunFolder:
-    return RunFolder(args.root, args.run or kubeflow_run_of(args.executor_input))
+    return RunFolder(args.root, args.run or current_kubeflow_run(args.executor_input))
 
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:

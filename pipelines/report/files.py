@@ -23,11 +23,14 @@ _PLOTS = "plots.json.gz"
 
 def write_pages(root: Root, record: RunRecord, target: Path) -> None:
     """Writes the report of a run and the index, and updates the report of the version that served before."""
-    known = {one.run_id: one for one in root.records.read_all()}
-    records = [*({**known, record.run_id: record}).values()]
+    recorded = {other.run_id: other for other in root.records.read_all()}
+    records = [*({**recorded, record.run_id: record}).values()]
     _write_report(root, records, record, target, report_state(root, records, record))
     if record.status == "pushed" and record.baseline_version:
-        _refresh_report(root, records, record.baseline_version)
+        for other in records:  # the run of the version that no longer serves
+            page = root.report(other.run_id)
+            if other.version == record.baseline_version and page.exists():
+                _write_report(root, records, other, page, report_state(root, records, other))
     for other in records:
         page = root.report(other.run_id)
         if other.decision and other.decision.by == record.run_id and page.exists():
@@ -41,22 +44,14 @@ def write_index(root: Root) -> None:
         index_file(root, read_runs(root))
 
 
-def _refresh_report(root: Root, records: Sequence[RunRecord], version: str) -> None:
-    """Updates the report of a version's run, if it exists, because the version no longer serves."""
-    for record in records:
-        target = root.report(record.run_id)
-        if record.version == version and target.exists():
-            _write_report(root, records, record, target, report_state(root, records, record))
-
-
 def report_file(
     root: Root, records: Sequence[RunRecord], run_id: str, output: Path | None = None
 ) -> Path:
     """Returns the path of a run's report, which is made if it is not up to date.
 
-    `output`: path of the report. Default: beside the record.
+    `output`: path of the report. Default: next to the record.
     """
-    (record,) = (one for one in records if one.run_id == run_id)
+    (record,) = (candidate for candidate in records if candidate.run_id == run_id)
     try:
         return _up_to_date(
             root.report(run_id),
@@ -68,14 +63,14 @@ def report_file(
         raise BadInputError(
             f"No report can be made of {root.records.file(run_id)} and the files in "
             f"{root.details(record.same_as or run_id).folder}: {type(error).__name__}: {error}. Restore the "
-            "file that is damaged; a report also goes without the files in that folder."
+            "damaged file; a report does not need the files in that folder."
         ) from error
 
 
 def index_file(root: Root, records: Sequence[RunRecord], output: Path | None = None) -> Path:
     """Returns the path of a root's index, which is made if it is not up to date.
 
-    `output`: path of the index. Default: beside the records.
+    `output`: path of the index. Default: next to the records.
     """
     return _up_to_date(
         root.index,
@@ -90,10 +85,10 @@ def _up_to_date(
 ) -> Path:
     """Returns the path of a page, which is made if it is not up to date.
 
-    `output`: path of the page. Default: beside the records. Elsewhere it has no links to other pages.
+    `output`: path of the page. Default: next to the records. Elsewhere it has no links to other pages.
     """
     target = output or beside
-    if not (_is_same_file(target, beside) and _is_made_of(beside, state)):
+    if not (_is_same_file(target, beside) and _is_current(beside, state)):
         write(target, state)
     return target
 
@@ -104,8 +99,11 @@ def report_state(root: Root, records: Sequence[RunRecord], record: RunRecord) ->
         (file.name, file.stat().st_size, file.stat().st_mtime_ns)
         for file in root.details(record.same_as or record.run_id).files()
     ]
-    others = [(one.run_id, one.shown_status, one.version, one.baseline_version) for one in records]
-    return _hash(root, _fields(record), details, others)
+    others = [
+        (other.run_id, other.shown_status, other.version, other.baseline_version)
+        for other in records
+    ]
+    return _hash(root, dataclasses.asdict(record.changed(report=None)), details, others)
 
 
 def index_state(root: Root, records: Sequence[RunRecord]) -> str:
@@ -114,22 +112,18 @@ def index_state(root: Root, records: Sequence[RunRecord]) -> str:
         root,
         [
             (
-                one.run_id,
-                one.shown_status,
-                one.started,
-                one.finished,
-                one.version,
-                one.reason,
-                one.metrics,
-                root.report(one.run_id).exists(),
+                run.run_id,
+                run.shown_status,
+                run.started,
+                run.finished,
+                run.version,
+                run.reason,
+                run.metrics,
+                root.report(run.run_id).exists(),
             )
-            for one in records
+            for run in records
         ],
     )
-
-
-def _fields(record: RunRecord) -> object:
-    return dataclasses.asdict(record.changed(report=None))
 
 
 def _hash(root: Root, *parts: object) -> str:
@@ -143,7 +137,7 @@ def _hash(root: Root, *parts: object) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _is_made_of(file: Path, state: str) -> bool:
+def _is_current(file: Path, state: str) -> bool:
     try:
         with file.open("rb") as stream:
             return f'name="made-of" content="{state}"'.encode() in stream.read(_HEAD_BYTES)
@@ -151,30 +145,30 @@ def _is_made_of(file: Path, state: str) -> bool:
         return False
 
 
-def _is_same_file(one: Path, other: Path) -> bool:
-    return os.path.realpath(one) == os.path.realpath(other)
+def _is_same_file(path: Path, other: Path) -> bool:
+    return os.path.realpath(path) == os.path.realpath(other)
 
 
 def _write_report(
     root: Root, records: Sequence[RunRecord], record: RunRecord, target: Path, state: str
 ) -> None:
     from pipelines.report.context import Context
-    from pipelines.report.kept_plots import KeptPlots
     from pipelines.report.page import render_report
+    from pipelines.report.plots import KeptPlots
 
     details = root.details(record.same_as or record.run_id)
     context = Context(record, root, details.read_all(), records)
     plots = KeptPlots(details.folder / _PLOTS)
-    _write(target, render_report(context, state, _lies_in(root, target), plots.svg_of))
+    _write(target, render_report(context, state, _is_in_root(root, target), plots.to_svg))
     plots.write()
 
 
 def _write_index(root: Root, records: Sequence[RunRecord], target: Path, state: str) -> None:
-    from pipelines.report.index_page import render_index
-    from pipelines.report.kept_plots import KeptPlots
+    from pipelines.report.page import render_index
+    from pipelines.report.plots import KeptPlots
 
     plots = KeptPlots(root.runs / f".index.{_PLOTS}")
-    _write(target, render_index(root, records, state, _lies_in(root, target), plots.svg_of))
+    _write(target, render_index(root, records, state, _is_in_root(root, target), plots.to_svg))
     plots.write()
 
 
@@ -184,6 +178,6 @@ def _write(target: Path, text: str) -> None:
     atomic_files.write(target, text)
 
 
-def _lies_in(root: Root, target: Path) -> bool:
-    """Returns True if a page is beside the records of a root, where its relative links work."""
+def _is_in_root(root: Root, target: Path) -> bool:
+    """Returns True if a page is next to the records of a root, where its relative links work."""
     return _is_same_file(target.parent, root.runs)

@@ -1,9 +1,17 @@
 """Renders the report of a run."""
 
-from collections.abc import Callable
+import base64
+import functools
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
+from pipelines.data.spans import describe_spans
+from pipelines.report import words
 from pipelines.report.context import Context
 from pipelines.report.plots import Plot
 from pipelines.report.sections import (
@@ -21,13 +29,13 @@ from pipelines.report.sections import (
     training,
     verdict,
 )
-from pipelines.report.templates import render
+from pipelines.report.sections.history import metric_plot, newest_metric
+from pipelines.root import Root
+from pipelines.root.records import RunRecord
 
 
 @dataclass(frozen=True)
 class Section:
-    """A section of a report."""
-
     id: str  # Id of its element; its template is `sections/<id>.html.j2`
     title: str
     # Function that returns the values for the template; None leaves the section out.
@@ -35,7 +43,6 @@ class Section:
 
     @property
     def template(self) -> str:
-        """Path of its template."""
         return f"sections/{self.id}.html.j2"
 
 
@@ -60,20 +67,168 @@ def render_report(
     context: Context,
     state: str = "",
     has_index: bool = False,
-    svg_of: Callable[[Plot], str] = lambda plot: plot.svg,
+    to_svg: Callable[[Plot], str] = lambda plot: plot.svg,
 ) -> str:
     """Returns the report of a run as HTML.
 
-    `svg_of`: function that returns a plot as SVG; see `KeptPlots`.
+    `to_svg`: function that returns a plot as SVG; see `KeptPlots`.
     """
-    described = {one.id: one.describe(context) for one in SECTIONS}
+    described = {section.id: section.describe(context) for section in SECTIONS}
     return render(
         "report.html.j2",
         name=context.record.name,
         run_id=context.record.run_id,
         state=state,
-        svg_of=svg_of,
+        to_svg=to_svg,
         has_index=has_index,
         sections=described,
-        shown=[one for one in SECTIONS if described[one.id] is not None],
+        shown=[section for section in SECTIONS if described[section.id] is not None],
     )
+
+
+def render_index(
+    root: Root,
+    records: Sequence[RunRecord],
+    state: str = "",
+    has_reports: bool = True,
+    to_svg: Callable[[Plot], str] = lambda plot: plot.svg,
+) -> str:
+    """Returns the index as HTML.
+
+    `to_svg`: function that returns a plot as SVG; see `KeptPlots`.
+    """
+    reports = {
+        run.run_id: f"{run.run_id}.html"
+        for run in records
+        if has_reports and run.status != "running" and root.report(run.run_id).exists()
+    }
+    metric = newest_metric(records)
+    served = root.versions.served()
+    states = {run.version: root.versions.state(run.version) for run in records}
+    return render(
+        "index.html.j2",
+        name=records[-1].name if records else root.path.name,
+        root=str(root),
+        state=state,
+        to_svg=to_svg,
+        metric=metric,
+        serving=_serving(str(served[-1]), records, metric, reports) if served else None,
+        facts=_facts(records, len(served)),
+        plot=metric_plot(records, metric),
+        has_spans=any(run.spans for run in records),
+        rows=[_row(run, states[run.version], metric, reports) for run in reversed(records)],
+    )
+
+
+def _serving(
+    version: str, records: Sequence[RunRecord], metric: str, reports: Mapping[str, str]
+) -> dict[str, Any]:
+    pushed = [other for other in records if other.version == version]
+    if not pushed:
+        return {"version": version, "run_id": "", "report": "", "time": "", "metric": ""}
+    run = pushed[-1]
+    value = run.metrics.get(metric)
+    return {
+        "version": version,
+        "run_id": run.run_id,
+        "report": reports.get(run.run_id, ""),
+        "time": words.moment(run.finished or run.started),
+        "metric": metric if value is not None else "",
+        "value": words.number(value),
+    }
+
+
+def _facts(records: Sequence[RunRecord], num_served: int) -> list[tuple[str, str]]:
+    counts = dict.fromkeys(words.STATES, 0)
+    for run in records:
+        counts[run.shown_status] = counts.get(run.shown_status, 0) + 1
+    facts = [("Runs", words.number(len(records)))]
+    facts += [
+        (words.state(status)["word"], words.number(count))
+        for status, count in counts.items()
+        if count
+    ]
+    return [*facts, ("Versions for a rollback", words.number(max(0, num_served - 1)))]
+
+
+def _row(
+    record: RunRecord, state: str | None, metric: str, reports: Mapping[str, str]
+) -> dict[str, Any]:
+    withdrawn = record.status == "pushed" and state == "withdrawn"
+    return {
+        "run_id": record.run_id,
+        "report": reports.get(record.run_id, ""),
+        "time": words.moment(record.started),
+        "state": words.state("withdrawn" if withdrawn else record.shown_status),
+        "version": record.version or "",
+        "version_state": "" if withdrawn else state or "",
+        "serves": state == "serving",
+        "value": words.number(record.metrics.get(metric)),
+        "baseline": words.number(record.baseline_metrics.get(metric)),
+        "took": words.seconds(words.duration_secs(record.started, record.finished)),
+        "spans": describe_spans(record.spans) if record.spans else "",
+        "reason": record.reason or "",
+    }
+
+
+FOLDER = Path(__file__).parent / "templates"
+
+_BREAKS = re.compile(r"(?<=[^\W_][_./:-])(?=[^\W_])")
+
+
+def render(template: str, **values: Any) -> str:
+    """Returns a page."""
+    style, script = _asset("style.css"), _asset("filter.js")
+    now = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
+    text: str = (
+        _environment()
+        .get_template(template)
+        .render(
+            style=style,
+            style_hash=_source_hash(style),
+            script=script,
+            script_hash=_source_hash(script),
+            made=now,
+            **values,
+        )
+    )
+    return f"{text.rstrip()}\n"
+
+
+def breakable(text: object) -> Any:
+    """Returns a text for HTML that may be broken into lines after `_`, `.`, `/`, `:` or `-` in a name."""
+    from markupsafe import Markup, escape
+
+    return Markup("<wbr>").join(escape(part) for part in _BREAKS.split(str(text)))
+
+
+@functools.cache
+def _environment() -> Any:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(FOLDER),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        breakable=breakable,
+        counted=words.counted,
+        number=words.number,
+        signed=words.signed,
+        percent=words.percent,
+        size=words.size,
+    )
+    return environment
+
+
+@functools.cache
+def _asset(name: str) -> str:
+    return (FOLDER / name).read_text(encoding="utf-8")
+
+
+def _source_hash(text: str) -> str:
+    """Returns the source expression of an inline style or script for a Content Security Policy."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -54,7 +54,10 @@ def for_page(text: str, name: str, title: str, description: str) -> str:
     root = ET.fromstring(text)
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
-    _drop(root)
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if child.tag in ("metadata", "style"):
+                parent.remove(child)
     used = {
         match
         for element in root.iter()
@@ -82,14 +85,6 @@ def for_page(text: str, name: str, title: str, description: str) -> str:
     return shell.removesuffix("</svg>") + content + "</svg>"
 
 
-def _drop(root: ET.Element) -> None:
-    """Removes metadata and style elements."""
-    for parent in list(root.iter()):
-        for child in list(parent):
-            if child.tag == "metadata" or child.tag == "style":
-                parent.remove(child)
-
-
 def _convert(element: ET.Element, name: str, used: set[str]) -> None:
     attributes: dict[str, str] = {}
     classes: list[str] = []
@@ -100,8 +95,10 @@ def _convert(element: ET.Element, name: str, used: set[str]) -> None:
                 attributes["id"] = f"{name}-{value}"
         elif local == "style":
             _add_style(value, attributes, classes, name)
-        elif _is_left_out(local, value, element.tag):
-            continue
+        elif local in ("width", "height") and element.tag == "svg":
+            continue  # the page sets the size
+        elif local == "transform" and value.startswith("rotate(-0 "):
+            continue  # it does nothing
         else:
             attributes[local] = _rounded(_REFERENCE.sub(rf"#{name}-\1", value))
     if classes:
@@ -111,13 +108,6 @@ def _convert(element: ET.Element, name: str, used: set[str]) -> None:
     if element.text is not None and not element.text.strip():
         element.text = None
     element.tail = None
-
-
-def _is_left_out(key: str, value: str, tag: str) -> bool:
-    """Returns True for an attribute without effect: the page sets the size, a rotation by 0 does nothing."""
-    return (key in ("width", "height") and tag == "svg") or (
-        key == "transform" and value.startswith("rotate(-0 ")
-    )
 
 
 def _add_style(style: str, attributes: dict[str, str], classes: list[str], name: str) -> None:

@@ -42,12 +42,10 @@ def counted(count: float, noun: str, plural: str = "") -> str:
 
 
 def signed(value: float | None, digits: int = 4) -> str:
-    """Returns a number with its sign; a dash for None."""
     return NOTHING if value is None else f"{value:+.{digits}g}".replace("-", "\N{MINUS SIGN}")
 
 
 def percent(share: float | None, digits: int = 1) -> str:
-    """Returns a share as percent; a dash for None."""
     return NOTHING if share is None else f"{100 * share:.{digits}f} %"
 
 
@@ -64,7 +62,6 @@ def relative(growth: float, start: float) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """Returns a duration in words; a dash for None."""
     if value is None:
         return NOTHING
     if value < 60:
@@ -75,7 +72,6 @@ def seconds(value: float | None) -> str:
 
 
 def size(value: float) -> str:
-    """Returns a number of bytes with its unit."""
     for unit in ("bytes", "kB", "MB"):
         if value < 1000:
             return f"{value:.0f} {unit}" if unit == "bytes" else f"{value:.1f} {unit}"
@@ -88,10 +84,10 @@ def moment(text: str | None) -> str:
     if not text:
         return "now"
     try:
-        found = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError:
         return text
-    return found.strftime("%Y-%m-%d %H:%M:%S") + (" UTC" if found.tzinfo else "")
+    return time.strftime("%Y-%m-%d %H:%M:%S") + (" UTC" if time.tzinfo else "")
 
 
 _SHARES = ("accuracy", "auc", "precision", "recall")

@@ -23,14 +23,17 @@ from pipelines.root.records import UNFINISHED
 from pipelines.scheduling.history import ENDED, History, Run
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.scheduler import Scheduler
-from pipelines.scheduling.spans import check_has_windows, data_of, span_selection, span_tick_key
+from pipelines.scheduling.spans import (
+    check_has_windows,
+    schedule_data,
+    span_selection,
+    span_tick_key,
+)
 from pipelines.scheduling.ticks import Tick
 
 
 @dataclass(frozen=True)
 class Backfill:
-    """A backfill of a schedule: one tick for each span, in order."""
-
     schedule: Schedule
     ticks: tuple[Tick, ...]
 
@@ -46,7 +49,7 @@ class Backfill:
                 return
 
     def summary(self, root: Root) -> dict[str, Any]:
-        """Returns the number of spans by outcome, and the spans that are left."""
+        """Returns the number of spans by outcome, and the remaining spans."""
         newest = [(tick, self._runs(root, tick)[-1:]) for tick in self.ticks]
         counts = Counter(run.status for _, runs in newest for run in runs)
         left = [tick.spans for tick, runs in newest if not runs or runs[0].status not in ENDED]
@@ -54,18 +57,18 @@ class Backfill:
 
     @staticmethod
     def _runs(root: Root, tick: Tick) -> list[Run]:
-        return History.read(root).of(tick.schedule).get(tick.key, [])
+        return History.read(root).runs_by_tick(tick.schedule).get(tick.key, [])
 
 
 def plan_backfill(
     schedule: Schedule, root: Root, first: str, last: str, now: datetime, again: bool
 ) -> Backfill:
-    """Returns a new backfill, or the newest one of these spans."""
-    data = data_of(schedule)
+    """Returns a new backfill of these spans, or the newest existing one."""
+    data = schedule_data(schedule)
     keys = _keys(data, first, last)
     stem = f"backfill-{keys[0]}..{keys[-1]}"
     pattern = re.compile(rf"{re.escape(stem)}-(\d+)-")
-    matches = (pattern.match(key) for key in History.read(root).of(schedule.name))
+    matches = (pattern.match(key) for key in History.read(root).runs_by_tick(schedule.name))
     number = max((int(match[1]) for match in matches if match), default=1) + again
     return Backfill(
         schedule,
@@ -79,25 +82,25 @@ def plan_backfill(
 def _keys(data: DataConfig, first: str, last: str) -> list[SpanKey]:
     pattern = check_has_windows(data, "schedule backfill")
     ends = []
-    for option, given in (("--from", first), ("--to", last)):
+    for option, written in (("--from", first), ("--to", last)):
         try:
-            end = parse_selection(given)
+            end = parse_selection(written)
         except ValueError as error:
-            raise BadInputError(f"{option} {given}: {error}.") from error
+            raise BadInputError(f"{option} {written}: {error}.") from error
         if end.first is None or end.first != end.last or end.is_by_date != pattern.is_by_date:
             kind = "a date, such as 2026-01-31" if pattern.is_by_date else "a number, such as 7"
-            raise BadInputError(f"{option} takes one span: {kind}. Received: {given!r}")
+            raise BadInputError(f"{option} takes one span: {kind}. Received: {written!r}")
         ends.append(end.first)
     order = partial(span_tick_key, version=None)
     low, high = map(order, ends)
     if high < low:
         raise BadInputError(f"--from {first} --to {last}: the range runs backwards.")
-    there = sorted({place.span for place in pattern.places()}, key=order)
-    keys = [key for key in there if low <= order(key) <= high]
+    existing = sorted({place.span for place in pattern.places()}, key=order)
+    keys = [key for key in existing if low <= order(key) <= high]
     if holes := find_holes(ends[0], ends[1], keys):
         raise BadInputError(
             f"--from {first} --to {last}: there is no span {holes} of {data.path}. There: "
-            f"{format_spans(there)}. Give a range without holes, one after another."
+            f"{format_spans(existing)}. Give a range without holes, one after another."
         )
     for key in keys:
         resolve_spans(data.path, SpanSelection(None, key, key))

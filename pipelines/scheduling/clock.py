@@ -12,18 +12,14 @@ class Stop:
     requested = False
 
     def request(self, *_: object) -> None:
-        """Asks the process to end as soon as it can."""
         self.requested = True
 
 
 class Clock:
-    """Clock of this machine."""
-
     def __init__(self, stop: Stop):
         self._stop = stop
 
     def now(self) -> datetime:
-        """Returns the current time, UTC."""
         return datetime.now(timezone.utc)
 
     def monotonic(self) -> float:

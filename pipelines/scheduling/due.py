@@ -1,4 +1,4 @@
-"""Finds the ticks of a schedule that are due, and decides which of them is run next and which are not run."""
+"""Finds the due ticks of a schedule, and decides which of them is run next and which are skipped."""
 
 import itertools
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ MAX_COUNTED = 1_000
 
 @dataclass(frozen=True)
 class Due:
-    """Ticks of a schedule that are due and that no run has done; at most `MAX_COUNTED` are counted."""
+    """Due ticks of a schedule that no run has done; at most `MAX_COUNTED` are counted."""
 
     tick: Tick | None = None  # to run next
     count: int = 0
@@ -37,7 +37,7 @@ def find_due(
     timetable = schedule.timetable()
     if timetable is None:
         return _due_spans(schedule, history, now, find)
-    runs = history.of(schedule.name, now)
+    runs = history.runs_by_tick(schedule.name, now)
     times: list[datetime] = []
     time = timetable.after(handled_until(schedule, runs, now))
     while time is not None and time <= now and len(times) < MAX_COUNTED:
@@ -82,7 +82,7 @@ def is_future(time: datetime, now: datetime) -> bool:
 
 def is_late(schedule: Schedule, tick: Tick, now: datetime) -> bool:
     """Returns whether a tick should have been started by now."""
-    return (now - tick.due).total_seconds() > schedule.grace_of(tick.due)
+    return (now - tick.due).total_seconds() > schedule.tick_grace_secs(tick.due)
 
 
 def untold(
@@ -92,9 +92,9 @@ def untold(
 
     The user is told of all late ticks whenever one of them is started.
     """
-    starts = (run.started for of_tick in runs.values() for run in of_tick)
+    starts = (run.started for tick_runs in runs.values() for run in tick_runs)
     newest = max((start for start in starts if start <= iso(now)), default="")
-    graces = (timedelta(seconds=schedule.grace_of(tick.due)) for tick in late)
+    graces = (timedelta(seconds=schedule.tick_grace_secs(tick.due)) for tick in late)
     return tuple(
         tick for tick, grace in zip(late, graces, strict=True) if iso(tick.due + grace) >= newest
     )
@@ -108,7 +108,7 @@ def _due_spans(schedule: Schedule, history: History, now: datetime, find: FindAr
     late = [tick for tick in ticks if is_late(schedule, tick, now)]
     late.sort(key=lambda tick: tick.due)
     if schedule.missed == "catch-up":
-        # In order: no new span is run before an older new one that is still being written.
+        # In order: no new span is run before an older new span that is still being written.
         to_run = [*behind, *itertools.takewhile(lambda tick: tick.is_complete, ahead)]
         return Due(to_run[0] if to_run else None, len(to_run), tuple(late), passed_spans=new.old)
     following = [tick for tick in ahead if tick.is_complete]

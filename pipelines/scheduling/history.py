@@ -26,11 +26,11 @@ class History:
 
     @classmethod
     def read(cls, root: Root) -> "History":
-        """Reads the records of a root; killed runs are interrupted."""
+        """Reads the records of a root; killed runs are `interrupted`."""
         runs: list[Run] = [*root.pruned.read_all(), *read_runs(root)]
         return cls(tuple(sorted(runs, key=lambda run: order_key(run.number, run.run_id))))
 
-    def of(self, schedule: str, now: datetime | None = None) -> dict[str, list[Run]]:
+    def runs_by_tick(self, schedule: str, now: datetime | None = None) -> dict[str, list[Run]]:
         """Returns the runs of a schedule by tick; with `now`, without those of a time that is yet to come."""
         by_tick: dict[str, list[Run]] = {}
         for run in self.runs:
@@ -42,7 +42,7 @@ class History:
 
 
 def is_over(runs: Sequence[Run], retries: int) -> bool:
-    """Returns whether a tick is done: no run of it is going on, to be resumed, or to be retried."""
+    """Returns whether a tick is done: none of its runs is active, to be resumed, or to be retried."""
     newest = runs[-1]
     if isinstance(newest, RunRecord) and newest.status == "failed":
         return newest.is_bad_input or num_starts(runs) > retries
@@ -61,8 +61,8 @@ def unfinished_keys(schedule: Schedule, runs: RunsByTick) -> list[str]:
     """
     return sorted(
         key
-        for key, of_tick in runs.items()
-        if not is_over(of_tick, schedule.retries)
+        for key, tick_runs in runs.items()
+        if not is_over(tick_runs, schedule.retries)
         and (is_span_key(key) or (time_of_key(key) or schedule.since) > schedule.since)
         and key not in (schedule.passed_spans or ())
     )

@@ -28,8 +28,7 @@ Tell = Callable[[NotifyConfig, Content], str]
 _OF_RUN = ("run_id", "status", "reason", "version", "serving_version")
 
 
-def of_run(root: Root, tick: Tick, run: RunRecord, time: str) -> list[Content]:
-    """Returns the events of a tick that is done."""
+def run_events(root: Root, tick: Tick, run: RunRecord, time: str) -> list[Content]:
     content = {name: getattr(run, name) for name in (*_OF_RUN, "report", "log")}
     content["metrics"] = {
         name: value if value is not None and math.isfinite(value) else None  # JSON has no NaN
@@ -40,20 +39,20 @@ def of_run(root: Root, tick: Tick, run: RunRecord, time: str) -> list[Content]:
     is_known = source is not None and source.status == "held"  # told when it was held, or decided
     if not (is_known and run.status in ("held", "not_blessed")):
         events.append(_event(root, tick, run.status, _sentence(run), time, **content))
-    found = (note for note in run.notes if note.startswith(NOTE_PREFIX))
-    if notes := [note.removeprefix(NOTE_PREFIX) for note in found]:
+    drift_notes = (note for note in run.notes if note.startswith(NOTE_PREFIX))
+    if notes := [note.removeprefix(NOTE_PREFIX) for note in drift_notes]:
         text = f"the data have changed: {notes[0]}"
         events.append(_event(root, tick, "drifted", text, time, **content, notes=notes))
     return events
 
 
-def of_missed(root: Root, late: Sequence[Tick], time: str, text: str = "") -> Content:
+def missed_event(root: Root, late: Sequence[Tick], time: str, text: str = "") -> Content:
     """Returns the event of ticks that should have been started by now, or of spans that are not run."""
     first, last = iso(late[0].due), iso(late[-1].due)
     if not text:
         many = f"{len(late)} runs were due between {first} and {last}"
-        one = f"a run was due at {first}"
-        text = f"{many if len(late) > 1 else one} and had not started by {time}"
+        single = f"a run was due at {first}"
+        text = f"{many if len(late) > 1 else single} and had not started by {time}"
     missed = {"count": len(late), "first": first, "last": last}
     # Its id is that of the first one: the others may grow in number until it is sent again.
     event_id = f"{late[0].schedule}-{late[0].key}-missed"
@@ -70,7 +69,7 @@ def tell(config: NotifyConfig, content: Content) -> str:
         errors.append(_run("notify.command", words, content, config.timeout_secs, {}))
     if config.webhook or config.webhook_env:
         address = config.webhook or os.environ.get(str(config.webhook_env), "").strip()
-        # Isolated: the modules beside it must not hide those of the standard library.
+        # Isolated: the modules next to it must not hide those of the standard library.
         words = [sys.executable, "-I", webhook.__file__]
         variables = {webhook.VARIABLE: address}
         errors.append(_run("notify.webhook", words, content, config.timeout_secs, variables))
@@ -96,7 +95,7 @@ def _run(
                 env={**os.environ, **variables},
             )
         except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or "it has a character that no command has"
+            reason = getattr(error, "strerror", None) or "it contains a NUL"
             return f"{name}: {words[0]} cannot be run: {reason}"
     if process.stdout is None:
         raise ValueError("The process was started with a pipe.")

@@ -33,7 +33,6 @@ class Receivers(BaseModel):
             return cls()
 
     def write(self, folder: Path) -> None:
-        """Stores the receivers of a schedule, if they have changed."""
         with contextlib.suppress(DamagedFileError):  # it is replaced
             if self == Receivers.read(folder):
                 return
@@ -62,4 +61,6 @@ def current_receivers(schedule: Schedule, folder: Path) -> NotifyConfig:
 
 def without_receivers(settings: Iterable[str]) -> tuple[str, ...]:
     """Returns the values of `--set` that are not for `[notify]`."""
-    return tuple(one for one in settings if split_setting(one)[0][0].strip() != "notify")
+    return tuple(
+        setting for setting in settings if split_setting(setting)[0][0].strip() != "notify"
+    )

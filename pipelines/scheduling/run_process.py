@@ -19,8 +19,6 @@ from pipelines.scheduling.ticks import Tick
 
 @dataclass(frozen=True)
 class Launch:
-    """Start parameters of a run; its output goes to two files."""
-
     command: tuple[str, ...]
     working_dir: str
     stdout: Path
@@ -37,7 +35,7 @@ def run_command(schedule: Schedule, tick: Tick, root: Root, resume: bool) -> tup
 
 
 class RunProcess:
-    """A run in a session of its own: Ctrl-C reaches the scheduler alone, which stops its run."""
+    """A run in a separate session: Ctrl-C only reaches the scheduler, which stops its run."""
 
     def __init__(self, launch: Launch):
         for file in (launch.stdout, launch.stderr):
@@ -55,7 +53,7 @@ class RunProcess:
         self.pid = self._process.pid
 
     def wait(self, secs: float) -> int | None:
-        """Waits for its end, and returns its exit code; None if it has not ended."""
+        """Returns the exit code; None if the run has not ended in time."""
         try:
             return self._process.wait(secs)
         except subprocess.TimeoutExpired:
@@ -82,7 +80,7 @@ def last_line(stdout: Path) -> dict[str, Any] | None:
     return line if isinstance(line, dict) and "status" in line else None
 
 
-def end_of(file: Path, num_chars: int = 500) -> str:
+def output_tail(file: Path, num_chars: int = 500) -> str:
     """Returns the end of an output file, for a run that has written no last line."""
     try:
         with file.open("rb") as stream:

@@ -8,8 +8,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import Field, field_validator, model_validator
 
 from pipelines.config.data import Section
-from pipelines.scheduling.durations import LONGEST_SECS, format_duration
-from pipelines.scheduling.timetable import Cron, Every, Timetable
+from pipelines.scheduling.timetable import LONGEST_SECS, Cron, Every, Timetable, format_duration
 
 _LONGEST_GRACE_SECS = 900.0
 _NO_NUL = r"^[^\x00]*$"
@@ -72,13 +71,13 @@ class Schedule(Section):
             raise ValueError("give exactly one of cron, every_secs and on_new_span")
         if self.on_new_span and self.missed == "skip":
             raise ValueError(
-                'missed = "skip" has no meaning with on_new_span: a span stays; give "latest" or "catch-up"'
+                'missed = "skip" does not apply to on_new_span, because spans stay; give '
+                '"latest" or "catch-up"'
             )
         return self
 
     @property
     def config_file(self) -> Path | None:
-        """Configuration file; None without one."""
         return None if self.config is None else Path(self.config)
 
     def timetable(self) -> Timetable | None:
@@ -87,7 +86,7 @@ class Schedule(Section):
             return Cron(self.cron, self.timezone)
         return None if self.every_secs is None else Every(self.created, self.every_secs)
 
-    def grace_of(self, tick: datetime.datetime) -> float:
+    def tick_grace_secs(self, tick: datetime.datetime) -> float:
         """Returns the longest delay, in seconds, of a run that still counts as in time."""
         if self.grace_secs is not None:
             return self.grace_secs

@@ -19,9 +19,9 @@ from pipelines.scheduling import notify
 from pipelines.scheduling.clock import Clock, Stop
 from pipelines.scheduling.due import Due, find_due, is_future, next_time, untold
 from pipelines.scheduling.history import ENDED, History, Run, is_over, num_starts, unfinished_keys
-from pipelines.scheduling.notify import Content, Tell, of_missed, of_run
+from pipelines.scheduling.notify import Content, Tell, missed_event, run_events
 from pipelines.scheduling.receivers import current_receivers
-from pipelines.scheduling.run_process import Launch, RunProcess, end_of, last_line, run_command
+from pipelines.scheduling.run_process import Launch, RunProcess, last_line, output_tail, run_command
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.spans import FindArrivals, find_arrivals, span_name, tick_of_key
 from pipelines.scheduling.store import ScheduleStore
@@ -30,7 +30,7 @@ from pipelines.scheduling.ticks import Tick, iso, time_of_key
 _LOGGER = logging.getLogger(__name__)
 
 MAX_STARTS_LEFT = 10
-"""Starts, beyond the retries, of a run that never ends: it may be the one that kills the machine."""
+"""Starts, beyond the retries, of a run that never ends: it may be what kills the machine."""
 
 _RETRY_WAIT_SECS = 60.0
 _LONGEST_WAIT_SECS = 30.0
@@ -77,9 +77,9 @@ class Scheduler:
             self.clock.sleep(wait_secs)
 
     def run_due(self) -> list[Run]:
-        """Runs all ticks that are due now, and returns their runs.
+        """Runs all due ticks, and returns their runs.
 
-        Runs that an earlier scheduler started come first. Times that become due meanwhile are left to the
+        Runs that an earlier scheduler started come first. Times that become due during a run are left to the
         next call, because runs may take longer than the interval between them.
         """
         done: list[Run] = []
@@ -125,11 +125,13 @@ class Scheduler:
         schedules = self._schedules()
         for schedule in schedules:
             with self._isolated(schedule):
-                runs = history.of(schedule.name, self.clock.now())
-                for key, of_tick in runs.items():
-                    if is_over(of_tick, schedule.retries):
-                        due_time = time_of_key(key) or datetime.fromisoformat(of_tick[-1].started)
-                        self._tell_of_run(schedule, Tick(schedule.name, key, due_time), of_tick[-1])
+                runs = history.runs_by_tick(schedule.name, self.clock.now())
+                for key, tick_runs in runs.items():
+                    if is_over(tick_runs, schedule.retries):
+                        due_time = time_of_key(key) or datetime.fromisoformat(tick_runs[-1].started)
+                        self._tell_of_run(
+                            schedule, Tick(schedule.name, key, due_time), tick_runs[-1]
+                        )
                 unfinished = unfinished_keys(schedule, runs)
                 if schedule.enabled and unfinished:
                     tick = tick_of_key(schedule, unfinished[0], self.clock.now())
@@ -140,14 +142,14 @@ class Scheduler:
                 due = self._due(schedule, history)
                 if due.tick is None or (due.tick.spans is None and due.tick.due > until):
                     continue
-                self._polled.pop(schedule.name, None)  # searched again at once
+                self._polled.pop(schedule.name, None)  # searched again immediately
                 # By the oldest late tick: a schedule whose runs take longer than its interval must not
-                # always come before another one that is due at the same times.
+                # always come before another schedule with the same due times.
                 since = min(tick.due for tick in (due.tick, *due.late[:1]))
                 waiting.append((since, schedule, due.tick, due))
         if not waiting:
             return None
-        _, schedule, tick, due = min(waiting, key=lambda one: one[0])
+        _, schedule, tick, due = min(waiting, key=lambda entry: entry[0])
         with self._isolated(schedule):
             self._tell_of_missed(schedule, due, history)
             return self._run(schedule, tick)
@@ -196,7 +198,7 @@ class Scheduler:
                 f"backfill --name {schedule.name} --from {name} --to {name}` runs it"
             )
             _LOGGER.warning("%s: %s", schedule.name, text)
-            self._send(schedule, of_missed(self.root, [tick], iso(now), text))
+            self._send(schedule, missed_event(self.root, [tick], iso(now), text))
         if due.passed_spans is not None:
             if due.passed_spans:
                 _LOGGER.warning("%s: %d spans are not run", schedule.name, len(due.passed_spans))
@@ -211,13 +213,13 @@ class Scheduler:
         launch = Launch(command, schedule.working_dir, folder / "stdout", folder / "stderr")
         try:
             process = self.start(launch)
-        # The folder or the interpreter is gone, there is no memory, or a setting has a NUL.
+        # The folder or the interpreter is missing, there is no memory, or a setting has a NUL.
         except (OSError, ValueError) as error:
             self._record_failure(tick, f"its process could not be started: {error}")
             return False
         begun = "resumed" if resume else "begun"
         _LOGGER.info("%s: run %s, process %s", tick.id, begun, process.pid)
-        code, is_over_time = self._wait_for(schedule, tick, process)
+        code, is_over_time = self._await_end(schedule, tick, process)
         ended = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
         now = self._runs(tick)
         if is_over_time:
@@ -232,7 +234,7 @@ class Scheduler:
             if resume and is_bad_input:
                 _LOGGER.warning("%s: it cannot be resumed: %s", tick.id, line.get("reason"))
                 return True
-            output = end_of(launch.stderr) or "it printed nothing"
+            output = output_tail(launch.stderr) or "it printed nothing"
             reason = line.get("reason") or f"its process {ended} before its run began: {output}"
             self._record_failure(tick, reason, is_bad_input)
         elif now and now[-1].status == "interrupted" and not self.stop.requested:
@@ -240,7 +242,7 @@ class Scheduler:
         return False
 
     def _record_failure(self, tick: Tick, reason: str, is_bad_input: bool = False) -> None:
-        """Records that a tick has failed: in the record of its run, or in one of its own without it."""
+        """Records that a tick has failed: in the record of its run, or in a new record."""
         with self.root.lock.writing.held(_LOCK_WAIT_SECS):
             now = iso(self.clock.now())
             record = next(reversed(self._runs(tick)), None)
@@ -258,7 +260,7 @@ class Scheduler:
             failure = {"status": "failed", "reason": reason, "is_bad_input": is_bad_input}
             self.root.records.write(record.changed(**failure, finished=now))
 
-    def _wait_for(self, schedule: Schedule, tick: Tick, process: RunProcess) -> tuple[int, bool]:
+    def _await_end(self, schedule: Schedule, tick: Tick, process: RunProcess) -> tuple[int, bool]:
         """Waits for the end of a run; returns its exit code, and True if it took too long."""
         begun = self.clock.monotonic()
         while (code := process.wait(_POLL_SECS)) is None:
@@ -303,8 +305,8 @@ class Scheduler:
 
     def _tell_of_missed(self, schedule: Schedule, due: Due, history: History) -> None:
         now = self.clock.now()
-        if late := untold(schedule, due.late, history.of(schedule.name, now), now):
-            content = of_missed(self.root, late, iso(now))
+        if late := untold(schedule, due.late, history.runs_by_tick(schedule.name, now), now):
+            content = missed_event(self.root, late, iso(now))
             _LOGGER.warning("%s", content["text"])
             self._send(schedule, content)
 
@@ -314,7 +316,7 @@ class Scheduler:
             return
         key = run.run_id, run.attempt  # a run that failed may be resumed by hand
         if key not in self._told:
-            contents = of_run(self.root, tick, run, iso(self.clock.now()))
+            contents = run_events(self.root, tick, run, iso(self.clock.now()))
             errors = filter(None, [self._send(schedule, content) for content in contents])
             self._told[key] = "; ".join(errors)
         with contextlib.suppress(RootBusyError), self.root.lock.writing.held():  # else next time
@@ -333,7 +335,7 @@ class Scheduler:
 
     def _runs(self, tick: Tick) -> list[Run]:
         history = History.read(self.root)
-        return history.of(tick.schedule, self.clock.now()).get(tick.key, [])
+        return history.runs_by_tick(tick.schedule, self.clock.now()).get(tick.key, [])
 
     def _schedules(self) -> list[Schedule]:
         schedules, errors = self.store.read_all()
@@ -362,7 +364,7 @@ class Scheduler:
         for schedule in self._schedules():
             if schedule.enabled and schedule.on_new_span:
                 waits.append(self._secs_to_poll(schedule))
-            time = next_time(schedule, history.of(schedule.name, now), now)
+            time = next_time(schedule, history.runs_by_tick(schedule.name, now), now)
             if time is not None:
                 waits.append((time - now).total_seconds())
         return max(_SHORTEST_WAIT_SECS, min(waits))

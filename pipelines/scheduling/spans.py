@@ -33,39 +33,39 @@ class NewSpans:
     old: frozenset[str] | None = None
 
 
-def find_arrivals(schedule: Schedule, known: AbstractSet[str]) -> list[Tick]:
+def find_arrivals(schedule: Schedule, handled: AbstractSet[str]) -> list[Tick]:
     """Returns the ticks of a schedule's spans in ascending order, each in its newest version.
 
     A span is due when it was written, or moved to its place. One without a file is left out, as in a run that
     takes the newest span.
     """
-    data = data_of(schedule)
+    data = schedule_data(schedule)
     pattern = parse_span_pattern(data.path)
     if pattern is None:
-        raise BadInputError(f"data.path = {data.path!r} has no spans any more.")
-    by_version = sorted(pattern.places(), key=lambda place: place.version or 0)
-    newest = {place.span: place for place in by_version}
-    found = []
+        raise BadInputError(f"data.path = {data.path!r} no longer has spans.")
+    by_version = sorted(pattern.places(), key=lambda location: location.version or 0)
+    newest = {location.span: location for location in by_version}
+    ticks = []
     for span in sorted(newest, key=str if pattern.is_by_date else int):  # type: ignore[arg-type]
-        place = newest[span]
-        key = span_tick_key(span, place.version)
-        if key in known:
+        location = newest[span]
+        key = span_tick_key(span, location.version)
+        if key in handled:
             continue
         selection = span_selection(data, span)
         try:
             read = resolve_spans(data.path, SpanSelection(None, span, span)).spans[0]
         except BadInputError:
             # With finished files, it is being written; without any, it is an empty folder.
-            inside = place.path.rglob("*") if place.path.is_dir() else [place.path]
+            inside = location.path.rglob("*") if location.path.is_dir() else [location.path]
             if any(item.is_file() for item in inside):
-                since = _changed([place.path])
-                found.append(Tick(schedule.name, key, since, selection, is_complete=False))
+                since = _changed([location.path])
+                ticks.append(Tick(schedule.name, key, since, selection, is_complete=False))
             continue
         key = span_tick_key(span, read.version)
-        if key not in known:
-            since = _changed([place.path, *read.files])
-            found.append(Tick(schedule.name, key, since, selection))
-    return found
+        if key not in handled:
+            since = _changed([location.path, *read.files])
+            ticks.append(Tick(schedule.name, key, since, selection))
+    return ticks
 
 
 def new_arrivals(
@@ -75,13 +75,13 @@ def new_arrivals(
 
     They include a span that arrives after a later one, and a new version of an old span, but not spans that
     existed before the schedule. If these are not stored yet, they are all spans up to the newest that was
-    handled; or, if none was, all but the newest one.
+    handled; or, if none was, all but the newest.
     """
     passed = schedule.passed_spans
-    handled = set(filter(is_span_key, history.of(schedule.name))).union(passed or ())
+    handled = set(filter(is_span_key, history.runs_by_tick(schedule.name))).union(passed or ())
     arrivals = tuple(find(schedule, handled))
     if not arrivals:
-        folder = os.path.dirname(before_placeholder(data_of(schedule).path))
+        folder = os.path.dirname(before_placeholder(schedule_data(schedule).path))
         is_settled = passed is None and os.path.isdir(folder)
         return NewSpans((), max(handled, default=""), frozenset() if is_settled else None)
     handled |= spans_of_runs(history)
@@ -117,7 +117,7 @@ def tick_of_key(schedule: Schedule, key: str, now: datetime.datetime) -> Tick:
     if (time := time_of_key(key)) is not None:
         return time_tick(schedule.name, time)
     last = parse_selection(span_name(key)).last
-    spans = None if last is None else span_selection(data_of(schedule), last)
+    spans = None if last is None else span_selection(schedule_data(schedule), last)
     return Tick(schedule.name, key, now, spans)
 
 
@@ -149,7 +149,7 @@ def check_has_windows(data: DataConfig, asked: str) -> SpanPattern:
     return pattern
 
 
-def data_of(schedule: Schedule) -> DataConfig:
+def schedule_data(schedule: Schedule) -> DataConfig:
     """Returns the present `[data]` of a schedule's runs, with an absolute path."""
     data = load_config(schedule.config_file, settings=schedule.settings).data
     return data.model_copy(update={"path": os.path.join(schedule.working_dir, data.path)})

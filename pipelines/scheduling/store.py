@@ -5,19 +5,69 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from components.nearest import nearest_first
-from pipelines.atomic_files import read_json, remove, write_json
+from pipelines.atomic_files import read_json, read_model, remove, write_json
 from pipelines.config.load import explain
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.root.lock import FileLock, RootBusyError
-from pipelines.scheduling import migration
+from pipelines.root.records import Time
 from pipelines.scheduling.schedule import NAME_PATTERN, Schedule
+
+FORMER_FORMAT = 1
+_FOLDERS = ("ticks", "output", "backfills")
+_FILES = ("totals.json", "state.json", "spans.json")
+
+
+@dataclass(frozen=True)
+class _FormerTick:
+    key: str
+    due: Time
+    state: str
+
+
+@dataclass(frozen=True)
+class _FormerSpans:
+    known: tuple[str, ...] | None = None
+
+
+def in_new_format(fields: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Returns the fields of a schedule of format 1 in the present format: ticks that are done are not due."""
+    done, handled = [], None
+    for file in sorted((folder / "ticks").glob("*.json")):
+        with contextlib.suppress(BadInputError, FileNotFoundError):
+            if (tick := read_model(file, _FormerTick)).state in ("done", "skipped"):
+                done.append(tick)
+    changed = {name: value for name, value in fields.items() if name != "notify"}
+    if not fields.get("on_new_span"):
+        times = (str(fields.get("since", "")), *(tick.due for tick in done))
+        return {**changed, "since": max(times)}
+    with contextlib.suppress(BadInputError, FileNotFoundError):
+        handled = read_model(folder / "spans.json", _FormerSpans).known
+    passed = None if handled is None else sorted({*handled, *(tick.key for tick in done)})
+    return {**changed, "passed_spans": passed}
+
+
+def has_former_state(folder: Path) -> bool:
+    """Returns whether format 1 has left files about ticks."""
+    return any((folder / name).exists() for name in (*_FOLDERS, *_FILES))
+
+
+def remove_former_state(folder: Path) -> None:
+    """Removes the files that format 1 kept about ticks."""
+    for path in (folder / name for name in (*_FOLDERS, *_FILES)):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)  # of a pipe, it would wait for a writer
+        else:
+            with contextlib.suppress(OSError):
+                remove(path)
+
 
 _FORMAT = 2
 _CHANGE_LOCK = ".change.lock"
@@ -33,11 +83,9 @@ class ScheduleStore:
         self.folder = root.schedules
 
     def locks(self) -> list[FileLock]:
-        """Returns the locks of the folder."""
         return [FileLock(self.folder / name) for name in (_CHANGE_LOCK, _SCHEDULER_LOCK)]
 
     def names(self) -> list[str]:
-        """Returns the names of the schedules, sorted."""
         return [file.stem for file in self._files("*.json") if _is_schedule(file)]
 
     def strangers(self) -> list[Path]:
@@ -53,14 +101,14 @@ class ScheduleStore:
             fields = read_json(file)
         except FileNotFoundError as error:
             raise BadInputError(self._unknown(name)) from error
-        written_as = fields.pop("format", migration.FORMER_FORMAT)
-        if written_as not in (migration.FORMER_FORMAT, _FORMAT):
+        written_as = fields.pop("format", FORMER_FORMAT)
+        if written_as not in (FORMER_FORMAT, _FORMAT):
             raise BadInputError(
                 f"{file} is of a format that this version cannot read. Received: format = {written_as!r}. "
-                "If a newer version of this program wrote it, update this one; else remove the file."
+                "If a newer version of this program wrote it, update the program; otherwise remove the file."
             )
-        if written_as == migration.FORMER_FORMAT:
-            fields = migration.in_new_format(fields, self.state(name))
+        if written_as == FORMER_FORMAT:
+            fields = in_new_format(fields, self.state(name))
         try:
             schedule = Schedule.model_validate(fields)
         except ValidationError as error:
@@ -94,7 +142,6 @@ class ScheduleStore:
         return self.read(names[0] if name is None else name)
 
     def write(self, schedule: Schedule) -> None:
-        """Stores a schedule."""
         fields = schedule.model_dump(mode="json", exclude_defaults=True)
         write_json(self.file(schedule.name), {"format": _FORMAT, **fields})
 
@@ -107,17 +154,17 @@ class ScheduleStore:
                 self.write(changed)
 
     def migrate(self) -> None:
-        """Rewrites the schedules of a former version, and removes the state that it kept of their runs."""
+        """Rewrites schedules of format 1, and removes the files that it kept about their runs."""
         for name in self.names():
-            # An error is reported by whoever reads the schedule, whose former state is kept until then.
+            # Reading the schedule reports an error; the old files are kept until it is fixed.
             with contextlib.suppress(BadInputError, OSError):
-                if migration.has_former_state(self.state(name)):
+                if has_former_state(self.state(name)):
                     with self.changing():
                         self.write(self.read(name))
-                    migration.remove_former_state(self.state(name))
+                    remove_former_state(self.state(name))
 
     def changing(self) -> contextlib.AbstractContextManager[None]:
-        """Keeps other commands from changing schedules meanwhile; does not affect runs."""
+        """Keeps other commands from changing schedules until the end of the block; does not affect runs."""
         busy = f"Another command is changing the schedules in {self.root}. Try again."
         return _held(self.folder / _CHANGE_LOCK, _LOCK_WAIT_SECS, busy)
 
@@ -131,7 +178,6 @@ class ScheduleStore:
                 shutil.rmtree(self.state(name), ignore_errors=True)
 
     def file(self, name: str) -> Path:
-        """Returns the path of a schedule's file."""
         return self.folder / f"{name}.json"
 
     def state(self, name: str) -> Path:

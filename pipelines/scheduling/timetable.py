@@ -1,8 +1,44 @@
 """Due times of runs: the arithmetic of cron expressions and intervals."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo
+
+from pipelines.errors import BadInputError
+
+LONGEST_SECS = 3_660 * 86_400
+
+_SECS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
+_PART = re.compile(r"(\d{1,9})\s*([wdhms])")
+
+
+def parse_duration(text: str, option: str) -> int:
+    """Returns a duration in seconds; one of another form, zero, or too long is refused."""
+    compact = text.strip().lower()
+    parts = _PART.findall(compact)
+    if not parts or _PART.sub("", compact).strip():
+        raise BadInputError(
+            f"{option} takes numbers with their units (s, m, h, d, w), such as 90s, 6h or 1h30m. "
+            f"Received: {text!r}"
+        )
+    secs = sum(int(number) * _SECS[unit] for number, unit in parts)
+    if not secs:
+        raise BadInputError(f"{option} must be longer than 0s. Received: {text!r}")
+    if secs > LONGEST_SECS:
+        raise BadInputError(
+            f"{option} must be at most {LONGEST_SECS // 86_400}d. Received: {text!r}"
+        )
+    return secs
+
+
+def format_duration(secs: float) -> str:
+    """Returns seconds in the form that `parse_duration` reads, without weeks, rounded to the second."""
+    text, left = "", round(secs)
+    for unit in "dhms":
+        count, left = divmod(left, _SECS[unit])
+        text += f"{count}{unit}" if count else ""
+    return text or "0s"
 
 
 @dataclass(frozen=True)
@@ -22,7 +58,11 @@ class Cron:
 
         fields = len(self.expression.split())
         if fields != 5:
-            hint = "; the seconds of Kubeflow's schedules are left out here" if fields == 6 else ""
+            hint = (
+                "; leave out the seconds, which only Kubeflow's schedules have"
+                if fields == 6
+                else ""
+            )
             raise ValueError(
                 f'a schedule has five fields: minute hour day month weekday, such as "0 3 * * *"{hint}'
             )

@@ -1,9 +1,9 @@
-"""POSTs the JSON of its standard input to an address: the command behind `notify.webhook`.
+"""POSTs the JSON of its standard input to an address: the command that `notify.webhook` runs.
 
     ESTIMATOR_PIPELINES_WEBHOOK=https://example.com/hook python webhook.py
 
-A process of its own can be stopped whatever the other side does. The address may hold a secret, so it is no
-argument, and only its host is printed. `user:password@` in it becomes basic authentication.
+A separate process can be stopped even if the other side does not answer. The address may hold a secret, so
+it is not an argument, and only its host is printed. `user:password@` in it becomes basic authentication.
 """
 
 import base64

@@ -32,7 +32,7 @@ class CellError(BadInputError):
         self.reason = reason
 
 
-def cells_of(
+def to_cells(
     rows: Any, columns: Mapping[str, Column], max_comparisons: int | None = None
 ) -> tuple[Cells, int]:
     """Returns the cells of rows, and the number of rows.
@@ -54,20 +54,20 @@ def cells_of(
 
 
 def check_names(
-    given: Any,
+    names: Any,
     columns: Mapping[str, Column],
     where: str = "the rows have",
     max_comparisons: int | None = None,
 ) -> None:
     """Checks the names of columns: at least one is the model's, and none seems to be misspelled."""
-    _check_spelling([(dict.fromkeys(given), where)], columns, max_comparisons)
-    _check_any(given, columns, where)
+    _check_spelling([(dict.fromkeys(names), where)], columns, max_comparisons)
+    _check_any(names, columns, where)
 
 
-def _check_any(given: Any, columns: Mapping[str, Column], where: str) -> None:
-    if not any(name in given for name in columns):
+def _check_any(names: Any, columns: Mapping[str, Column], where: str) -> None:
+    if not any(name in names for name in columns):
         raise BadInputError(
-            f"None of the model's columns is given: {where} {listed(given)}; the model takes "
+            f"None of the model's columns is given: {where} {listed(names)}; the model takes "
             f"{listed(columns)}."
         )
 
@@ -83,6 +83,7 @@ def _check_spelling(
         if not isinstance(name, str):
             raise BadInputError(f"The name of a column is text. Received: {shown(repr(name))}")
     absent = [name for name in columns if not all(name in names for names, _ in forms)]
+    # Comparing every unknown name with every absent column may take too long for a server.
     if max_comparisons is not None and len(unused) * len(absent) > max_comparisons:
         raise BadInputError(
             f"{forms[0][1]} {counted(len(unused), 'column')} that the model does not take, such as "
@@ -97,8 +98,8 @@ def _check_spelling(
             near = next((column for column in near_columns(name) if column not in names), None)
             if near is not None:
                 raise BadInputError(
-                    f"The model takes no column {name!r}, and {where} no {near!r}. Rename it; or leave "
-                    f"it out, if it is another one."
+                    f"The model takes no column {name!r}, and {where} no {near!r}. Rename it, or leave "
+                    "it out if it is a different column."
                 )
 
 
@@ -142,11 +143,11 @@ def _cells_of_rows(
 
 
 def _cells_of_columns(
-    given: Mapping[Any, Any], columns: Mapping[str, Column], max_comparisons: int | None
+    values_by_name: Mapping[Any, Any], columns: Mapping[str, Column], max_comparisons: int | None
 ) -> tuple[Cells, int]:
-    check_names(given, columns, max_comparisons=max_comparisons)
+    check_names(values_by_name, columns, max_comparisons=max_comparisons)
     lists: dict[str, list[Any]] = {}
-    for name, values in given.items():
+    for name, values in values_by_name.items():
         is_list = hasattr(values, "__len__") and getattr(values, "ndim", 1) > 0
         if isinstance(values, str | bytes | Mapping) or not is_list:
             raise BadInputError(
@@ -192,8 +193,8 @@ def _cells_of_frame(frame: Any, columns: Mapping[str, Column]) -> tuple[Cells, i
 def cast(values: Sequence[Any], column: Column) -> list[Any]:
     """Returns the cells of a column.
 
-    A whole number is a number, and so is 12.0 a whole one. None, NaN and an empty text are missing values. In
-    a column of text that holds numbers or dates, a number or a date is written as its cells are.
+    A whole number is also a number, and 12.0 is also a whole number. None, NaN and empty text are missing
+    values. In a column of text that holds numbers or dates, values are written in the format of its cells.
     """
     convert = _CONVERT[column.type]
     cells: list[Any] = []
@@ -219,21 +220,21 @@ def cast(values: Sequence[Any], column: Column) -> list[Any]:
 
 
 def several(value: Any) -> str:
-    """Returns what is wrong with several values in a cell, and the fix."""
+    """Returns the error message for a cell with several values."""
     return f"{shown(repr(value))} are several values, and the model takes one. Give one."
 
 
 def unreadable(value: Any, cell_format: CellFormat) -> str:
-    """Returns what is wrong with text that is not in the format of its column, and the fix."""
+    """Returns the error message for text that is not in the format of its column."""
     what = "date" if cell_format.date else "number"
     return (
         f"{shown(repr(value))} cannot be read as a {what}; the column had {cell_format.describe()} in "
-        "training. Write it so, or leave the cell empty."
+        "training. Use that format, or leave the cell empty."
     )
 
 
 class _UnfitError(Exception):
-    """The value does not fit; the caller knows where it stands."""
+    """The value does not fit; the caller knows its row and column."""
 
 
 def _number(value: Any) -> Any:
@@ -276,10 +277,6 @@ def _text(value: Any) -> Any:
     return _other(value, _text)
 
 
-def _text_or_none(value: Any) -> Any:
-    return _text(value) or None  # an empty cell of a CSV is a missing value, too
-
-
 def _other(value: Any, convert: Callable[[Any], Any]) -> Any:
     """Converts an empty text, a scalar of NumPy, a decimal number, or each value of a list."""
     if (type(value) is str and not value) or type(value).__name__ in _NO_VALUE:
@@ -300,7 +297,7 @@ def _other(value: Any, convert: Callable[[Any], Any]) -> Any:
 _CONVERT: dict[ColumnType, Callable[[Any], Any]] = {
     "INT": _whole,
     "FLOAT": _number,
-    "BYTES": _text_or_none,
+    "BYTES": lambda value: _text(value) or None,  # an empty cell of a CSV is a missing value, too
 }
 
 
@@ -312,7 +309,7 @@ def is_beyond_int64(number: float) -> bool:
 
 
 def beyond_int64(text: str) -> str:
-    """Returns what is wrong with a number that 64 bits cannot hold, and the fix."""
+    """Returns the error message for a number that 64 bits cannot hold."""
     return (
         f"{shown(text)} is beyond the whole numbers of 64 bits, which the column had in training "
         f"({_INT64[0]} to {_INT64[-1]}). Correct it, or give no value."

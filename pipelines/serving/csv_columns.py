@@ -12,7 +12,7 @@ from components.example_gen.cells import ColumnType, cell_type, convert, infer_t
 from components.example_gen.example_encoder import serialize
 from pipelines.data.missing import find_missing
 from pipelines.serving.cells import CellError, beyond_int64, cast, is_beyond_int64, unreadable
-from pipelines.serving.inputs import MISSING
+from pipelines.serving.model import MISSING
 from pipelines.serving.saved_model import Column, Signature
 
 _TYPES = {"INT": pa.int64(), "FLOAT": pa.float64(), "BYTES": pa.binary()}
@@ -34,8 +34,8 @@ def typed_columns(
 ) -> tuple[dict[str, Any], list[UnreadCells]]:
     """Returns the model's columns as arrays of int64, float64 and binary, null where a value is missing.
 
-    The second result are the cells that the model cannot read, in columns that had such cells in training.
-    A cell is missing if it is empty, or if it says so, as `NA` does, in a column of numbers.
+    The second result has the cells that the model cannot read, in columns that had such cells in training.
+    A cell is missing if it is empty or, in a column of numbers, has a word such as `NA`.
     """
     arrays = {
         name: _text(texts[name]) if column.type == "BYTES" else _numbers(texts[name], column)
@@ -47,23 +47,23 @@ def typed_columns(
         if column.is_required and array.null_count:
             row = pc.index(array.is_null(), True).as_py()
             raise CellError(row, name, "there is no value, and the model needs one. Give one.")
-    return arrays, [found for name in arrays for found in _unread(texts[name], columns[name])]
+    return arrays, [cells for name in arrays for cells in _unread(texts[name], columns[name])]
 
 
 def inputs_of_columns(
     arrays: Mapping[str, Any], signature: Signature, num_rows: int
 ) -> dict[str, Any]:
-    """Returns the inputs of a signature as NumPy arrays, by name; see `inputs_of`, which takes cells.
+    """Returns the inputs of a signature as NumPy arrays, by name; see `signature_inputs`, which takes cells.
 
     `arrays`: arrays of `typed_columns`; a column may be absent.
     """
     if signature.takes_examples:
         (name,) = signature.inputs
-        found = {
+        features = {
             key: array.cast(_SERIALIZED_TYPES[signature.columns[key].type], safe=False)
             for key, array in arrays.items()
         }
-        batch = pa.RecordBatch.from_pydict(found or {"": pa.nulls(num_rows)})
+        batch = pa.RecordBatch.from_pydict(features or {"": pa.nulls(num_rows)})
         parts = serialize(batch, leaves_out_nulls=True)
         rows = [row for part in parts for row in part.to_pylist()]
         return {name: np.array(rows, object)}
@@ -106,14 +106,14 @@ def _numbers(cells: Any, column: Column) -> Any:
     """Returns numbers, by CsvExampleGen's rule of which cells are numbers."""
     trimmed, missing = find_missing(cells)
     texts = pc.if_else(missing, "", trimmed)
-    found = infer_type(texts)
+    kind = infer_type(texts)
     wanted = ColumnType.INTEGER if column.type == "INT" else ColumnType.FLOAT
-    if found is ColumnType.EMPTY:
+    if kind is ColumnType.EMPTY:
         return pa.nulls(len(cells), _TYPES[column.type])
-    if found > wanted:
+    if kind > wanted:
         return pa.array(cast(_one_by_one(texts, column), column), _TYPES[column.type])
     if wanted is ColumnType.INTEGER:
-        return convert(texts, found)
+        return convert(texts, kind)
     values = convert(texts, ColumnType.FLOAT, pa.float64())
     return with_nulls(values, pc.fill_null(pc.is_nan(values), False))
 

@@ -45,24 +45,18 @@ class Reading:
 
 
 def predict_files(
-    model: Model,
-    data: str,
-    output: Path | None,
-    reading: Reading,
-    say: Callable[[str], None],
-    may_be_empty: bool = False,
+    model: Model, data: str, output: Path | None, reading: Reading, say: Callable[[str], None]
 ) -> int:
     """Writes the rows of CSV files with their predictions, and returns the number of rows.
 
     The memory in use does not depend on the number of rows. The columns of the input come first, as they are.
 
     `output`: file to write: Parquet if it ends so, otherwise CSV. None writes CSV to standard output.
-    `may_be_empty`: True allows files without rows; the output is then empty, too.
     """
     with readable(data, "--data"):
-        found = find_csv_files(data)
-        _check_output(output, found)
-        utf8 = as_utf8(found, reading.encoding)
+        files = find_csv_files(data)
+        _check_output(output, files)
+        utf8 = as_utf8(files, reading.encoding)
 
     def say_with_original_names(line: str) -> None:
         say(utf8.with_original_paths(line))
@@ -73,19 +67,19 @@ def predict_files(
             header = _header(utf8.files, dialect)
         with readable(data, "--data"):
             _check_text(utf8.files, header, dialect, reading, say_with_original_names)
-        _check_names(header, model.columns, found[0])
+        _check_names(header, model.columns, files[0])
         if absent := [name for name in model.columns if name not in header]:
-            one = f"column {absent[0]!r}: it counts"
-            names = one if len(absent) == 1 else f"columns {listed(absent)}: they count"
-            say(f"! {found[0]} has no {names} as missing in every row")
+            singular = f"column {absent[0]!r}: it counts"
+            names = singular if len(absent) == 1 else f"columns {listed(absent)}: they count"
+            say(f"! {files[0]} has no {names} as missing in every row")
         with _writer(output) as writer:
             num_rows = _predict(model, utf8.files, header, dialect, writer, say_with_original_names)
-            if not num_rows and not may_be_empty:
+            if not num_rows:
                 raise BadInputError(
                     f"{utf8.files[0]}: there is a header (line 1) but no row below it."
                 )
             return num_rows
-    except BadInputError as error:
+    except BadInputError as error:  # names the user's files, not their copies in UTF-8
         raise BadInputError(utf8.with_original_paths(str(error))) from error
 
 
@@ -98,14 +92,14 @@ def _check_output(output: Path | None, files: Sequence[Path]) -> None:
         )
     if output.suffix.lower() in _COMPRESSED:
         raise BadInputError(
-            f"-o {output}: predictions are written as .csv or .parquet, not compressed. Give such a name."
+            f"-o {output}: predictions are written as .csv or .parquet, not compressed."
         )
 
 
 def _dialect(files: Sequence[Path], reading: Reading, columns: Mapping[str, Column]) -> Dialect:
-    """Returns how the files are written: with a delimiter that finds columns of the model, if one does.
+    """Returns the dialect of the files, with a delimiter that finds columns of the model if there is one.
 
-    What was detected is not enough: a row that is too short makes its delimiter less likely.
+    Detection is not enough: a row that is too short makes its delimiter less likely.
     """
     dialect = detect_dialect(files, reading.delimiter, reading.quote)
     if reading.delimiter is None and not columns.keys() & _header(files, dialect):
@@ -124,7 +118,7 @@ def _check_text(
     reading: Reading,
     say: Callable[[str], None],
 ) -> None:
-    """Refuses what a training refuses, before anything is written: an open or a stray quote, a NUL."""
+    """Refuses files that a training refuses, before anything is written: open or stray quotes, NULs."""
     for file in files:
         check_bytes(file, dialect)
         for doubt in check_quotes(file, header, dialect, reading.quote is not None).doubts[
@@ -174,23 +168,25 @@ def _predict(
                 continue
             for cells in typed.unread:
                 if cells.column not in unread:
-                    place = _line_of(block, cells.row, dialect)
-                    unread[cells.column] = (0, f"{cells.cell!r} ({place})")
+                    line = _source_line(block, cells.row, dialect)
+                    unread[cells.column] = (0, f"{cells.cell!r} ({line})")
                 count, first = unread[cells.column]
                 unread[cells.column] = (count + cells.count, first)
             predictions = model.predict_inputs(typed.inputs, block.size, signature)
             without = np.any([_is_nan(rows) for rows in predictions.values()], axis=0)
             if without.any() and not num_unanswered:
-                place = _line_of(block, int(without.argmax()), dialect)
+                line = _source_line(block, int(without.argmax()), dialect)
                 say(
-                    f"! the model answers with NaN, which is no prediction; the first time: {place}"
+                    f"! the model answers with NaN, which is not a prediction; the first time: {line}"
                 )
             num_unanswered += int(without.sum())
-            if not names:
-                names = {name: _free_name(name, header) for name in predictions}
-                for name, free in names.items():
-                    if name != free:
-                        say(f"! the input has a column {name!r}: the prediction is {free!r}")
+            if not names:  # the first block: a prediction must not replace a column of the input
+                for name in predictions:
+                    names[name] = name
+                    while names[name] in header:
+                        names[name] = f"{_PREFIX}{names[name]}"
+                    if names[name] != name:
+                        say(f"! the input has a column {name!r}: the prediction is {names[name]!r}")
             named = {names[name]: rows for name, rows in predictions.items()}
             writer.write(block.texts, typed.columns, named)
     if num_unanswered:
@@ -207,8 +203,6 @@ def _predict(
 
 @dataclass(frozen=True)
 class _Block:
-    """Rows of a file."""
-
     file: Path
     rows_before: int  # Number of rows before them in the file
     texts: dict[str, Any]  # Columns, as pyarrow string arrays
@@ -237,8 +231,8 @@ def _typed(signature: Signature, dialect: Dialect, block: _Block) -> tuple[_Bloc
     try:
         columns, unread = typed_columns(block.texts, signature.columns, block.size)
     except CellError as error:
-        place = _line_of(block, error.row, dialect)
-        raise BadInputError(f"{place}, column {error.column!r}: {error.reason}") from error
+        line = _source_line(block, error.row, dialect)
+        raise BadInputError(f"{line}, column {error.column!r}: {error.reason}") from error
     return block, _Typed(columns, inputs_of_columns(columns, signature, block.size), unread)
 
 
@@ -247,7 +241,7 @@ def _is_nan(values: Any) -> Any:
     return np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
 
 
-def _line_of(block: _Block, row: int, dialect: Dialect) -> str:
+def _source_line(block: _Block, row: int, dialect: Dialect) -> str:
     """Returns the file and the line of a row of a block."""
     rows = list_rows(block.file, dialect)
     line, _ = next(itertools.islice(rows, block.rows_before + row, None))
@@ -255,9 +249,9 @@ def _line_of(block: _Block, row: int, dialect: Dialect) -> str:
 
 
 def _fast_signature(model: Model) -> Signature:
-    """Returns the signature of rows, if its predictions are those of the one for tf.Examples.
+    """Returns `serving_rows` if its predictions equal those of the signature for tf.Examples.
 
-    Tensors by column are made several times faster than tf.Examples. Canned models have the same predictions.
+    Making tensors by column is several times faster. For canned models, both predict the same.
     """
     usual, fast = model.signature_for_rows(), model.signatures.get(SERVING_ROWS)
     if fast is not None and usual.columns == fast.columns:
@@ -268,15 +262,7 @@ def _fast_signature(model: Model) -> Signature:
     return usual
 
 
-def _free_name(name: str, header: Sequence[str]) -> str:
-    while name in header:
-        name = f"{_PREFIX}{name}"
-    return name
-
-
 class _Writer(Protocol):
-    """Writes blocks of rows with their predictions."""
-
     def write(
         self, texts: dict[str, Any], columns: dict[str, Any], predictions: dict[str, Any]
     ) -> None:
@@ -365,7 +351,6 @@ class _ParquetWriter:
         self._writer.write_table(table)
 
     def close(self) -> None:
-        """Completes the file."""
         if self._writer is not None:
             self._writer.close()
 

@@ -85,11 +85,11 @@ def _probe(path: str, **times: int) -> dict[str, Any]:
 
 def _service_name(name: str) -> str:
     """Returns a name as Kubernetes wants it: lower case letters, digits and hyphens, a letter first."""
-    found = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
-    found = found.lstrip("-0123456789")[:_MAX_NAME].rstrip("-")
-    if not found:
+    service = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+    service = service.lstrip("-0123456789")[:_MAX_NAME].rstrip("-")
+    if not service:
         raise BadInputError(
             f"No name of Kubernetes can be made of {shown(repr(name))}: it needs a letter of a "
             "to z. Give --name."
         )
-    return found
+    return service

@@ -1,6 +1,8 @@
 """A version of a model, loaded, that predicts rows."""
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +11,59 @@ import tensorflow as tf
 
 from components.serving_check.clean_process import call_signature
 from pipelines.errors import BadInputError, shown
-from pipelines.serving.cells import Cells, cells_of
-from pipelines.serving.inputs import inputs_of
-from pipelines.serving.predictions import plain_columns
+from pipelines.root import Root
+from pipelines.serving.cells import CellError, Cells, several, to_cells
 from pipelines.serving.saved_model import Column, Signature, read_signatures
 from pipelines.terminal.quiet_tensorflow import without_parameter_names
+
+MISSING: dict[str, Any] = {"INT": -(2**63), "FLOAT": float("nan"), "BYTES": b""}
+"""Marks of a missing value in a tensor, by the type of the column."""
+_LISTS: dict[str, Callable[[Any], Any]] = {
+    "INT": attrgetter("int64_list"),
+    "FLOAT": attrgetter("float_list"),
+    "BYTES": attrgetter("bytes_list"),
+}
+
+
+def signature_inputs(cells: Cells, signature: Signature, num_rows: int) -> dict[str, Any]:
+    """Returns the inputs of a signature as NumPy arrays, by name."""
+    if signature.takes_examples:
+        (name,) = signature.inputs
+        return {name: np.array(serialize(cells, signature.columns, num_rows), object)}
+    return {
+        name: _dense(cells.get(name), column, signature, num_rows)
+        for name, column in signature.columns.items()
+    }
+
+
+def serialize(cells: Cells, columns: Mapping[str, Column], num_rows: int) -> list[bytes]:
+    """Returns rows as serialized tf.Examples. A missing value is an absent feature."""
+    features = [(name, _LISTS[columns[name].type], values) for name, values in cells.items()]
+    examples = []
+    for row in range(num_rows):
+        example = tf.train.Example()
+        feature = example.features.feature
+        for name, list_of, values in features:
+            value = values[row]
+            if type(value) is list:
+                list_of(feature[name]).value.extend(value)
+            elif value is not None:
+                list_of(feature[name]).value.append(value)
+        examples.append(example.SerializeToString())
+    return examples
+
+
+def _dense(values: Any, column: Column, signature: Signature, num_rows: int) -> Any:
+    """Returns a column with the mark of a missing value where there is none."""
+    missing = MISSING[column.type]
+    filled = [missing if value is None else value for value in values or [None] * num_rows]
+    for row, value in enumerate(filled):
+        if type(value) is list:
+            raise CellError(row, column.name, several(value))
+    tensor = signature.inputs[column.name]
+    array = np.array(filled, object if column.type == "BYTES" else tensor.dtype.as_numpy_dtype)
+    return array.reshape((num_rows, *(1 for _ in (tensor.shape or ())[1:])))
+
 
 _ROWS_AT_A_TIME = 4_096
 
@@ -48,21 +98,22 @@ class Model:
         `probability_CLASS` for each; a regression has `value`. A model with other outputs has these.
 
         `rows`: list of dicts, a dict of columns, or a pandas DataFrame, with the columns of the CSV that
-        the model was trained on. None, NaN, an empty text, or a column that is left out is a missing value.
-        Columns that the model does not take are not used.
+        the model was trained on. None, NaN, an empty text, or an absent column is a missing value.
+        Other columns are ignored.
         """
-        cells, num_rows = cells_of(rows, self.columns)
+        cells, num_rows = to_cells(rows, self.columns)
         return self.predict_cells(cells, num_rows)
 
     def predict_cells(self, cells: Cells, num_rows: int) -> dict[str, Any]:
         """Returns the predictions of rows whose cells were cast; see `predict`."""
         signature = self.signature_for_rows()
-        return self.predict_inputs(inputs_of(cells, signature, num_rows), num_rows, signature)
+        return self.predict_inputs(
+            signature_inputs(cells, signature, num_rows), num_rows, signature
+        )
 
     def predict_inputs(
         self, inputs: Mapping[str, Any], num_rows: int, signature: Signature
     ) -> dict[str, Any]:
-        """Returns the predictions of rows; see `predict`."""
         parts = []
         for start in range(0, max(num_rows, 1), _ROWS_AT_A_TIME):
             part = {name: rows[start : start + _ROWS_AT_A_TIME] for name, rows in inputs.items()}
@@ -70,41 +121,133 @@ class Model:
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def run(self, signature: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the outputs of a signature as NumPy arrays, by name."""
-        known = self.signatures[signature]
-        tensors = {
-            name: tf.constant(value, known.inputs[name].dtype) for name, value in inputs.items()
-        }
+        dtypes = {name: tensor.dtype for name, tensor in self.signatures[signature].inputs.items()}
+        tensors = {name: tf.constant(value, dtypes[name]) for name, value in inputs.items()}
         try:
             with without_parameter_names():
                 outputs = call_signature(self._loaded.signatures[signature], tensors)
         except (tf.errors.InvalidArgumentError, ValueError, TypeError) as error:
-            raise BadInputError(f"The model refuses the input: {_reason_of(error)}") from error
+            message = getattr(error, "message", None) or str(error)
+            # Without the places in the graph and in Python, which TensorFlow adds.
+            *_, reason = message.partition("\n\t [[")[0].split("\n\n")
+            raise BadInputError(f"The model refuses the input: {reason.strip()}") from error
         return {name: value.numpy() for name, value in outputs.items()}
 
     def signature(self, name: str) -> Signature:
         if name not in self.signatures:
-            known = ", ".join(self.signatures)
-            raise BadInputError(f"There is no signature {shown(repr(name))}. There are: {known}.")
+            names = ", ".join(self.signatures)
+            raise BadInputError(f"There is no signature {shown(repr(name))}. There are: {names}.")
         return self.signatures[name]
 
     def signature_for_rows(self) -> Signature:
         """Returns the signature that predicts rows: one of tf.Examples, if the model has one."""
-        found: Sequence[Signature] = sorted(
-            (one for one in self.signatures.values() if one.columns),
-            key=lambda one: not one.takes_examples,
+        signatures: Sequence[Signature] = sorted(
+            (signature for signature in self.signatures.values() if signature.columns),
+            key=lambda signature: not signature.takes_examples,
         )
-        if not found:
+        if not signatures:
             raise BadInputError(
                 f"No signature of the model in {self.folder} takes rows: neither serialized tf.Examples that "
                 "it parses itself, nor a tensor for each column. Its signatures: "
-                f"{', '.join(self.signatures)}. Export another one, or send the tensors to `serve`."
+                f"{', '.join(self.signatures)}. Export one of these, or send the tensors to `serve`."
             )
-        return found[0]
+        return signatures[0]
 
 
-def _reason_of(error: Exception) -> str:
-    """Returns the reason in an error of TensorFlow, without the places in the graph and in Python."""
-    message = getattr(error, "message", None) or str(error)
-    *_, reason = message.partition("\n\t [[")[0].split("\n\n")  # behind the Python frames
-    return reason.strip()
+MAX_CLASSES = 20
+"""Number of classes up to which each has a column with its probability."""
+
+
+def plain_columns(outputs: Mapping[str, Any], method: str) -> dict[str, Any]:
+    """Returns the predictions as NumPy arrays of shape [num_rows], by column."""
+    if method == "regress" and list(outputs) == ["outputs"]:
+        return _columns("value", outputs["outputs"])
+    if method == "classify" and "scores" in outputs:
+        return _class_columns(outputs["scores"], outputs.get("classes"))
+    if "probabilities" in outputs and "all_classes" in outputs:  # of a canned classifier
+        return _class_columns(outputs["probabilities"], outputs["all_classes"])
+    if list(outputs) == ["predictions"]:  # of a canned regressor
+        return _columns("value", outputs["predictions"])
+    columns: dict[str, Any] = {}
+    for name, values in outputs.items():
+        columns.update(_columns(name, values))
+    return columns
+
+
+def _class_columns(scores: Any, classes: Any) -> dict[str, Any]:
+    scores = scores.reshape(len(scores), int(np.prod(scores.shape[1:])))
+    best = scores.argmax(axis=1) if len(scores) else np.zeros(0, np.int64)
+    rows = np.arange(len(scores))
+    if classes is None:
+        names = np.array([str(number) for number in range(scores.shape[1])], object)
+        classes = np.broadcast_to(names, scores.shape)
+    classes = _text(classes)
+    probability = scores[rows, best]
+    names = classes[rows, best]
+    names[np.isnan(probability)] = None  # the model has no answer
+    columns = {"class": names, "probability": probability}
+    if len(rows) and scores.shape[1] <= MAX_CLASSES:
+        for position, name in enumerate(classes[0]):
+            columns[f"probability_{name}"] = scores[:, position]
+    return columns
+
+
+def _columns(name: str, values: Any) -> dict[str, Any]:
+    """Returns one column, or one for each number of a row, `NAME_0` and so on."""
+    if values.dtype == object:
+        values = _text(values)
+    rest = int(np.prod(values.shape[1:]))
+    flat = values.reshape(len(values), rest)
+    if rest == 1:
+        return {name: flat[:, 0]}
+    return {f"{name}_{position}": flat[:, position] for position in range(rest)}
+
+
+def _text(values: Any) -> Any:
+    flat = [
+        value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+        for value in values.ravel()
+    ]
+    return np.array(flat, object).reshape(values.shape)
+
+
+def load(root: str | os.PathLike[str], version: int | None = None) -> Model:
+    """Loads the model of a root, to predict rows in Python.
+
+    It needs TensorFlow and NumPy only.
+
+    Args:
+        root: Folder of a pipeline's runs.
+        version: Version, which may be withdrawn. Default: the live version.
+
+    Raises:
+        BadInputError: There is no such version.
+
+    Example:
+          model = pipelines.load("pipeline_root")
+          model.predict([{"fare": 12.5, "company": "Prairie Cab"}])
+    """
+    return Model(version_folder(Root(Path(root)), version))
+
+
+def version_folder(root: Root, version: int | None = None) -> Path:
+    """Returns the folder of a version.
+
+    `version`: version, served or withdrawn. Default: the live version.
+    """
+    served, withdrawn = root.versions.served(), root.versions.withdrawn()
+    if version is None and served:
+        return root.serving / str(served[-1])
+    if version in served:
+        return root.serving / str(version)
+    if version in withdrawn:
+        return root.withdrawn / str(version)
+    if not served and not withdrawn:
+        raise BadInputError(
+            f"There is no model in {root}: no run has pushed one there. Give the root of `run`, or run first."
+        )
+    listed = [", ".join(map(str, versions)) or "none" for versions in (served, withdrawn)]
+    wanted = "that serves" if version is None else str(version)
+    raise BadInputError(
+        f"There is no version {wanted} in {root}. Served: {listed[0]}; withdrawn: {listed[1]}."
+    )

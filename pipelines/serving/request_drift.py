@@ -32,8 +32,6 @@ _FILE = "Split-train/FeatureStats.pb"
 
 @dataclass(frozen=True)
 class ColumnDrift:
-    """Drift of a column of the requests."""
-
     column: str
     # `missing` for the share of rows without a value; `unread` for that of the cells of numbers or
     # dates that cannot be parsed; for the values `l_infinity` or `jensen_shannon`.
@@ -42,35 +40,40 @@ class ColumnDrift:
 
 
 class TrainingData:
-    """Statistics of the data that a version was trained on."""
-
     def __init__(self, num_rows: int, columns: Mapping[str, Any]):
         self.num_rows = num_rows
         from components.example_validator.distributions import num_present
 
-        self._present = {name: num_present(_common(column)) for name, column in columns.items()}
+        self._present = {}
+        for name, column in columns.items():
+            statistics = getattr(column, column.WhichOneof("stats") or "num_stats")
+            self._present[name] = num_present(statistics.common_stats)
         self.columns = columns
 
     @classmethod
-    def of_version(cls, root: Root, version: int) -> "TrainingData":
+    def read_version(cls, root: Root, version: int) -> "TrainingData":
         """Returns the statistics of a version's training split, without columns that always change."""
         from tensorflow_metadata.proto.v0 import statistics_pb2
 
         from pipelines.root.baseline import statistics_folder
 
-        for known, origin in root.versions.origins():
-            if known == version:
+        for number, origin in root.versions.origins():
+            if number == version:
                 file = statistics_folder(root, origin.pipeline_run_id) / _FILE
                 if file.exists():
                     content = file.read_bytes()
-                    found = statistics_pb2.DatasetFeatureStatisticsList.FromString(content)
-                    return cls._of(found.datasets[0], *_moving(root, origin.pipeline_run_id))
+                    statistics = statistics_pb2.DatasetFeatureStatisticsList.FromString(content)
+                    return cls._comparable(
+                        statistics.datasets[0], *_moving(root, origin.pipeline_run_id)
+                    )
         raise BadInputError(
             f"The statistics of the data that version {version} was trained on are not in {root}."
         )
 
     @classmethod
-    def _of(cls, dataset: Any, moving: Collection[str], dates: Collection[str]) -> "TrainingData":
+    def _comparable(
+        cls, dataset: Any, moving: Collection[str], dates: Collection[str]
+    ) -> "TrainingData":
         columns = {
             feature.name or ".".join(feature.path.step): feature for feature in dataset.features
         }
@@ -89,10 +92,10 @@ class TrainingData:
             compare_values,
         )
 
-        found = []
+        drift = []
         for name, column in columns.items():
-            before = self.columns.get(name)
-            if before is None or not rows or not self.num_rows:
+            training = self.columns.get(name)
+            if training is None or not rows or not self.num_rows:
                 continue
             present = [row[name] for row in rows if name in row]
             missing = compare_missing(
@@ -101,32 +104,34 @@ class TrainingData:
                 self.num_rows,
                 len(rows),
             )
-            found.append(ColumnDrift(name, "missing", missing))
-            values = [one for value in present for one in _listed(value)]
-            now = _statistics(values, before.type)
-            if now is None:
+            drift.append(ColumnDrift(name, "missing", missing))
+            values = []
+            for value in present:
+                values += value if isinstance(value, list) else [value]
+            requests = _statistics(values, training.type)
+            if requests is None:
                 continue
             if column.format is not None:
                 for quantity, parsed in column.format.parse(pyarrow.array(values)).items():
-                    numbers = _statistics(parsed, before.INT) or type(before)()
-                    add_reading(now, column.format.describe(), quantity, numbers)
-            shifts: dict[str, Shift | None] = {"values": compare_values(before, now)}
-            if column.format is not None or readings(before):
-                shifts = {**compare_readings(before, now)}
-            found += [
+                    numbers = _statistics(parsed, training.INT) or type(training)()
+                    add_reading(requests, column.format.describe(), quantity, numbers)
+            shifts: dict[str, Shift | None] = {"values": compare_values(training, requests)}
+            if column.format is not None or readings(training):
+                shifts = {**compare_readings(training, requests)}
+            drift += [
                 ColumnDrift(name, "unread" if quantity == "unread" else shift.measure, shift)
                 for quantity, shift in shifts.items()
                 # The newest rows are of one hour or a few; the training data cover whole days.
                 if shift and quantity != "hours"
             ]
-        return found
+        return drift
 
 
-def limits_of(root: Root, version: int) -> dict[str, float]:
+def drift_limits(root: Root, version: int) -> dict[str, float]:
     """Returns the limits of the version's run, above which a column has drifted, by measure."""
     settings = ExampleValidatorConfig()
-    for known, origin in root.versions.origins():
-        if known == version and (record := root.records.read(origin.pipeline_run_id)):
+    for number, origin in root.versions.origins():
+        if number == version and (record := root.records.read(origin.pipeline_run_id)):
             settings = _validation(record)
     return {
         "missing": settings.l_infinity,
@@ -154,14 +159,6 @@ def _validation(record: RunRecord) -> ExampleValidatorConfig:
     return record.validated_config().example_validator
 
 
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
-
-
-def _common(column: Any) -> Any:
-    return getattr(column, column.WhichOneof("stats") or "num_stats").common_stats
-
-
 def _statistics(values: Sequence[Any], kind: int) -> Any:
     """Returns the statistics that the distances need, as TFDV would compute them, for a type of column.
 
@@ -169,25 +166,25 @@ def _statistics(values: Sequence[Any], kind: int) -> Any:
     """
     from tensorflow_metadata.proto.v0 import statistics_pb2
 
-    found = statistics_pb2.FeatureNameStatistics(type=kind)
-    if kind == found.STRING:
+    statistics = statistics_pb2.FeatureNameStatistics(type=kind)
+    if kind == statistics.STRING:
         if not values:
             return None
-        texts = found.string_stats
+        texts = statistics.string_stats
         texts.common_stats.num_non_missing = len(values)
         counts = Counter(map(str, values))
         texts.unique = len(counts)
         for label, count in counts.most_common():
             texts.rank_histogram.buckets.add(label=label, sample_count=count)
-        return found
+        return statistics
     # A tf.Example has 32 bits for a number: frequent values must be those of the training data. A parsed
     # number has 64 bits.
     with np.errstate(over="ignore"):
-        array = np.asarray(values, np.float32 if kind == found.FLOAT else np.float64)
+        array = np.asarray(values, np.float32 if kind == statistics.FLOAT else np.float64)
     array = array[np.isfinite(array)].astype(np.float64)
     if not array.size:
         return None
-    numbers = found.num_stats
+    numbers = statistics.num_stats
     numbers.common_stats.num_non_missing = array.size
     numbers.median = float(np.median(array))
     histogram = numbers.histograms.add(type=statistics_pb2.Histogram.QUANTILES)
@@ -196,4 +193,4 @@ def _statistics(values: Sequence[Any], kind: int) -> Any:
         histogram.buckets.add(
             low_value=low, high_value=high, sample_count=array.size / _NUM_QUANTILES
         )
-    return found
+    return statistics

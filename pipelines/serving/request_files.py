@@ -6,7 +6,7 @@ import os
 import random
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,14 +22,12 @@ _FILE = re.compile(r"(\d+)-(\d+)-(\d+)\.jsonl")  # version, start in Unix second
 
 @dataclass(frozen=True)
 class SampleLimits:
-    """Limits of a sample."""
-
     share: float  # Share of the rows to draw, from 0 to 1
     max_rows: int = MAX_ROWS  # Rows of a window; of more, each has the same chance to stay
     # Size of a window's file, which lowers the number of rows if they are long. A row of more than
     # a hundredth of it is not kept.
     max_bytes: int = 4 << 20
-    # Time after which a new file begins. Each version has windows of its own.
+    # Time after which a new file begins. Each version has its own windows.
     window_secs: float = 3_600.0
     max_files: int = 24  # Number of files that stay, of all versions
 
@@ -49,7 +47,7 @@ class _Window:
 class RequestSample:
     """Draws rows of requests, and writes them to files.
 
-    `seed`: seed of the draws. Default: another one each time.
+    `seed`: seed of the draws. Default: a random seed.
     """
 
     def __init__(
@@ -68,13 +66,17 @@ class RequestSample:
         self._lock = threading.Lock()
 
     def add(self, version: int, cells: Cells, num_rows: int) -> None:
-        """Draws from the rows of a request."""
         for row in range(num_rows):
             if self._random.random() < self._limits.share:
-                self._add(version, _line(cells, row))
+                present = {
+                    name: _plain(values[row])
+                    for name, values in cells.items()
+                    if values[row] is not None
+                }
+                self._add(version, f"{json.dumps(present)}\n")  # in ASCII
 
     def write(self) -> None:
-        """Writes what is new, and removes files beyond the limit."""
+        """Writes new rows, and removes files beyond the limit."""
         with self._lock:
             windows = list(self._windows)
         for window in windows:
@@ -106,16 +108,17 @@ class RequestSample:
         with self._lock:
             window = self._open_window(version)
             window.num_seen += 1
-            place = len(window.lines)
-            if place >= window.max_rows:
-                place = self._random.randrange(window.num_seen)
-                if place >= window.max_rows:
+            # Reservoir sampling: each row of the window has the same chance to stay.
+            position = len(window.lines)
+            if position >= window.max_rows:
+                position = self._random.randrange(window.num_seen)
+                if position >= window.max_rows:
                     return
-            window.num_bytes += len(line) - sum(map(len, window.lines[place : place + 1]))
-            window.lines[place : place + 1] = [line]
+            window.num_bytes += len(line) - sum(map(len, window.lines[position : position + 1]))
+            window.lines[position : position + 1] = [line]
             while window.num_bytes > self._limits.max_bytes:
-                gone = window.lines.pop(self._random.randrange(len(window.lines)))
-                window.num_bytes -= len(gone)
+                removed = window.lines.pop(self._random.randrange(len(window.lines)))
+                window.num_bytes -= len(removed)
                 window.max_rows = len(window.lines)
             window.is_written = False
 
@@ -133,45 +136,36 @@ class RequestSample:
 
 
 def sampled_rows(folder: Path, version: int, max_rows: int) -> list[dict[str, Any]]:
-    """Returns the newest sampled rows of a version: those of whole files, until there are so many."""
+    """Returns the newest sampled rows of a version: whole files, until there are enough rows."""
     rows: list[dict[str, Any]] = []
     for file in reversed(_files(folder)):
         if len(rows) >= max_rows:
             break
         if _numbers(file)[0] == version:
-            for line in _lines(file):
-                # A server that was killed leaves half a line.
-                with contextlib.suppress(ValueError):
+            lines: list[str] = []
+            with contextlib.suppress(FileNotFoundError):  # removed by a server since
+                lines = file.read_text(encoding="utf-8").splitlines()
+            for line in lines:
+                with contextlib.suppress(
+                    ValueError
+                ):  # half a line, left by a server that was killed
                     rows.append(atomic_files.checked(json.loads(line), dict[str, Any]))
     return rows
 
 
-def _lines(file: Path) -> Iterator[str]:
-    try:
-        yield from file.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:  # removed by a server meanwhile
-        return
-
-
-def _line(cells: Cells, row: int) -> str:
-    """Returns a row as a line, ASCII, without the columns that are missing."""
-    found = {name: _plain(values[row]) for name, values in cells.items() if values[row] is not None}
-    return json.dumps(found) + "\n"
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
 def _files(folder: Path) -> list[Path]:
     """Returns the files of a folder, oldest first."""
-    found = [file for file in folder.glob("*.jsonl") if _FILE.fullmatch(file.name)]
-    return sorted(found, key=lambda file: _numbers(file)[1:])
+    files = [file for file in folder.glob("*.jsonl") if _FILE.fullmatch(file.name)]
+    return sorted(files, key=lambda file: _numbers(file)[1:])
 
 
 def _numbers(file: Path) -> tuple[int, ...]:
-    found = _FILE.fullmatch(file.name)
-    assert found is not None
-    return tuple(map(int, found.groups()))
+    match = _FILE.fullmatch(file.name)
+    assert match is not None
+    return tuple(map(int, match.groups()))

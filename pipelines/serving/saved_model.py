@@ -1,8 +1,8 @@
 """Signatures of a SavedModel, and the columns that they take, read without loading the model.
 
-The columns are those that the model itself parses: the key and the type of each feature stand in its graph.
-So they are the ones of the schema that this version was trained with, even after a rollback, or after the
-root's schema was edited.
+The columns are those that the model itself parses: the key and the type of each feature are in its graph.
+They are those of the schema that this version was trained with, even after a rollback, or after the root's
+schema was edited.
 """
 
 import math
@@ -44,8 +44,6 @@ class Column:
 
 @dataclass(frozen=True)
 class Tensor:
-    """An input or an output of a signature."""
-
     name: str
     dtype: Any  # Type of the elements
     # Sizes, None where a size is unknown; None for an unknown rank.
@@ -54,8 +52,6 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Signature:
-    """A signature of a SavedModel."""
-
     name: str
     # `classify`, `regress` or `predict`; may be something else in a model of another program.
     method: str
@@ -80,8 +76,10 @@ def read_signatures(folder: Path) -> dict[str, Signature]:
         formats = read_formats(folder)
     except ValueError as error:
         raise BadInputError(str(error)) from error
-    found = {name: _signature(name, graph.signature_def[name], graph.graph_def) for name in names}
-    rows = found[SERVING_ROWS].columns if SERVING_ROWS in found else {}
+    signatures = {
+        name: _signature(name, graph.signature_def[name], graph.graph_def) for name in names
+    }
+    rows = signatures[SERVING_ROWS].columns if SERVING_ROWS in signatures else {}
     return {
         name: replace(
             signature,
@@ -94,7 +92,7 @@ def read_signatures(folder: Path) -> dict[str, Signature]:
                 for key, column in signature.columns.items()
             },
         )
-        for name, signature in found.items()
+        for name, signature in signatures.items()
     }
 
 
@@ -106,7 +104,7 @@ def _serving_graph(folder: Path) -> Any:
             proto.ParseFromString(binary.read_bytes())
         else:
             text_format.Parse((folder / "saved_model.pbtxt").read_text(), proto)
-    except Exception as error:  # also protobuf's DecodeError, which is no public name of its own
+    except Exception as error:  # protobuf's DecodeError, too, which has no public name
         raise BadInputError(f"{folder} holds no SavedModel that can be read: {error}") from error
     for graph in proto.meta_graphs:
         if _TAG in graph.meta_info_def.tags:
@@ -173,18 +171,18 @@ def _parsed_columns(graph: Any, placeholder: str) -> dict[str, Column]:
     parsing = [
         node for node in graph.node if node.op == _PARSING and _source(node, 0, nodes) == fed
     ]
-    found = {column.name: column for node in parsing for column in _columns(node, nodes)}
-    if not found:
+    columns = {column.name: column for node in parsing for column in _columns(node, nodes)}
+    if not columns:
         for function in graph.library.function:
             inner = {node.name: node for node in function.node_def}
             for node in function.node_def:
                 if node.op == _PARSING:
-                    found.update({column.name: column for column in _columns(node, inner)})
-    return dict(sorted(found.items()))
+                    columns.update({column.name: column for column in _columns(node, inner)})
+    return dict(sorted(columns.items()))
 
 
 def _source(node: Any, position: int, nodes: Mapping[str, Any]) -> str:
-    """Returns the name of the node behind an input, past those that only hand it on."""
+    """Returns the name of the node that feeds an input, skipping identities."""
     name = str(node.input[position]).partition(":")[0]
     while name in nodes and nodes[name].op == "Identity":
         name = str(nodes[name].input[0]).partition(":")[0]
@@ -199,13 +197,12 @@ def _columns(node: Any, nodes: Mapping[str, Any]) -> Iterator[Column]:
         for index, (name, dtype) in enumerate(zip(names, dtypes, strict=True)):
             is_dense = kind == 1
             is_required = is_dense and not _has_default(node, 5 + index, nodes)
-            takes_one = is_dense and _size(node.attr["dense_shapes"].list.shape[index]) == 1
+            takes_one = False
+            if is_dense:
+                shape = node.attr["dense_shapes"].list.shape[index]
+                num_values = math.prod(dim.size for dim in shape.dim)
+                takes_one = not shape.unknown_rank and num_values == 1
             yield Column(name.decode(), _type(tf.as_dtype(dtype)), is_required, takes_one)
-
-
-def _size(shape: Any) -> int:
-    """Returns the number of values of a shape; negative if it is not known."""
-    return -1 if shape.unknown_rank else math.prod(dim.size for dim in shape.dim)
 
 
 def _has_default(node: Any, position: int, nodes: Mapping[str, Any]) -> bool:

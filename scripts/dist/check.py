@@ -1,4 +1,4 @@
-"""Checks what is inside the wheel and the sdist: `check.py FOLDER`.
+"""Checks the contents of the wheel and the sdist: `check.py FOLDER`.
 
 The code in them is what git tracks: a file that somebody forgot to add is missing for everybody else, and one
 that lies around does not belong to a release. A tag vX.Y.Z makes a release: of one commit alone, with the
@@ -34,17 +34,11 @@ EXTRAS = {"boosted-trees", "pipelines", "tpu-check"}
 
 
 def faults_of_files(files: Iterable[str], tracked: Iterable[str], others: set[str]) -> list[str]:
-    """Returns the faults of a list of files.
-
-    Args:
-      files: Files in a distribution.
-      tracked: Files of the packages that git tracks.
-      others: Further files that belong into it.
-    """
-    found, expected = set(files), {*tracked, *others}
+    """Returns the faults of a list of files."""
+    present, expected = set(files), {*tracked, *others}
     return [
-        *(f"{name} is missing" for name in sorted({*expected, *MUST} - found)),
-        *(f"{name} does not belong into it" for name in sorted(found - expected)),
+        *(f"{name} is missing" for name in sorted({*expected, *MUST} - present)),
+        *(f"{name} does not belong into it" for name in sorted(present - expected)),
     ]
 
 
@@ -71,14 +65,7 @@ def faults_of_metadata(metadata: email.message.Message) -> list[str]:
 def faults_of_release(
     version: str, changelog: str, tags: Iterable[str], tags_here: Iterable[str]
 ) -> list[str]:
-    """Returns the faults of the version and the changelog.
-
-    Args:
-      version: Version in pyproject.toml.
-      changelog: Text of the changelog.
-      tags: All tags of the repository.
-      tags_here: Tags of the commit that is built.
-    """
+    """Returns the faults of the version and the changelog."""
     releases = [tag for tag in tags_here if re.fullmatch(r"v\d.*", tag)]
     if not releases:
         taken = f"v{version}" in tags
@@ -127,6 +114,6 @@ def check(folder: pathlib.Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    found = check(pathlib.Path(sys.argv[1]))
-    if found:
-        sys.exit("dist: " + "\ndist: ".join(found))
+    faults = check(pathlib.Path(sys.argv[1]))
+    if faults:
+        sys.exit("dist: " + "\ndist: ".join(faults))

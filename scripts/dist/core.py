@@ -1,4 +1,4 @@
-"""Trains with an installed `estimator_core` that has nothing but TensorFlow and NumPy beside it."""
+"""Trains with an installed `estimator_core` that has nothing but TensorFlow and NumPy next to it."""
 
 import importlib.util
 import sys

@@ -12,18 +12,12 @@ from public_names import ROOT, Name, public_names
 
 @dataclass(frozen=True)
 class ApiPage:
-    """A page of the reference.
+    """A page of the reference."""
 
-    Attributes:
-        file: Path below docs/.
-        title: Heading of the page.
-        package: Package with the public names.
-        takes: Returns True for the names of the package that belong on this page, and on no other.
-    """
-
-    file: str
-    title: str
-    package: str
+    file: str  # Path below docs/
+    title: str  # Heading of the page
+    package: str  # Package with the public names
+    # Returns True for the names of the package that belong on this page, and on no other
     takes: Callable[[Name], bool] = lambda name: True
 
 

@@ -32,34 +32,34 @@ class _Page(HTMLParser):
 
 def faults(site: Path, pages: Iterable[str]) -> list[str]:
     """Returns the faults of a site."""
-    found = []
+    messages = []
     anchors: dict[str, set[str]] = {}
     for page in pages:
         file = site / page.removesuffix(".md")
         file = file.with_name(f"{file.name}.html")
         if not file.exists():
-            found.append(f"{page}: {file} was not built")
+            messages.append(f"{page}: {file} was not built")
             continue
         parsed = _Page()
         parsed.feed(file.read_text(encoding="utf-8"))
         anchors[page] = parsed.anchors
-        found += [f"{page}: fetches {address}" for address in parsed.fetched]
+        messages += [f"{page}: fetches {address}" for address in parsed.fetched]
         if parsed.has_diagram:
-            found.append(f"{page}: a mermaid diagram, for which a script is fetched from a CDN")
+            messages.append(f"{page}: a mermaid diagram, for which a script is fetched from a CDN")
     for page in API_PAGES:
         for name in names_of(page):
             if name.alias_of is None and name.path not in anchors.get(page.file, set()):
-                found.append(f"{page.file}: {name.path} is missing; does it have a docstring?")
-    return found
+                messages.append(f"{page.file}: {name.path} is missing; does it have a docstring?")
+    return messages
 
 
 def main() -> None:
     """Checks the site that was built from the staged pages."""
     staged = Path("build/docs")
     pages = [path.relative_to(staged).as_posix() for path in sorted(staged.rglob("*.md"))]
-    found = faults(Path(sys.argv[1]), pages)
-    if found:
-        sys.exit("\n".join(f"docs: {fault}" for fault in found))
+    messages = faults(Path(sys.argv[1]), pages)
+    if messages:
+        sys.exit("\n".join(f"docs: {fault}" for fault in messages))
     print(f"docs: {len(pages)} pages; open {sys.argv[1]}/index.html", file=sys.stderr)
 
 

@@ -29,8 +29,10 @@ def commands(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[
 
 def _section(words: tuple[str, ...], command: Any) -> list[str]:
     lines = [f"## {' '.join(words)}", "", inspect.cleandoc(command.help or ""), ""]
-    arguments = [given for given in command.params if given.param_type_name == "argument"]
-    options = [given for given in command.params if given.param_type_name == "option"]
+    arguments = [
+        parameter for parameter in command.params if parameter.param_type_name == "argument"
+    ]
+    options = [parameter for parameter in command.params if parameter.param_type_name == "option"]
     usage = [PROGRAM, *words, *(_argument_name(argument) for argument in arguments)]
     usage += [f"{option.opts[0]} {_value(option)}".strip() for option in options if option.required]
     if any(not option.required for option in options):

@@ -87,7 +87,7 @@ def _tables(annotation: Any) -> list[tuple[type[BaseModel], str]]:
     if origin is dict:
         return [(kind, "[{}.NAME]") for kind, _ in _tables(arguments[1])]
     if origin in (typing.Union, types.UnionType):
-        return [found for part in arguments for found in _tables(part)]
+        return [table for part in arguments for table in _tables(part)]
     return []
 
 

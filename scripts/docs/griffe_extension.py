@@ -62,8 +62,8 @@ def examples_as_code(text: str) -> str:
     return _EXAMPLE.sub(_section, text + "\n").removesuffix("\n")
 
 
-def _section(found: re.Match[str]) -> str:
-    code = textwrap.dedent(found["code"]).strip("\n")
+def _section(match: re.Match[str]) -> str:
+    code = textwrap.dedent(match["code"]).strip("\n")
     if not code.startswith(">>>"):
         code = f"```python\n{code}\n```"
-    return f"{found['indent']}Examples:\n{textwrap.indent(code, found['indent'] + '    ')}\n\n"
+    return f"{match['indent']}Examples:\n{textwrap.indent(code, match['indent'] + '    ')}\n\n"

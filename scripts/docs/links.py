@@ -20,13 +20,9 @@ ROOT_PAGES = {
 
 @dataclass(frozen=True)
 class Site:
-    """Pages of the files of the repository.
+    """Pages of the files of the repository."""
 
-    Attributes:
-        root: Root of the repository.
-    """
-
-    root: Path
+    root: Path  # Root of the repository
 
     def page_of(self, file: str) -> str:
         """Returns the page of a file."""
@@ -57,8 +53,8 @@ class Site:
             if target is None:
                 return link[0]
             if link["image"]:
-                place = posixpath.relpath(target.removeprefix("docs/"), folder or ".")
-                return f"![{link['text']}]({place})"
+                address = posixpath.relpath(target.removeprefix("docs/"), folder or ".")
+                return f"![{link['text']}]({address})"
             page = posixpath.relpath(self.page_of(target), folder or ".")
             return f"[{link['text']}]({page}{anchor})"
 

@@ -14,9 +14,7 @@ class Name:
 
     path: str  # such as `estimator_core.Estimator`
     module: str  # with the definition, such as `estimator_core.estimator`
-    alias_of: str | None = (
-        None  # original in another library, such as `tf.compat.v1.train.SessionRunHook`
-    )
+    alias_of: str | None = None  # its name in another library: `tf.compat.v1.train.SessionRunHook`
 
 
 def public_names(package: str) -> list[Name]:
@@ -68,10 +66,10 @@ def _imported(module: str, name: str, path: str) -> Name | None:
 
 def _statements(tree: ast.Module) -> list[ast.stmt]:
     """Returns the statements of a module, including those for type checkers."""
-    found = []
+    statements = []
     for node in tree.body:
-        found += node.body if isinstance(node, ast.If) else [node]
-    return found
+        statements += node.body if isinstance(node, ast.If) else [node]
+    return statements
 
 
 def _target(node: ast.Assign) -> str | None:

@@ -43,7 +43,9 @@ def _source_pages(shown: set[str]) -> dict[str, str]:
         text = (ROOT / source).read_text(encoding="utf-8")
         if source.endswith(".md"):
             waiting += [
-                each for each in site.shown_sources(text, source) if site.page_of(each) not in made
+                shown
+                for shown in site.shown_sources(text, source)
+                if site.page_of(shown) not in made
             ]
             text = site.rewritten(text, source)
         else:

@@ -23,7 +23,7 @@ START_SECS = 180
 _JOB_MANAGER = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
 _TASK_MANAGER = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
 
-# Settings that Flink needs on Java 17 (`env.java.opts.all` of its own configuration).
+# Settings that Flink needs on Java 17 (`env.java.opts.all` of its configuration).
 _EXPORTS = (
     "java.base/sun.net.util",
     "java.rmi/sun.rmi.registry",
@@ -72,13 +72,7 @@ appender.console.layout.pattern = %d %-5p %c{1} - %m%n
 
 
 class FlinkCluster:
-    """Processes of Flink; a context that ends them.
-
-    Args:
-      flink: Folder that `setup.sh` has filled.
-      folder: Folder for configuration and logs.
-      port: Port of the JobManager's REST interface; 0 takes a free one.
-    """
+    """Processes of Flink; a context that ends them."""
 
     def __init__(self, flink: Path, folder: Path, port: int = 0):
         self._flink = flink
@@ -102,7 +96,7 @@ class FlinkCluster:
             "heartbeat.interval": "2000",
             "heartbeat.timeout": "20000",
             # Beam gives its batch jobs no restart strategy, so Flink restarts none without these lines.
-            # If a machine is lost, each region of a job counts as an attempt unless all restart at once.
+            # If a machine is lost, each region of a job counts as an attempt unless all restart together.
             "jobmanager.execution.failover-strategy": "full",
             "restart-strategy.type": "fixed-delay",
             "restart-strategy.fixed-delay.attempts": "3",
@@ -141,11 +135,7 @@ class FlinkCluster:
         process.wait()
 
     def wait_for_slots(self, slots: int, secs: float = START_SECS) -> None:
-        """Waits until the cluster has a number of task slots.
-
-        Raises:
-          TimeoutError: It does not have them in time.
-        """
+        """Waits until the cluster has a number of task slots."""
         end = time.monotonic() + secs
         while time.monotonic() < end:
             with contextlib.suppress(OSError):
@@ -200,16 +190,16 @@ def main() -> None:
     parser.add_argument("flink", type=Path, help="the folder that setup.sh has filled")
     parser.add_argument("--port", type=int, default=8081, help="port of the REST interface")
     parser.add_argument("--task-managers", type=int, default=2)
-    given = parser.parse_args()
+    options = parser.parse_args()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: sys.exit(0))
     with (
         tempfile.TemporaryDirectory(prefix="flink-") as folder,
-        FlinkCluster(given.flink.resolve(), Path(folder), given.port) as cluster,
+        FlinkCluster(options.flink.resolve(), Path(folder), options.port) as cluster,
     ):
-        for _ in range(given.task_managers):
+        for _ in range(options.task_managers):
             cluster.add_task_manager()
-        cluster.wait_for_slots(given.task_managers)
+        cluster.wait_for_slots(options.task_managers)
         print(f"Flink runs at {cluster.master}; logs in {folder}; stop with Ctrl-C", flush=True)
         signal.pause()
 

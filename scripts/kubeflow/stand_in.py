@@ -22,7 +22,7 @@ def main() -> None:
     try:
         server = KfpServer(port)
     except OSError as error:
-        parser.error(f"--port {port}: {error.strerror}. Give another one.")
+        parser.error(f"--port {port}: {error.strerror}. Give another port.")
     with contextlib.closing(server), contextlib.suppress(KeyboardInterrupt):
         print(server.url, flush=True)
         print(

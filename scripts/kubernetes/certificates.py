@@ -1,4 +1,4 @@
-"""Certificates of a Kubernetes for tests, each signed by a certificate authority of its own, by openssl."""
+"""Certificates of a Kubernetes for tests, each signed by a separate certificate authority, with openssl."""
 
 import json
 import subprocess
@@ -9,12 +9,7 @@ _KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
 
 
 class Certificates:
-    """Certificates and kubeconfigs in a folder.
-
-    Args:
-      folder: New folder for them.
-      server: Address of the API server, as kubeconfigs name it.
-    """
+    """Certificates and kubeconfigs in a folder."""
 
     def __init__(self, folder: Path, server: str):
         folder.mkdir(mode=0o700)
@@ -29,14 +24,7 @@ class Certificates:
     def certificate(
         self, name: str, user: str, group: str = "", addresses: tuple[str, ...] = ()
     ) -> tuple[Path, Path]:
-        """Returns the files of a new certificate and of its key.
-
-        Args:
-          name: Name of the files.
-          user: User whom Kubernetes sees.
-          group: Group whom Kubernetes sees.
-          addresses: Addresses of a server, such as `IP:10.0.0.1` and `DNS:kubernetes`.
-        """
+        """Returns the files of a new certificate and of its key."""
         subject = f"/O={group}/CN={user}" if group else f"/CN={user}"
         extensions = [
             "basicConstraints=critical,CA:FALSE",

@@ -1,4 +1,4 @@
-"""A Kubernetes of one node on this machine, for tests: all of it runs in namespaces of its own. Needs root.
+"""A Kubernetes of one node on this machine, for tests: all of it runs in separate namespaces. Needs root.
 
     scripts/kubernetes/setup.sh .kubernetes
     python scripts/kubernetes/cluster.py .kubernetes
@@ -52,13 +52,6 @@ class Cluster:
     """A control plane and a node, from programs and images in a folder; a context manager.
 
     Its state is new at each start; only the images stay.
-
-    Args:
-      folder: Folder that `setup.sh` has filled.
-      audit: Rules of an audit policy; the requests are in `state/audit.log`. Default: nothing is logged.
-
-    Attributes:
-      state: Folder of the state, with a log of each program in `logs/` and the pods' files in `volumes/`.
     """
 
     def __init__(self, folder: Path, audit: Sequence[Mapping[str, Any]] = ()):
@@ -99,16 +92,7 @@ class Cluster:
         ).stdout
 
     def kubectl(self, *arguments: str, text: str | None = None, check: bool = True) -> str:
-        """Runs kubectl as an administrator, and returns its output.
-
-        Args:
-          arguments: Its arguments.
-          text: Its standard input.
-          check: Raises if it fails.
-
-        Raises:
-          RuntimeError: It failed; the message has what it printed.
-        """
+        """Runs kubectl as an administrator and returns its output, or raises RuntimeError with it."""
         ran = subprocess.run(
             self.inside(*self.as_admin(*arguments)),
             input=text,
@@ -125,7 +109,7 @@ class Cluster:
         self.kubectl("apply", "-f", "-", text="\n---\n".join(map(json.dumps, objects)))
 
     def read(self, *arguments: str) -> Any:
-        """Returns what `kubectl get` finds."""
+        """Returns the objects that `kubectl get` finds."""
         return json.loads(self.kubectl("get", *arguments, "--output=json"))
 
     def _lay_out(self) -> None:
@@ -141,15 +125,17 @@ class Cluster:
             text = (_FOLDER / source).read_text()
             for key, value in {**values, "CGROUP": _CGROUP}.items():
                 text = text.replace(f"@{key}@", str(value))
-            place = self.state / "cni" if source == "cni.conflist" else self.state
-            (place / source).write_text(text)
+            folder = self.state / "cni" if source == "cni.conflist" else self.state
+            (folder / source).write_text(text)
         policy = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": self._audit}
         (self.state / "audit.json").write_text(json.dumps(policy))
         certificates = Certificates(self.state / "pki", _SERVER)
         names = ("kubernetes", "kubernetes.default", "kubernetes.default.svc")
         addresses = [f"IP:{address}" for address in (NODE_ADDRESS, _SERVICE_ADDRESS, "127.0.0.1")]
         certificates.certificate(
-            "apiserver", "kube-apiserver", addresses=(*addresses, *(f"DNS:{one}" for one in names))
+            "apiserver",
+            "kube-apiserver",
+            addresses=(*addresses, *(f"DNS:{name}" for name in names)),
         )
         certificates.certificate("service-accounts", "service-accounts")
         certificates.certificate("dns", "dns", "system:masters")
@@ -183,9 +169,9 @@ class Cluster:
             ]
         )
         _wait_for((self.state / "ready").exists, "namespaces", self._holder)
-        found = ["pgrep", "--parent", str(self._holder.pid)]
+        command = ["pgrep", "--parent", str(self._holder.pid)]
         self._init = subprocess.run(
-            found, capture_output=True, text=True, check=True
+            command, capture_output=True, text=True, check=True
         ).stdout.strip()
 
     def _start(self, name: str, *command: str) -> None:
@@ -323,11 +309,7 @@ class Cluster:
 
 
 def _wait_for(is_true: Any, what: str, process: "subprocess.Popen[bytes]") -> None:
-    """Waits until a function returns True.
-
-    Raises:
-      RuntimeError: The process has ended, or it took too long.
-    """
+    """Waits until a function returns True."""
     deadline = time.monotonic() + START_SECS
     while not is_true():
         if process.poll() is not None:

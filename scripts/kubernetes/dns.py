@@ -19,12 +19,7 @@ _LOOK_EVERY_SECS = 1.0
 
 
 def hosts(services: list[Any], slices: list[Any]) -> Iterator[str]:
-    """Yields the lines of a hosts file: services with an address, and the pods of those without one.
-
-    Args:
-      services: Services of all namespaces.
-      slices: EndpointSlices of all namespaces.
-    """
+    """Yields the lines of a hosts file: services with an address, and the pods of those without one."""
     headless = set()
     for service in services:
         metadata, address = service["metadata"], service["spec"].get("clusterIP")
@@ -32,13 +27,13 @@ def hosts(services: list[Any], slices: list[Any]) -> Iterator[str]:
             headless.add((metadata["namespace"], metadata["name"]))
         elif address:
             yield f"{address} {metadata['name']}.{metadata['namespace']}.{_DOMAIN}"
-    for one in slices:
-        metadata = one["metadata"]
+    for slice_ in slices:
+        metadata = slice_["metadata"]
         name = metadata.get("labels", {}).get("kubernetes.io/service-name")
         if (metadata["namespace"], name) not in headless:
             continue
         domain = f"{name}.{metadata['namespace']}.{_DOMAIN}"
-        for endpoint in one.get("endpoints") or ():
+        for endpoint in slice_.get("endpoints") or ():
             for address in endpoint["addresses"]:
                 yield f"{address} {domain}"
                 if endpoint.get("hostname"):

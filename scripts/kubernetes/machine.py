@@ -71,7 +71,7 @@ def _remove(groups: Sequence[Path]) -> None:
     deadline = time.monotonic() + 30
     for group in groups:
         inner = [path.parent for path in group.rglob("cgroup.procs")]
-        for path in sorted(inner, key=lambda one: len(one.parts), reverse=True):
+        for path in sorted(inner, key=lambda path: len(path.parts), reverse=True):
             while True:
                 try:
                     path.rmdir()

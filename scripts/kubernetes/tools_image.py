@@ -14,12 +14,7 @@ NAME = "localhost/kubernetes-tools:test"
 
 
 def write_image(programs: Path, file: Path) -> None:
-    """Writes the image.
-
-    Args:
-      programs: Folder with the programs `kube` and `pause`.
-      file: File to write.
-    """
+    """Writes the image."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as layer:
         layer.add(programs / "pause", "pause", filter=_of_everyone)

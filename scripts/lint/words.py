@@ -93,9 +93,9 @@ def count(folder: str) -> str:
         tree = ast.parse(file.read_text(encoding="utf-8"))
         for line, text in docstrings(tree):
             total += 1
-            found = re.findall(r"[A-Za-z']+", text)
-            words += len(found)
-            whats += sum(word.lower() == "what" for word in found)
+            tokens = re.findall(r"[A-Za-z']+", text)
+            words += len(tokens)
+            whats += sum(word.lower() == "what" for word in tokens)
             questions += bool(QUESTION.match(text.lstrip()))
             bad += sum("argument" in reason for _, reason in findings(line, text))
             arguments += len(re.findall(r"^ +\*{0,2}\w+(?: \([^)]*\))?: [A-Z]", text, re.MULTILINE))

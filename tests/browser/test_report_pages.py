@@ -9,8 +9,7 @@ import subprocess
 import pytest
 
 from pipelines.report.context import Context
-from pipelines.report.index_page import render_index
-from pipelines.report.page import render_report
+from pipelines.report.page import render_index, render_report
 from pipelines.root import Root
 
 from ..pipelines.report.conftest import DETAILS, FORMER, HOSTILE, RECORD, STATISTICS  # noqa: TID252

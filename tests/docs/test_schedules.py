@@ -16,7 +16,7 @@ from pipelines.cli.app import app
 from pipelines.config.load import load_config
 from pipelines.config.notify import Event
 from pipelines.root import Root
-from pipelines.scheduling.notify import of_missed
+from pipelines.scheduling.notify import missed_event
 from pipelines.scheduling.ticks import time_tick
 
 TEXT = (Path(__file__).parents[2] / "docs" / "schedules.md").read_text()
@@ -102,7 +102,7 @@ def test_the_settings_are_valid_and_complete(here):
     for name in (*type(notify).model_fields, *typing.get_args(Event)):
         assert re.search(rf"\b{name}\b", told), name
     now = datetime.now(timezone.utc)
-    for name in of_missed(Root(here), [time_tick("trips", now)], ""):
+    for name in missed_event(Root(here), [time_tick("trips", now)], ""):
         assert f"`{name}`" in told, name
 
 

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from pipelines.kubeflow.local_execution.container_engine import container_of
+from pipelines.kubeflow.local_execution.container_engine import image_container
 
 IMAGE = os.environ.get("IMAGE")
 
@@ -25,7 +25,7 @@ SECRET_VARIABLES = ("PIP_INDEX_URL", "PIP_CERT", "UV_INDEX", "UV_DEFAULT_INDEX",
 
 @pytest.fixture(scope="module")
 def container():
-    with container_of(IMAGE) as container:
+    with image_container(IMAGE) as container:
         yield container
 
 

@@ -12,7 +12,7 @@ import sys
 import pytest
 from kfp import components, local
 
-from pipelines.kubeflow.local_execution.container_engine import container_of
+from pipelines.kubeflow.local_execution.container_engine import image_container
 from pipelines.root import Root
 from tests.kubeflow.launcher import Launcher, launching
 
@@ -68,7 +68,7 @@ def containers(root, volume, mount):
         ]
         return
     mounts = {str(root): str(root), str(volume): mount}
-    with container_of(IMAGE) as container:
+    with image_container(IMAGE) as container:
         yield lambda argv, environment: container.command(argv, environment, mounts)
 
 

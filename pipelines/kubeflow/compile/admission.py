@@ -7,9 +7,11 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from components.nearest import nearest_first
+from pipelines.beam.options import direct_options, engine_name, given_options
+from pipelines.config.beam import BeamConfig
 from pipelines.config.kubeflow import KubeflowConfig
 from pipelines.config.pipeline_config import PipelineConfig
-from pipelines.config.tfx_pipeline import TfxPipelineConfig
+from pipelines.config.tfx_pipeline import AnyConfig
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.compile.dag import END, PLAN, RECORD
 from pipelines.kubeflow.compile.parameters import flat
@@ -37,12 +39,12 @@ _TASK = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SEEN = ("data.path", "module.file", "schema.path")
 
 
-def check_config(config: PipelineConfig | TfxPipelineConfig) -> None:
+def check_config(config: AnyConfig) -> None:
     """Checks a configuration, without reading the data or the definition."""
     settings = config.kubeflow
     if settings.image is None:
         raise BadInputError(
-            "kubeflow.image is missing: give the image in which the steps run, which `make image` builds, "
+            "kubeflow.image is missing: give the image that runs the steps, which `make image` builds, "
             'such as "registry.example.com/pipelines:1.0".'
         )
     _check_pipeline_root(settings)
@@ -62,7 +64,7 @@ def check_config(config: PipelineConfig | TfxPipelineConfig) -> None:
     check_texts(config)
 
 
-def check_texts(config: PipelineConfig | TfxPipelineConfig) -> None:
+def check_texts(config: AnyConfig) -> None:
     """Checks that Kubeflow finds no placeholder in a configuration."""
     for key, text in _texts(config.model_dump(mode="json")):
         if "{{" in text:
@@ -84,7 +86,7 @@ def check_names(settings: KubeflowConfig, name: str, components: Collection[str]
     if taken := [component for component in components if component in (PLAN, RECORD, END)]:
         raise BadInputError(
             f"{taken[0]}: on Kubeflow this is the id of a step of every pipeline. Give the component "
-            "another id by with_id."
+            "another id, with with_id."
         )
     steps = (PLAN, *components, RECORD, END)
     for step in settings.components:
@@ -110,7 +112,7 @@ def check_specification(text: str) -> None:
     version = specification.get("schemaVersion")
     if version != "2.1.0":
         raise BadInputError(
-            f"The server takes the schema version 2.1.0 only. Received: schemaVersion={version!r}; kfp "
+            f"The server only takes the schema version 2.1.0. Received: schemaVersion={version!r}; kfp "
             "has changed."
         )
     components = specification["components"]
@@ -122,18 +124,12 @@ def check_specification(text: str) -> None:
                     f"The task {name!r} is not a valid name for Kubernetes (RFC 1123): lower-case letters, "
                     "digits and '-', at most 63 characters."
                 )
-    for name, parameter in _parameters(specification).items():
+    parameters = specification["root"].get("inputDefinitions", {}).get("parameters", {})
+    for name, parameter in parameters.items():
         if "defaultValue" not in parameter and not parameter.get("isOptional"):
             raise BadInputError(
                 f"The parameter {name!r} has no default: the server refuses a run that does not set it."
             )
-
-
-def _parameters(specification: dict[str, Any]) -> dict[str, Any]:
-    parameters: dict[str, Any] = (
-        specification["root"].get("inputDefinitions", {}).get("parameters", {})
-    )
-    return parameters
 
 
 def _check_pipeline_root(settings: KubeflowConfig) -> None:
@@ -150,14 +146,14 @@ def _check_pipeline_root(settings: KubeflowConfig) -> None:
     if scheme is None:
         raise BadInputError(
             f"kubeflow.pipeline_root = {root!r}: the backend {settings.backend!r} takes "
-            f"{', '.join(f'{item}BUCKET/FOLDER' for item in schemes)}. What outlives a run goes to "
+            f"{', '.join(f'{item}BUCKET/FOLDER' for item in schemes)}. Files that outlive a run go to "
             "kubeflow.root instead, which is a folder."
         )
     bucket = root.removeprefix(scheme).partition("/")[0]
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{2,}", bucket):
         raise BadInputError(
-            f"kubeflow.pipeline_root = {root!r}: {bucket!r} is no name of a bucket: at least three "
-            "lower-case letters, digits, '.', '_' or '-', the first of them a letter or a digit."
+            f"kubeflow.pipeline_root = {root!r}: {bucket!r} is not the name of a bucket: it needs at least "
+            "three lower-case letters, digits, '.', '_' or '-', and begins with a letter or a digit."
         )
 
 
@@ -179,26 +175,26 @@ def _check_root(settings: KubeflowConfig) -> None:
         paths = ", ".join(volume.path for volume in settings.volumes) or "none"
         raise BadInputError(
             f"kubeflow.root = {settings.root!r} is not on a volume (volumes: {paths}): the next step would "
-            'not see the files of the former. Add [[kubeflow.volumes]] with claim = "CLAIM" and path = '
+            'not see the files of the previous one. Add [[kubeflow.volumes]] with claim = "CLAIM" and path = '
             f'"{PurePosixPath(settings.root).parent}".'
         )
 
 
 def _check_mounts(settings: KubeflowConfig) -> None:
     """Checks that no path has two mounts, which Kubernetes refuses."""
-    places: dict[PurePosixPath, str] = {}
+    keys_by_path: dict[PurePosixPath, str] = {}
     mounts = [
-        *((f"volumes.{number}", one.path) for number, one in enumerate(settings.volumes)),
-        *((f"secrets.{number}", one.path) for number, one in enumerate(settings.secrets)),
+        *((f"volumes.{number}", volume.path) for number, volume in enumerate(settings.volumes)),
+        *((f"secrets.{number}", secret.path) for number, secret in enumerate(settings.secrets)),
     ]
     for key, path in mounts:
         if path is None:
             continue
-        former = places.setdefault(PurePosixPath(path), key)
-        if former != key:
+        earlier = keys_by_path.setdefault(PurePosixPath(path), key)
+        if earlier != key:
             raise BadInputError(
-                f"kubeflow.{key}.path = {path!r}: kubeflow.{former} is mounted there already. Give each a "
-                "folder of its own."
+                f"kubeflow.{key}.path = {path!r}: kubeflow.{earlier} is mounted there already. Give each "
+                "its own folder."
             )
 
 
@@ -264,24 +260,24 @@ def _check_training_job(config: PipelineConfig) -> None:
 def _check_paths(config: PipelineConfig) -> None:
     """Checks that the steps see the files that the configuration names."""
     settings = config.kubeflow
-    places = [str(settings.root), *(volume.path for volume in settings.volumes)]
+    folders = [str(settings.root), *(volume.path for volume in settings.volumes)]
     if settings.backend == "vertex":
-        places.append("/gcs")
+        folders.append("/gcs")
     values = flat(config.model_dump(mode="json"))
     for key in _SEEN:
         path = values.get(key)
         if path is None:
             continue
         if "://" in path:
-            raise BadInputError(f"{key} = {path!r}: {_no_object_store(settings, path, places)}")
-        if not any(_is_below(path, place) for place in places):
+            raise BadInputError(f"{key} = {path!r}: {_no_object_store(settings, path, folders)}")
+        if not any(_is_below(path, folder) for folder in folders):
             raise BadInputError(
-                f"{key} = {path!r}: no step sees it. Put it below one of {', '.join(places)}, and give "
+                f"{key} = {path!r}: no step can read it. Put it below one of {', '.join(folders)}, and give "
                 "its path there."
             )
 
 
-def _no_object_store(settings: KubeflowConfig, address: str, places: list[str]) -> str:
+def _no_object_store(settings: KubeflowConfig, address: str, folders: list[str]) -> str:
     """Returns the reason why an address of an object store can't be read, and the fix."""
     scheme, _, rest = address.partition("://")
     if settings.backend == "vertex" and scheme == "gs":
@@ -289,10 +285,39 @@ def _no_object_store(settings: KubeflowConfig, address: str, places: list[str]) 
     else:
         fix = (
             "Put the files on a volume (a bucket can be mounted as one, by its CSI driver), and give their "
-            f"path below one of {', '.join(places)}."
+            f"path below one of {', '.join(folders)}."
         )
     return "steps read files, not object stores; spans are found by listing folders, too. " + fix
 
 
 def _is_below(path: str, folder: str) -> bool:
     return PurePosixPath(posixpath.normpath(path)).is_relative_to(folder)
+
+
+def check_for_steps(config: AnyConfig) -> None:
+    """Checks that the steps can follow the settings of `[beam]`."""
+    beam = config.beam
+    if beam.runner != "direct":
+        raise BadInputError(
+            f'beam.runner = "{beam.runner}" ({engine_name(beam)}) does not work on Kubeflow: the '
+            "artifacts are in kubeflow.root, which the steps' pods mount, but not an engine's workers. "
+            'Set beam.runner = "direct"; beam.direct.workers gives each step processes of its pod, and '
+            "[kubeflow.components.NAME] cpu and memory what they need."
+        )
+
+
+def step_options(config: BeamConfig) -> tuple[str, ...]:
+    """Returns the Beam options of every step; they do not affect its result."""
+    processes = direct_options(config.direct) if config.direct.workers > 1 else []
+    return (*processes, *given_options(config))
+
+
+def without_effect(config: AnyConfig) -> list[str]:
+    """Returns a message of one or two sentences for each setting that has no effect on Kubeflow."""
+    messages = []
+    if config.notify.has_receiver:
+        messages.append(
+            "[notify] has no effect on Kubeflow: a compiled pipeline holds no address. Let Prometheus watch "
+            "the metric newest_run_status of `schedule metrics --root ROOT`, or the runs of Kubeflow."
+        )
+    return messages

@@ -37,25 +37,25 @@ def component_step(component: str, image: str, root: str, backend: str) -> Any:
 
     `backend`: `kubeflow`, or `vertex`, whose containers find the id of their run in the `ExecutorInput`.
     """
-    of_run = ["--executor-input", "{{$}}"] if backend == "vertex" else []
+    run_arguments = ["--executor-input", "{{$}}"] if backend == "vertex" else []
     return _container(
-        component, {KEY: str}, image, root, lambda given: ["--key", given[KEY], *of_run]
+        component, {KEY: str}, image, root, lambda values: ["--key", values[KEY], *run_arguments]
     )
 
 
 def plan_step(
     config: str,
     components: Iterable[str],
-    given: Sequence[RuntimeParameter],
+    run_parameters: Sequence[RuntimeParameter],
     image: str,
     root: str,
 ) -> Any:
     """Returns the component that plans the run; its outputs are the keys of all steps."""
-    names = {parameter.key: parameter.name for parameter in given}
+    names = {parameter.key: parameter.name for parameter in run_parameters}
     outputs = output_names(components, names.values())
     parameters: dict[str, Any] = {
         RUN: str,
-        **{parameter.name: type(parameter.default) for parameter in given},
+        **{parameter.name: type(parameter.default) for parameter in run_parameters},
         **{name: dsl.OutputPath(str) for name in outputs.values()},
     }
 
@@ -86,11 +86,11 @@ def _container(
     """Returns a container component. kfp reads its inputs and outputs from a function's signature."""
 
     def build(*values: Any) -> dsl.ContainerSpec:
-        given = dict(zip(parameters, values, strict=True))
+        arguments_by_name = dict(zip(parameters, values, strict=True))
         return dsl.ContainerSpec(
             image=image,
             command=list(COMMAND),
-            args=[component, "--root", root, *arguments(given)],
+            args=[component, "--root", root, *arguments(arguments_by_name)],
         )
 
     build.__name__ = _function_name(component)

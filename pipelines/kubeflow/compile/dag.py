@@ -77,8 +77,8 @@ def dag_of_definition(config: TfxPipelineConfig, pipeline: "Pipeline") -> Dag:
     from pipelines.steps.compiled import CompiledDefinition
 
     definition = CompiledDefinition(pipeline, str(_PLACE))
-    given = {name: str(value) for name, value in config.pipeline.parameters.items()}
-    parameters = definition.parameter_values(given)
+    configured = {name: str(value) for name, value in config.pipeline.parameters.items()}
+    parameters = definition.parameter_values(configured)
     return Dag(config.name or pipeline.pipeline_name, _upstream(pipeline), parameters)
 
 

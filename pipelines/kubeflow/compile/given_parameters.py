@@ -14,11 +14,11 @@ _TYPES: dict[str, tuple[str, type | tuple[type, ...]]] = {
 }
 
 
-def typed_parameters(specification: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, Any]:
+def typed_parameters(specification: Mapping[str, Any], texts: Mapping[str, str]) -> dict[str, Any]:
     """Returns the parameters of a run in the types that the pipeline declares."""
     declared = specification["root"].get("inputDefinitions", {}).get("parameters", {})
-    found: dict[str, Any] = {}
-    for name, text in given.items():
+    typed: dict[str, Any] = {}
+    for name, text in texts.items():
         if name not in declared:
             nearest = nearest_first(name, declared)
             raise BadInputError(
@@ -26,8 +26,8 @@ def typed_parameters(specification: Mapping[str, Any], given: Mapping[str, str])
                 f"Parameters: {', '.join(nearest)}."
             )
         kind = declared[name]["parameterType"]
-        found[name] = text if kind == "STRING" else _parse(name, text, kind)
-    return found
+        typed[name] = text if kind == "STRING" else _parse(name, text, kind)
+    return typed
 
 
 def _parse(name: str, text: str, kind: str) -> Any:

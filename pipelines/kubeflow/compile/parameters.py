@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from components.nearest import nearest_first
 from pipelines.config.load import explain, is_of_tfx_pipeline
 from pipelines.config.pipeline_config import PipelineConfig
-from pipelines.config.tfx_pipeline import TfxPipelineConfig
+from pipelines.config.tfx_pipeline import AnyConfig, TfxPipelineConfig
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.compile.given_parameters import typed_parameters
 
@@ -27,12 +27,7 @@ _RESERVED = ("run",)
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _SCALARS = (bool, int, float, str)
-_PARAMETER_TYPES = {
-    bool: "BOOLEAN",
-    int: "NUMBER_INTEGER",
-    float: "NUMBER_DOUBLE",
-    str: "STRING",
-}
+_PARAMETER_TYPES = {bool: "BOOLEAN", int: "NUMBER_INTEGER", float: "NUMBER_DOUBLE", str: "STRING"}
 
 
 @dataclass(frozen=True)
@@ -54,10 +49,9 @@ class RuntimeParameter:
 def runtime_parameters(
     config: PipelineConfig, asked_for: Iterable[str] = ()
 ) -> tuple[RuntimeParameter, ...]:
-    """Returns the parameters of a compiled pipeline."""
     values = flat(config.model_dump(mode="json", exclude={"kubeflow"}))
     keys = dict.fromkeys(("data.path", *_UNSET, *config.kubeflow.parameters, *asked_for))
-    found = []
+    parameters = []
     for key in keys:
         if key not in values:
             nearest = nearest_first(key, values)
@@ -74,11 +68,11 @@ def runtime_parameters(
         if not isinstance(default, _SCALARS):
             raise BadInputError(
                 f"kubeflow.parameters: {key} = {default!r} is a {type(default).__name__}. Parameters are "
-                "texts, numbers and booleans."
+                "strings, numbers or booleans."
             )
-        found.append(RuntimeParameter(key, default))
-    _check_names(found)
-    return tuple(found)
+        parameters.append(RuntimeParameter(key, default))
+    _check_names(parameters)
+    return tuple(parameters)
 
 
 def definition_parameters(config: TfxPipelineConfig) -> tuple[RuntimeParameter, ...]:
@@ -89,20 +83,20 @@ def definition_parameters(config: TfxPipelineConfig) -> tuple[RuntimeParameter, 
     return tuple(parameters)
 
 
-def names_on_kubeflow(given: Mapping[str, str]) -> dict[str, str]:
+def names_on_kubeflow(texts: Mapping[str, str]) -> dict[str, str]:
     """Returns the values of a TFX pipeline's RuntimeParameters by their names on Kubeflow."""
     return {
-        RuntimeParameter(_OF_DEFINITION + name, text).name: text for name, text in given.items()
+        RuntimeParameter(_OF_DEFINITION + name, text).name: text for name, text in texts.items()
     }
 
 
-def check_given(config: PipelineConfig, given: Mapping[str, str]) -> None:
+def check_given(config: PipelineConfig, texts: Mapping[str, str]) -> None:
     """Checks the parameters of a run, before the pipeline is compiled."""
     declared = {
         parameter.name: {"parameterType": _PARAMETER_TYPES[type(parameter.default)]}
         for parameter in runtime_parameters(config)
     }
-    typed_parameters({"root": {"inputDefinitions": {"parameters": declared}}}, given)
+    typed_parameters({"root": {"inputDefinitions": {"parameters": declared}}}, texts)
 
 
 def _check_names(parameters: Iterable[RuntimeParameter]) -> None:
@@ -114,7 +108,7 @@ def _check_names(parameters: Iterable[RuntimeParameter]) -> None:
         if not _NAME.fullmatch(name) or iskeyword(name) or name in _RESERVED:
             raise BadInputError(
                 f"{where}: {key} would be the parameter {name!r}, and Kubeflow takes letters, "
-                f"digits and '_' (ASCII), beginning with a letter, and neither words of Python nor "
+                f"digits and '_' (ASCII), beginning with a letter, and neither Python keywords nor "
                 f"{_RESERVED[0]!r}. {'Give it another name' if is_own else 'Leave it out'}."
             )
         if name in keys:
@@ -125,20 +119,18 @@ def _check_names(parameters: Iterable[RuntimeParameter]) -> None:
         keys[name] = key
 
 
-def configuration_of_run(
-    text: str, given: Sequence[Sequence[str]]
-) -> PipelineConfig | TfxPipelineConfig:
+def configuration_of_run(text: str, settings: Sequence[Sequence[str]]) -> AnyConfig:
     """Returns a configuration with the parameters of a run applied."""
     tree: dict[str, Any] = json.loads(text)
     defaults = flat(tree)
-    for key, value in given:
+    for key, value in settings:
         if key not in defaults:
             raise BadInputError(
                 f"The parameter {key} is not a key of the configuration that was compiled. Received: "
                 f"{key}={value!r}"
             )
-        place, name = _place(tree, key)
-        place[name] = _value(key, value, defaults[key])
+        section, name = _place(tree, key)
+        section[name] = _value(key, value, defaults[key])
     kind = TfxPipelineConfig if is_of_tfx_pipeline(tree) else PipelineConfig
     try:
         return kind.model_validate(tree)
@@ -148,13 +140,13 @@ def configuration_of_run(
 
 def flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """Returns the values of a configuration by `section.key`."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, value in tree.items():
         if isinstance(value, dict):
-            found |= flat(value, f"{prefix}{key}.")
+            values |= flat(value, f"{prefix}{key}.")
         else:
-            found[prefix + key] = value
-    return found
+            values[prefix + key] = value
+    return values
 
 
 def _place(tree: dict[str, Any], key: str) -> tuple[dict[str, Any], str]:

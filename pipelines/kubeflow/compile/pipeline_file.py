@@ -9,23 +9,16 @@ from typing import Any
 
 from pipelines.config.kubeflow import KubeflowConfig
 from pipelines.config.pipeline_config import PipelineConfig
-from pipelines.config.tfx_pipeline import TfxPipelineConfig
+from pipelines.config.tfx_pipeline import AnyConfig, TfxPipelineConfig
 from pipelines.kubeflow.compile.admission import (
     COMPONENTS,
     check_config,
+    check_for_steps,
     check_names,
     check_specification,
     check_texts,
 )
-from pipelines.kubeflow.compile.beam_steps import check_for_steps
-from pipelines.kubeflow.compile.dag import (
-    END,
-    PLAN,
-    RECORD,
-    Dag,
-    dag_of_csv,
-    dag_of_definition,
-)
+from pipelines.kubeflow.compile.dag import END, PLAN, RECORD, Dag, dag_of_csv, dag_of_definition
 from pipelines.kubeflow.compile.parameters import (
     RuntimeParameter,
     definition_parameters,
@@ -34,9 +27,7 @@ from pipelines.kubeflow.compile.parameters import (
 from pipelines.kubeflow.compile.user_code import check_paths, loaded, seen_path
 
 
-def compile_pipeline(
-    config: PipelineConfig | TfxPipelineConfig, parameters: Iterable[str] = ()
-) -> str:
+def compile_pipeline(config: AnyConfig, parameters: Iterable[str] = ()) -> str:
     """Returns the YAML of a pipeline. The same configuration gives the same bytes.
 
     It does not read the data: `Plan` does so in each run.
@@ -48,22 +39,22 @@ def compile_pipeline(
     check_for_steps(config)
     settings = config.kubeflow
     if isinstance(config, TfxPipelineConfig):
-        config, dag = _of_definition(config)
-        given = definition_parameters(config)
+        config, dag = _definition_tasks(config)
+        run_parameters = definition_parameters(config)
         name = check_names(settings, dag.name, dag.upstream)
     else:
-        given = runtime_parameters(config, parameters)
-        config, dag = _of_csv(config)
+        run_parameters = runtime_parameters(config, parameters)
+        config, dag = _csv_tasks(config)
         name = check_names(settings, dag.name, {*COMPONENTS, *dag.upstream})
     planned = config.model_copy(update={"kubeflow": settings.without_env()}).model_dump_json()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # kfp warns of its own versions
-        text = _compile(name, settings, planned, dag, given)
+        warnings.simplefilter("ignore")  # kfp warns about its versions
+        text = _compile(name, settings, planned, dag, run_parameters)
     check_specification(text)
     return text
 
 
-def _of_csv(config: PipelineConfig) -> tuple[PipelineConfig, Dag]:
+def _csv_tasks(config: PipelineConfig) -> tuple[PipelineConfig, Dag]:
     """Returns the configuration as the steps see it, and the tasks."""
     from pipelines.runs.definitions.evaluation import check_problem_is_known  # imports TensorFlow
 
@@ -77,7 +68,7 @@ def _of_csv(config: PipelineConfig) -> tuple[PipelineConfig, Dag]:
     return config.model_copy(update={"pipeline": extension}), dag
 
 
-def _of_definition(config: TfxPipelineConfig) -> tuple[TfxPipelineConfig, Dag]:
+def _definition_tasks(config: TfxPipelineConfig) -> tuple[TfxPipelineConfig, Dag]:
     """Returns the configuration as the steps see it, with a value for each parameter; and the tasks."""
     source = config.pipeline
     file = Path(source.file).resolve()
@@ -96,33 +87,40 @@ def _compile(
     settings: KubeflowConfig,
     config: str,
     dag: Dag,
-    given: Sequence[RuntimeParameter],
+    run_parameters: Sequence[RuntimeParameter],
 ) -> str:
     from kfp import compiler, dsl
 
-    pipeline = dsl.pipeline(
-        _pipeline_function(settings, config, dag, given),
-        name=name,
-        pipeline_root=settings.pipeline_root,
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "pipeline.yaml"
-        compiler.Compiler().compile(pipeline, str(file))
-        return file.read_text(encoding="utf-8")
+    from pipelines.kubeflow.compile import containers
+    from pipelines.kubeflow.compile.task_settings import apply_settings
 
-
-def _pipeline_function(
-    settings: KubeflowConfig, config: str, dag: Dag, given: Sequence[RuntimeParameter]
-) -> Any:
-    """Returns the function that kfp calls to make the tasks; its signature has the run's parameters."""
+    image, root = str(settings.image), str(settings.root)
+    # The id of the run; on Vertex its name, which is in the paths of its files, too.
+    is_vertex = settings.backend == "vertex"
+    run = dsl.PIPELINE_JOB_NAME_PLACEHOLDER if is_vertex else dsl.PIPELINE_JOB_ID_PLACEHOLDER
 
     def build(*channels: Any) -> None:
-        parameters = dict(zip((item.name for item in given), channels, strict=True))
-        _add_tasks(settings, config, dag, given, parameters)
+        """Makes the tasks, when kfp calls it."""
+        parameters = dict(zip((item.name for item in run_parameters), channels, strict=True))
+        end = containers.end_step(image, root)(run=run)
+        apply_settings(end, settings, END)
+        with dsl.ExitHandler(end, name="run"):
+            plan_step = containers.plan_step(config, dag.upstream, run_parameters, image, root)
+            plan = plan_step(run=run, **parameters)
+            apply_settings(plan, settings, PLAN)
+            keys = containers.output_names(dag.upstream, parameters)
+            tasks: dict[str, Any] = {}
+            for component, upstream in dag.upstream.items():
+                step = containers.component_step(component, image, root, settings.backend)
+                task = step(key=plan.outputs[keys[component]])
+                tasks[component] = task.after(*(tasks[other] for other in upstream))
+                apply_settings(task, settings, component)
+            record = containers.record_step(image, root)(run=run).after(plan, *tasks.values())
+            apply_settings(record, settings, RECORD)
 
     build.__name__ = "pipeline"
     build.__doc__ = None
-    build.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    build.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # the run's parameters
         [
             inspect.Parameter(
                 item.name,
@@ -130,48 +128,11 @@ def _pipeline_function(
                 default=item.default,
                 annotation=type(item.default),
             )
-            for item in given
+            for item in run_parameters
         ]
     )
-    return build
-
-
-def _add_tasks(
-    settings: KubeflowConfig,
-    config: str,
-    dag: Dag,
-    given: Sequence[RuntimeParameter],
-    parameters: dict[str, Any],
-) -> None:
-    from kfp import dsl
-
-    from pipelines.kubeflow.compile import containers
-    from pipelines.kubeflow.compile.task_settings import apply_settings
-
-    image, root = str(settings.image), str(settings.root)
-    run = _run_placeholder(settings.backend)
-    end = containers.end_step(image, root)(run=run)
-    apply_settings(end, settings, END)
-    with dsl.ExitHandler(end, name="run"):
-        plan = containers.plan_step(config, dag.upstream, given, image, root)(run=run, **parameters)
-        apply_settings(plan, settings, PLAN)
-        keys = containers.output_names(dag.upstream, parameters)
-        tasks: dict[str, Any] = {}
-        for component, upstream in dag.upstream.items():
-            step = containers.component_step(component, image, root, settings.backend)
-            task = step(key=plan.outputs[keys[component]])
-            tasks[component] = task.after(*(tasks[other] for other in upstream))
-            apply_settings(task, settings, component)
-        record = containers.record_step(image, root)(run=run).after(plan, *tasks.values())
-        apply_settings(record, settings, RECORD)
-
-
-def _run_placeholder(backend: str) -> str:
-    """Returns KFP's placeholder for the id of a run; on Vertex for its name, which is in the paths, too."""
-    from kfp import dsl
-
-    placeholders: dict[str, str] = {
-        "kubeflow": dsl.PIPELINE_JOB_ID_PLACEHOLDER,
-        "vertex": dsl.PIPELINE_JOB_NAME_PLACEHOLDER,
-    }
-    return placeholders[backend]
+    pipeline = dsl.pipeline(build, name=name, pipeline_root=settings.pipeline_root)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "pipeline.yaml"
+        compiler.Compiler().compile(pipeline, str(file))
+        return file.read_text(encoding="utf-8")

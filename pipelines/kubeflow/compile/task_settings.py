@@ -32,7 +32,9 @@ def apply_settings(task: Any, settings: KubeflowConfig, component: str) -> None:
         task.set_memory_request(step.memory).set_memory_limit(step.memory)
     if step.accelerator is not None:
         task.set_accelerator_type(step.accelerator).set_accelerator_limit(step.accelerators)
-    retries = _retries(settings, component) if step.retries is None else step.retries
+    retries = settings.retries if step.retries is None else step.retries
+    if component == END and step.retries is None:
+        retries = max(retries, _END_RETRIES)
     if retries:
         task.set_env_variable(RETRIES_VARIABLE, str(retries))
         task.set_retry(
@@ -42,10 +44,6 @@ def apply_settings(task: Any, settings: KubeflowConfig, component: str) -> None:
         task.set_env_variable(UMASK_VARIABLE, settings.umask)
     if settings.backend == "kubeflow":
         _apply_to_pod(task, settings, step)
-
-
-def _retries(settings: KubeflowConfig, component: str) -> int:
-    return max(settings.retries, _END_RETRIES) if component == END else settings.retries
 
 
 def _apply_to_pod(task: Any, settings: KubeflowConfig, step: StepConfig) -> None:

@@ -22,18 +22,18 @@ _PATHS = ("module_file", "input_base", "artifact_uri", "schema_file")
 def loaded(source: PipelineSource) -> Iterator["Pipeline"]:
     """Yields the pipeline of a definition, with relative paths resolved against the definition's folder.
 
-    That folder is the working directory meanwhile, since a container starts in any folder.
+    Until it is left, that folder is the working directory: a container may start in any folder.
     """
     import components  # noqa: F401  - before any TFX import: it makes TFDV importable
     from pipelines.steps.definition import load_pipeline
 
-    file, former = Path(source.file).resolve(), os.getcwd()
+    file, working_dir = Path(source.file).resolve(), os.getcwd()
     if file.parent.is_dir():
         os.chdir(file.parent)
     try:
         yield load_pipeline(file, source.function, source.arguments)
     finally:
-        os.chdir(former)
+        os.chdir(working_dir)
 
 
 def seen_path(settings: KubeflowConfig, key: str, file: str) -> str:
@@ -43,34 +43,34 @@ def seen_path(settings: KubeflowConfig, key: str, file: str) -> str:
         return str(PurePosixPath(settings.code) / path.name)
     if not is_seen(settings, str(path)):
         raise BadInputError(
-            f"{key} = {file!r}: no step sees {path}. Put the folder {path.parent} into the image or onto a "
-            'volume, and set kubeflow.code = "FOLDER" to its path there.'
+            f"{key} = {file!r}: no step can read {path}. Put the folder {path.parent} into the image or onto "
+            'a volume, and set kubeflow.code = "FOLDER" to its path there.'
         )
     return str(path)
 
 
 def is_seen(settings: KubeflowConfig, path: str) -> bool:
     """Returns True if a path is in the root, on a volume, or with the code."""
-    places = [settings.root, settings.code, *(volume.path for volume in settings.volumes)]
+    folders = [settings.root, settings.code, *(volume.path for volume in settings.volumes)]
     if settings.backend == "vertex":
-        places.append("/gcs")
+        folders.append("/gcs")
     plain = PurePosixPath(posixpath.normpath(path))
-    return any(place and plain.is_relative_to(place) for place in places)
+    return any(folder and plain.is_relative_to(folder) for folder in folders)
 
 
 def check_paths(settings: KubeflowConfig, pipeline: "Pipeline", folder: Path) -> None:
     """Checks that the steps see the files that a definition names."""
-    for component, name, path in paths_of(pipeline):
+    for component, name, path in configured_paths(pipeline):
         moves_along = settings.code is not None and Path(path).is_relative_to(folder)
         if not moves_along and not is_seen(settings, path):
             volumes = ", ".join(volume.path for volume in settings.volumes) or "none"
             raise BadInputError(
-                f"{component}: {name} = {path!r}: no step sees it. Put it onto a volume (volumes: {volumes}) "
-                "or beside the definition, and give the path that it has there, such as with --arg."
+                f"{component}: {name} = {path!r}: no step can read it. Put it onto a volume (volumes: "
+                f"{volumes}) or next to the definition, and give its path there, such as with --arg."
             )
 
 
-def paths_of(pipeline: "Pipeline") -> Iterator[tuple[str, str, str]]:
+def configured_paths(pipeline: "Pipeline") -> Iterator[tuple[str, str, str]]:
     """Yields the local paths in the settings of a pipeline's components: id, name of the setting, path."""
     for component in pipeline.components:
         properties: Mapping[str, Any] = component.exec_properties

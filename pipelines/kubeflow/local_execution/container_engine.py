@@ -1,6 +1,6 @@
-"""Runs commands in a container image with docker, podman or buildah, whichever works here.
+"""Runs commands in a container image with docker, podman or buildah: the first that works here.
 
-    with container_of("localhost/estimator-pipelines") as container:
+    with image_container("localhost/estimator-pipelines") as container:
         subprocess.run(container.command(["python", "--version"]), check=True)
 
 Commands run as the image's user (uid 1000 in ours) and in its working directory; the image's
@@ -14,9 +14,12 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from components.nearest import nearest_first
 from pipelines.errors import BadInputError
+from pipelines.kubeflow.local_execution.containers import Container, Engine, Process
+from pipelines.root import Root
 
 ENGINE_VARIABLE = "IMAGE_ENGINE"
 """Environment variable that names the engine. Default: the first one that works."""
@@ -59,10 +62,10 @@ class ImageContainer:
 
 
 @contextlib.contextmanager
-def container_of(image: str) -> Iterator[ImageContainer]:
+def image_container(image: str) -> Iterator[ImageContainer]:
     """Yields a container of an image, and removes its resources at the end."""
     engine = find_engine()
-    if engine != "buildah":  # each command gets a container of its own
+    if engine != "buildah":  # each command gets its own container
         yield ImageContainer(
             (engine, "run", "--rm"), lambda argv: (f"--entrypoint={argv[0]}", image, *argv[1:])
         )
@@ -120,3 +123,49 @@ def _works(name: str) -> bool:
     except subprocess.TimeoutExpired:
         return False
     return probe.returncode == 0
+
+
+@contextlib.contextmanager
+def in_image(image: str) -> Iterator[Engine]:
+    """Yields an engine that runs containers in an image, with the image's code, and cleans up at the end.
+
+    For a caller other than root, containers run as the caller, who thus owns their files. For root, they
+    run as the image's user (uid 1000 in ours), who gets access to the folders of the container and to the
+    root of the pipeline.
+    """
+    is_root = os.getuid() == 0
+    user = None if is_root else f"{os.getuid()}:{os.getgid()}"
+    with image_container(image) as runner:
+
+        def engine(container: Container) -> Process:
+            temporary = container.folder / "tmp"
+            temporary.mkdir(parents=True, exist_ok=True)
+            if is_root:
+                _give_to_everyone(container)
+            paths = sorted({container.folder, *container.mounts})
+            mounts = {  # without those below others
+                str(path): str(path)
+                for path in paths
+                if not any(path.is_relative_to(other) and path != other for other in paths)
+            }
+            environment = {"TMPDIR": str(temporary), **container.environment}
+            command = runner.command(container.arguments, environment, mounts, user)
+            added_lines = runner.added_lines
+            return Process(tuple(command), dict(os.environ), Path.cwd(), added_lines)
+
+        yield engine
+
+
+def _give_to_everyone(container: Container) -> None:
+    """Lets the image's user write to the container's folder and to the root of the pipeline."""
+    folder_mode, file_mode = 0o777, 0o666
+    for path in (container.folder, *container.folder.rglob("*")):
+        path.chmod(folder_mode if path.is_dir() else file_mode)
+    if "--root" in container.arguments:
+        root = Root(Path(container.arguments[container.arguments.index("--root") + 1]))
+        # Otherwise this process makes it with the first log, and the steps could not write theirs.
+        root.logs.mkdir(parents=True, exist_ok=True)
+        # A run without the image may have made the folders of steps before.
+        for path in (root.path, *root.path.glob("*"), *root.artifacts.glob("*")):
+            if path.is_dir() and path.stat().st_uid == 0:
+                path.chmod(folder_mode)

@@ -8,10 +8,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 import pipelines
 
@@ -20,8 +19,6 @@ _GRACE_SECS = 20.0  # for a training to save
 
 @dataclass(frozen=True)
 class Container:
-    """A container to run."""
-
     image: str
     arguments: tuple[str, ...]
     environment: Mapping[str, str]  # Environment variables of the specification
@@ -40,15 +37,12 @@ class Process:
     added_lines: re.Pattern[str] | None = None
 
 
-class Engine(Protocol):
-    """Turns a container into a process; `in_image` has another implementation."""
-
-    def __call__(self, container: Container) -> Process:
-        """Returns the process that starts the container."""
+Engine = Callable[[Container], Process]
+"""Function that returns the process that starts a container."""
 
 
 def as_subprocess(container: Container) -> Process:
-    """Returns a process of this machine's Python, in an empty folder and an environment of its own.
+    """Returns a process of this machine's Python, in an empty folder and a separate environment.
 
     It can import this package and the modules that the calling command can import, as in the image.
     """

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import uuid
 from collections.abc import Mapping
@@ -10,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipelines.kubeflow.local_execution.compiled import CompiledPipeline
 from pipelines.kubeflow.local_execution.containers import Container, Engine, Processes
-from pipelines.kubeflow.local_execution.inputs import Values, substitute
+from pipelines.kubeflow.local_execution.driver import CompiledPipeline, Values, substitute
 
 _RUN_ID_LABEL = "metadata.labels['pipeline/runid']"
 
@@ -20,7 +18,7 @@ _RUN_ID_LABEL = "metadata.labels['pipeline/runid']"
 class ContainerFailedError(RuntimeError):
     """A container has failed.
 
-    `exit_code`: Exit code of the container; 1 if it did not end by itself.
+    `exit_code`: Exit code of the container; 1 if it was ended.
     `log`: File with its output; None if it was not started.
     """
 
@@ -47,35 +45,44 @@ class Launcher:
         folder = self.folder / f"{name}-{uuid.uuid4().hex[:8]}"
         declared = component.get("outputDefinitions", {}).get("parameters", {})
         files = {key: folder / "kfp" / "outputs" / key for key in declared}
+        outputs = {}
         try:
             (folder / "kfp" / "outputs").mkdir(parents=True)
-            self._run(name, dict(component), inputs, files, folder)
-            return {key: _parameter(files[key], key, name, declared[key]) for key in declared}
+            self._run(name, component, inputs, files, folder)
+            for key, file in files.items():
+                if not file.is_file():
+                    raise ContainerFailedError(
+                        f"{name}: it has not written its output parameter {key!r}"
+                    )
+                text = file.read_text(encoding="utf-8")
+                is_text = declared[key]["parameterType"] == "STRING"
+                outputs[key] = text if is_text else json.loads(text)
+            return outputs
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _run(
         self,
         name: str,
-        component: dict[str, Any],
+        component: Mapping[str, Any],
         inputs: Values,
         files: Mapping[str, Path],
         folder: Path,
     ) -> None:
-        container = self.pipeline.container(component)
+        container, pod = self.pipeline.container(component), self.pipeline.pod(component)
         arguments = [*container.get("command", []), *container.get("args", [])]
-        outputs = {key: str(file) for key, file in files.items()}
+        output_files = {key: str(file) for key, file in files.items()}
         process = self.engine(
             Container(
                 container["image"],
-                tuple(substitute(arguments, inputs, outputs)),
-                self._environment(container, self.pipeline.pod(component)),
+                tuple(substitute(arguments, inputs, output_files)),
+                self._environment(container, pod),
                 folder,
                 self.mounts,
             )
         )
         log = self.logs / f"{name}.log"
-        timeout_secs = self.pipeline.pod(component).get("activeDeadlineSeconds")
+        timeout_secs = pod.get("activeDeadlineSeconds")
         try:
             code = self.processes.run(process, log, timeout_secs and float(timeout_secs))
         except InterruptedError:  # the run is over: the task is not tried again
@@ -83,7 +90,11 @@ class Launcher:
         except (OSError, TimeoutError) as error:
             raise ContainerFailedError(f"{name}: {error}", log=log) from error
         if code != 0:
-            last_line = _last_line(log, process.added_lines)
+            last_line = ""
+            for line in log.read_text(encoding="utf-8", errors="replace").split("\n"):
+                is_of_engine = process.added_lines and process.added_lines.fullmatch(line.strip())
+                if line.strip() and not is_of_engine:
+                    last_line = line
             raise ContainerFailedError(last_line or f"{name}: exit code {code}", code, log)
 
     def _environment(self, container: Mapping[str, Any], pod: Mapping[str, Any]) -> dict[str, str]:
@@ -101,18 +112,3 @@ class Launcher:
                     )
                 environment[variable] = os.environ[variable]
         return environment
-
-
-def _parameter(file: Path, key: str, task: str, definition: Mapping[str, Any]) -> Any:
-    if not file.is_file():
-        raise ContainerFailedError(f"{task}: it has not written its output parameter {key!r}")
-    text = file.read_text(encoding="utf-8")
-    return text if definition["parameterType"] == "STRING" else json.loads(text)
-
-
-def _last_line(log: Path, added_lines: re.Pattern[str] | None) -> str:
-    """Returns the last line of a log that the container itself has printed."""
-    for line in reversed(log.read_text(encoding="utf-8", errors="replace").split("\n")):
-        if line.strip() and not (added_lines and added_lines.fullmatch(line.strip())):
-            return line
-    return ""

@@ -4,48 +4,70 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from components.interruption import interruption
 from pipelines.errors import BadInputError
-from pipelines.kubeflow.local_execution.cache import TaskCache, cache_key
-from pipelines.kubeflow.local_execution.compiled import CompiledPipeline
-from pipelines.kubeflow.local_execution.inputs import Values, resolve_inputs
+from pipelines.kubeflow.compile.dag import PLAN
+from pipelines.kubeflow.local_execution.driver import (
+    CompiledPipeline,
+    TaskCache,
+    Values,
+    cache_key,
+    resolve_inputs,
+)
 from pipelines.kubeflow.local_execution.launcher import ContainerFailedError, Launcher
+from pipelines.root import Root
+from pipelines.root.records import RunRecord
+from pipelines.terminal.progress import Progress
 
 _ALWAYS = "ALL_UPSTREAM_TASKS_COMPLETED"
 
 
-class TaskObserver(Protocol):
-    """Observer that is called before and after each task, from any thread."""
+class TaskDisplay:
+    """Shows the tasks, from any thread, and the notes of Plan."""
+
+    def __init__(self, progress: Progress, root: Root, run_id: str):
+        self._progress = progress
+        self._root = root
+        self._run_id = run_id
 
     def task_started(self, name: str) -> None:
-        """Called when a task begins."""
+        self._progress.component_started(name)
 
     def task_finished(self, name: str, cached: bool, elapsed_secs: float) -> None:
-        """Called when a task has its outputs."""
+        """Shows that a task has ended; for Plan also its notes, such as the spans."""
+        self._progress.component_finished(name, cached, elapsed_secs)
+        record = kubeflow_record(self._root, self._run_id) if name == PLAN else None
+        for note in record.notes if record is not None else ():
+            self._progress.display.line(f"! {note}")
 
     def task_failed(self, name: str, elapsed_secs: float) -> None:
-        """Called when a task has failed and is not tried again."""
+        self._progress.component_failed(name, elapsed_secs)
+
+
+def kubeflow_record(root: Root, run_id: str) -> RunRecord | None:
+    """Returns the record of a run by its id on Kubeflow."""
+    records = (record for record in root.records.read_all() if record.kubeflow_run == run_id)
+    return next(records, None)
 
 
 @dataclass
 class Workflow:
     """Runs the tasks of a pipeline.
 
-    A container that fails is not started again, whatever the task's retry policy says: Kubeflow Pipelines as
-    it is installed retries lost pods only. Retries after an error that may pass are the step's.
+    A container that fails is not started again, even if the task has a retry policy: Kubeflow Pipelines as it
+    is installed only retries lost pods. The step itself retries after temporary errors.
     """
 
     pipeline: CompiledPipeline
     launcher: Launcher
     cache: TaskCache
-    observer: TaskObserver
+    observer: TaskDisplay
     parallelism: int = 2  # Number of containers at a time
     failures: list[ContainerFailedError] = field(default_factory=list)
 
     def run(self, parameters: Mapping[str, Any]) -> None:
-        """Runs all tasks."""
         with ThreadPoolExecutor(self.parallelism) as pool:
             try:
                 self._run_dag(self.pipeline.specification["root"]["dag"], dict(parameters), pool)
@@ -55,7 +77,9 @@ class Workflow:
         if self.failures:
             raise self.failures[0]
 
-    def _run_dag(self, dag: Mapping[str, Any], given: Values, pool: ThreadPoolExecutor) -> bool:
+    def _run_dag(
+        self, dag: Mapping[str, Any], dag_inputs: Values, pool: ThreadPoolExecutor
+    ) -> bool:
         """Runs the tasks of a DAG; returns True if all of them succeeded."""
         waiting = dict(dag["tasks"])
         done: dict[str, Values] = {}
@@ -73,7 +97,7 @@ class Workflow:
                 elif needed <= done.keys() | failed:
                     del waiting[name]
                     component = self.pipeline.component(task)
-                    inputs = resolve_inputs(task, component, given, done, self.launcher.run_id)
+                    inputs = resolve_inputs(task, component, dag_inputs, done, self.launcher.run_id)
                     if "dag" in component:  # in this thread, so that it does not occupy a worker
                         if self._run_dag(component["dag"], inputs, pool):
                             done[name] = {}
@@ -99,16 +123,16 @@ class Workflow:
 
     def _run_task(self, name: str, task: Mapping[str, Any], inputs: Values) -> Values:
         shown = task.get("taskInfo", {}).get("name", name)
-        component = self.pipeline.component(dict(task))
+        component = self.pipeline.component(task)
         key = cache_key(
             inputs, component, self.pipeline.container(component), self.pipeline.pod(component)
         )
         is_cacheable = task.get("cachingOptions", {}).get("enableCache", False)
         start = time.monotonic()
         self.observer.task_started(shown)
-        if is_cacheable and (found := self.cache.find(key)) is not None:
+        if is_cacheable and (outputs := self.cache.find(key)) is not None:
             self.observer.task_finished(shown, True, time.monotonic() - start)
-            return found
+            return outputs
         try:
             outputs = self.launcher.launch(name, component, inputs)
         except ContainerFailedError:

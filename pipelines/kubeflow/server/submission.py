@@ -17,8 +17,7 @@ from components.nearest import nearest_first
 from pipelines.atomic_files import read_small
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.compile.given_parameters import typed_parameters
-from pipelines.kubeflow.server.cron_fields import six_fields
-from pipelines.kubeflow.server.recurring import Recurrence, RecurringRun, described
+from pipelines.kubeflow.server.recurring import Recurrence, RecurringRun, described, six_fields
 
 FINISHED = ("SUCCEEDED", "FAILED", "SKIPPED", "CANCELED")
 
@@ -60,7 +59,7 @@ class Server:
         self._host = host
         self._namespace = namespace
         with self._server_errors("connecting"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # kfp warns of its own versions
+            warnings.simplefilter("ignore")  # kfp warns about its versions
             import kfp
 
             self._client = kfp.Client(
@@ -75,17 +74,19 @@ class Server:
         recurrence: Recurrence | None = None,
         service_account: str | None = None,
         name: str | None = None,
+        replace: bool = True,
     ) -> Submission:
         """Uploads a pipeline and starts a run of it, or a recurring one.
 
         The same content is uploaded only once, as a version that is named after it. A pipeline has one
-        schedule: its former recurring run is deleted after the new one is made.
+        schedule: its previous recurring run is deleted after the new run is created.
 
         `experiment`: name of the experiment of the run, which is created if missing. Default: the
         pipeline's.
         `recurrence`: schedule of runs. Default: one run, now.
         `service_account`: service account of the run's pods. Default: the server's.
         `name`: name of the recurring run. Default: the pipeline's.
+        `replace`: False refuses the name of an existing recurring run.
         """
         import yaml
 
@@ -94,11 +95,16 @@ class Server:
         if recurrence is not None and recurrence.cron is not None:
             six_fields(recurrence.cron)
         pipeline = specification["pipelineInfo"]["name"]
-        experiment = experiment or pipeline
+        name, experiment = name or pipeline, experiment or pipeline
+        if not replace and (existing := self.list_recurring_runs(name)):
+            raise BadInputError(
+                f"There is a schedule {name!r} on {self._host}: {existing[0].when}, {existing[0].status}. "
+                "Give another --name, or --replace."
+            )
         pipeline_id, version_id = self._upload(pipeline, text)
         with self._server_errors(f"making the experiment {experiment!r}"):
-            found = self._client.create_experiment(experiment, namespace=self._namespace)
-            experiment_id = found.experiment_id
+            created = self._client.create_experiment(experiment, namespace=self._namespace)
+            experiment_id = created.experiment_id
         common: dict[str, Any] = {
             "experiment_id": experiment_id,
             "params": typed,
@@ -108,30 +114,35 @@ class Server:
             "service_account": service_account,
         }
         if recurrence is None:
+            stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
             with self._server_errors("starting a run"):
-                run = self._client.run_pipeline(job_name=f"{pipeline}-{_stamp()}", **common)
+                run = self._client.run_pipeline(job_name=f"{pipeline}-{stamp}", **common)
             return Submission(
                 pipeline_id, version_id, experiment_id, run_id=run.run_id, status=run.state
             )
-        name = name or pipeline
-        former = [one for one in self.list_recurring_runs(name) if one.pipeline_id == pipeline_id]
+        replaced = [
+            recurring_run
+            for recurring_run in self.list_recurring_runs(name)
+            if recurring_run.pipeline_id == pipeline_id
+        ]
         with self._server_errors("creating a recurring run"):
             recurring = self._client.create_recurring_run(
                 job_name=name, **recurrence.as_arguments(), **common
             )
-        for one in former:
-            self.delete_recurring_run(one.id)
+        # Last: an interruption leaves two schedules instead of none.
+        for recurring_run in replaced:
+            self.delete_recurring_run(recurring_run.id)
         return Submission(
             pipeline_id,
             version_id,
             experiment_id,
             recurring_run_id=recurring.recurring_run_id,
             status=recurring.status,
-            replaced=tuple(one.id for one in former),
+            replaced=tuple(recurring_run.id for recurring_run in replaced),
             dropped_parameters={
                 key: value
-                for one in former
-                for key, value in one.parameters.items()
+                for recurring_run in replaced
+                for key, value in recurring_run.parameters.items()
                 if key not in typed
             },
         )
@@ -142,7 +153,6 @@ class Server:
             self._client.disable_recurring_run(recurring_run_id)
 
     def enable_recurring_run(self, recurring_run_id: str) -> None:
-        """Makes a recurring run start runs again."""
         with self._server_errors(f"enabling the recurring run {recurring_run_id}"):
             self._client.enable_recurring_run(recurring_run_id)
 
@@ -161,9 +171,9 @@ class Server:
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> str:
-        """Waits for a run to end, and returns its state, one of `FINISHED`.
+        """Waits for a run to end, and returns its state, which is in `FINISHED`.
 
-        `timeout_secs`: seconds until waiting is given up; the run goes on.
+        `timeout_secs`: seconds until waiting is given up; the run continues.
         """
         deadline = clock() + timeout_secs
         while True:
@@ -173,14 +183,14 @@ class Server:
                 return state
             if clock() >= deadline:
                 raise ServerError(
-                    f"The run {run_id} on {self._host} is still {state} after {timeout_secs:g} s. It goes "
-                    "on there; look at it in Kubeflow's pages."
+                    f"The run {run_id} on {self._host} is still {state} after {timeout_secs:g} s. It "
+                    "continues there; look at it in Kubeflow's pages."
                 )
             sleep(_POLL_SECS)
 
     def list_recurring_runs(self, name: str | None = None) -> list[RecurringRun]:
         """Returns the recurring runs of the user's namespace, in all experiments."""
-        found: list[RecurringRun] = []
+        recurring_runs: list[RecurringRun] = []
         token = ""
         with self._server_errors("listing the recurring runs"):
             namespace = self._namespace or self._client.get_user_namespace() or None
@@ -191,51 +201,21 @@ class Server:
                     namespace=namespace,
                     filter=None if name is None else _named(name),
                 )
-                found += map(described, listed.recurring_runs or [])
+                recurring_runs += map(described, listed.recurring_runs or [])
                 token = listed.next_page_token or ""
                 if not token:
-                    return found
+                    return recurring_runs
 
     def recurring_runs(self, name: str) -> list[RecurringRun]:
-        """Returns the recurring runs with a name, at least one."""
-        found = self.list_recurring_runs(name)
-        if not found:
-            names = sorted({one.name for one in self.list_recurring_runs()})
+        """Returns the recurring runs with a name; raises BadInputError if there are none."""
+        recurring_runs = self.list_recurring_runs(name)
+        if not recurring_runs:
+            names = sorted({recurring_run.name for recurring_run in self.list_recurring_runs()})
             raise BadInputError(
                 f"There is no schedule {name!r} on {self._host}. Schedules: "
                 f"{', '.join(nearest_first(name, names)) or 'none'}."
             )
-        return found
-
-    def schedule(
-        self,
-        text: str,
-        recurrence: Recurrence,
-        name: str | None = None,
-        experiment: str | None = None,
-        service_account: str | None = None,
-        replace: bool = False,
-        parameters: Mapping[str, str] | None = None,
-    ) -> Submission:
-        """Uploads a pipeline and makes a recurring run of it.
-
-        `name`: name of the recurring run. Default: the pipeline's.
-        `service_account`: service account of its pods. Default: the server's.
-        `parameters`: parameters of its runs, as the user wrote them. Default: the configuration's values.
-        """
-        import yaml
-
-        pipeline = next(yaml.safe_load_all(text))["pipelineInfo"]["name"]
-        name = name or pipeline
-        former = self.list_recurring_runs(name)
-        if former and not replace:
-            raise BadInputError(
-                f"There is a schedule {name!r} on {self._host}: {former[0].when}, {former[0].status}. Give "
-                "another --name, or --replace."
-            )
-        return self.submit(
-            text, experiment or pipeline, parameters or {}, recurrence, service_account, name
-        )
+        return recurring_runs
 
     def _upload(self, name: str, text: str) -> tuple[str, str]:
         version_name = f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
@@ -250,10 +230,7 @@ class Server:
                 pipeline = self._pipeline(name)
                 if pipeline is None:
                     pipeline = self._client.upload_pipeline(
-                        str(file),
-                        pipeline_name=name,
-                        description=first,
-                        namespace=self._namespace,
+                        str(file), pipeline_name=name, description=first, namespace=self._namespace
                     )
                 pipeline_id = pipeline.pipeline_id
                 wanted = name if pipeline.description == first else version_name
@@ -276,18 +253,20 @@ class Server:
         listed = self._client.list_pipelines(
             page_size=_PAGE_SIZE, filter=_named(name), namespace=self._namespace
         )
-        found = [one for one in listed.pipelines or [] if one.display_name == name]
-        if len(found) > 1:
-            ids = ", ".join(one.pipeline_id for one in found)
+        pipelines = [
+            pipeline for pipeline in listed.pipelines or [] if pipeline.display_name == name
+        ]
+        if len(pipelines) > 1:
+            ids = ", ".join(pipeline.pipeline_id for pipeline in pipelines)
             raise ServerError(
-                f"{self._host} has {len(found)} pipelines of the name {name!r}: {ids}. Delete all but "
+                f"{self._host} has {len(pipelines)} pipelines of the name {name!r}: {ids}. Delete all but "
                 "one, or set kubeflow.name to another name."
             )
-        return found[0] if found else None
+        return pipelines[0] if pipelines else None
 
     @contextmanager
     def _server_errors(self, doing: str) -> Iterator[None]:
-        """Turns an error of the client into a ServerError with the place and the fix."""
+        """Turns an error of the client into a ServerError that names the server, the action and the fix."""
         import kfp_server_api
         import urllib3
 
@@ -319,16 +298,15 @@ class Server:
 def _without_retry_lines() -> Iterator[None]:
     """Keeps urllib3 from logging each attempt to connect: ServerError reports it."""
     logger = logging.getLogger("urllib3.connectionpool")
-    former = logger.level
+    level = logger.level
     logger.setLevel(logging.ERROR)
     try:
         yield
     finally:
-        logger.setLevel(former)
+        logger.setLevel(level)
 
 
 def check_host(host: str) -> None:
-    """Checks that an address has a scheme and a host."""
     if not re.match(r"https?://[^/]", host):
         raise BadInputError(
             f"--host takes an address such as http://localhost:8080. Received: {host!r}"
@@ -349,10 +327,6 @@ def _named(name: str) -> str:
     """Returns a filter of KFP's API for items with a name."""
     predicate = {"operation": "EQUALS", "key": "display_name", "stringValue": name}
     return json.dumps({"predicates": [predicate]})
-
-
-def _stamp() -> str:
-    return time.strftime("%Y%m%d-%H%M%S", time.gmtime())
 
 
 def _message(body: Any) -> str:

@@ -1,1 +1,1 @@
-"""Steps of the compiled pipeline: each runs in a container of its own."""
+"""Steps of the compiled pipeline: each runs in its own container."""

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 
 from pipelines.errors import RunFailedError
-from pipelines.kubeflow.planned_run import PlannedRun
-from pipelines.kubeflow.run_folder import RunFolder, StepEnd, locked_for_step
+from pipelines.kubeflow.run_folder import PlannedRun, RunFolder, StepEnd, locked_for_step
 from pipelines.root import Root
 from pipelines.root.history import held_ids
 from pipelines.runs.checks.component_checks import check_from_json

@@ -1,6 +1,8 @@
 """The step `Plan`, the first one: begins the run, and plans all other steps."""
 
+import shutil
 import sys
+import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -8,18 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.config.kubeflow import KubeflowConfig
 from pipelines.config.pipeline_config import PipelineConfig
-from pipelines.config.tfx_pipeline import TfxPipelineConfig
+from pipelines.config.tfx_pipeline import AnyConfig, TfxPipelineConfig
 from pipelines.data.spans import name_spans
 from pipelines.errors import BadInputError, RunFailedError
-from pipelines.kubeflow.compile.beam_steps import check_for_steps, step_options
+from pipelines.kubeflow.compile.admission import check_for_steps, step_options
 from pipelines.kubeflow.compile.dag import PLAN, has_task
-from pipelines.kubeflow.planned_run import PlannedRun, PlannedStep
-from pipelines.kubeflow.run_folder import RunFolder, locked_for_step
-from pipelines.kubeflow.steps.old_runs import tidy_runs
+from pipelines.kubeflow.run_folder import (
+    PlannedRun,
+    PlannedStep,
+    RunFolder,
+    locked_for_step,
+    run_folders,
+)
 from pipelines.root import Root
-from pipelines.root.history import held_ids
+from pipelines.root.history import after_push, held_ids
 from pipelines.root.migration import take_over
 from pipelines.root.records import RunRecord
+from pipelines.root.signs_of_life import SILENT_SECS, lost_outcome, newest_change
 from pipelines.runs.definitions.run_plan import RunPlan
 from pipelines.runs.plan.run_plan import RunRequest, plan_run
 from pipelines.runs.recorder import RunRecorder, start_record
@@ -33,18 +40,16 @@ if TYPE_CHECKING:
 
     Explain = Callable[[StepPlan, FinishedStep | None], str]
 
+
 _MAX_TRIES = 3
 
 
 def plan_on_kubeflow(
-    root: Root,
-    config: PipelineConfig | TfxPipelineConfig,
-    kubeflow_run: str,
-    tasks: Collection[str],
+    root: Root, config: AnyConfig, kubeflow_run: str, tasks: Collection[str]
 ) -> dict[str, str]:
     """Begins a run, and returns the values that KFP's cache compares, by component id.
 
-    A retry of the step goes on with the same run.
+    A retry of the step continues the same run.
     """
     check_for_steps(config)
     run = _NewRun(root, RunFolder(root, kubeflow_run), config.kubeflow, tasks)
@@ -83,9 +88,14 @@ class _NewRun:
         recorder = RunRecorder(root, record, self.display)
         self.folder.write_run(record.run_id)
         self.display.line(f"run {record.run_id} of {record.name!r} in {root}")
-        _write_log(Path(record.log), self.folder.kubeflow_run)
+        log = Path(record.log)
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("a", encoding="utf-8") as stream:
+            stream.write(
+                f"The steps' own logs are with Kubeflow: run {self.folder.kubeflow_run}.\n"
+            )
         for silent in tidy_runs(root):
-            self.display.line(f"! run {silent} has not ended: its record says so now")
+            self.display.line(f"! run {silent} has not ended: its record was closed")
         if line := take_over(root):
             recorder.note(line)
         recorder.begin()
@@ -106,7 +116,7 @@ class _NewRun:
         checks: "Mapping[str, ComponentCheck]",
         **fields: Any,
     ) -> PlannedRun:
-        """Writes the plan for the other steps; those without a task are made at once."""
+        """Writes the plan for the other steps; makes those without a task itself."""
         from pipelines.kubeflow.steps.step_code import code_of_step
         from pipelines.root.leftovers import remove_leftovers
         from pipelines.runs.checks.component_checks import check_as_json
@@ -162,7 +172,9 @@ def _plan_csv(run: _NewRun, config: PipelineConfig) -> PlannedRun:
             root.schema.adopt(*held_ids(root))
             if plan.schema is not None or root.schema.read() == plan.root_schema:
                 return _plan_data(run, plan)
-        run.display.line(f"! the schema of {root} was changed while the data were read: once more")
+        run.display.line(
+            f"! the schema of {root} was changed while the data were read: reading again"
+        )
     raise RunFailedError(
         PLAN,
         f"the schema of {root} was changed {_MAX_TRIES} times while the data were read. Run again",
@@ -249,7 +261,38 @@ def _plan_definition(run: _NewRun, config: TfxPipelineConfig) -> PlannedRun:
         )
 
 
-def _write_log(log: Path, kubeflow_run: str) -> None:
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("a", encoding="utf-8") as stream:
-        stream.write(f"The steps' own logs are with Kubeflow: run {kubeflow_run}.\n")
+KEPT_SECS = 2 * SILENT_SECS
+"""Time that the files of a run's steps are kept, counted from the newest of them."""
+
+_FORMER = ("plans", "findings", "training")
+"""Folders in which steps kept their plans and findings before these were kept with the run."""
+
+
+def tidy_runs(root: Root, now: float | None = None) -> list[str]:
+    """Closes the records of runs without a sign of life, and removes the files that their steps left.
+
+    `root`: root of the runs; its lock is held. Copies of data that no recent run needed are removed, too.
+    `now`: current time in seconds since 1970. Default: the clock's.
+    """
+    now = time.time() if now is None else now
+    records = root.records
+    closed = []
+    for record in records.read_all():
+        if record.status != "running" or record.kubeflow_run is None:
+            continue
+        outcome = lost_outcome(root, record, now)
+        if outcome is not None:  # if a step of it still comes, it opens the record again
+            outcome = after_push(root, record.run_id, outcome)
+            records.write(record.changed(finished=record.finished, **vars(outcome)))
+            closed.append(record.run_id)
+    for folder in run_folders(root):
+        if newest_change(folder) < now - KEPT_SECS:
+            shutil.rmtree(folder, ignore_errors=True)
+    former = (root.path / name for name in _FORMER if (root.path / name).is_dir())
+    for path in (*former, *root.data.glob("[!.]*")):
+        if path.stat().st_mtime < now - KEPT_SECS:  # each Plan touches the data that it needs
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+    return closed

@@ -7,8 +7,13 @@ from typing import Literal
 
 from pipelines.config.retention import RetentionConfig
 from pipelines.kubeflow.compile.dag import END, RECORD
-from pipelines.kubeflow.planned_run import PlannedRun, PlannedStep
-from pipelines.kubeflow.run_folder import RunFolder, StepEnd, locked_for_step
+from pipelines.kubeflow.run_folder import (
+    PlannedRun,
+    PlannedStep,
+    RunFolder,
+    StepEnd,
+    locked_for_step,
+)
 from pipelines.root import Root
 from pipelines.root.history import after_push
 from pipelines.root.records import UNFINISHED, ComponentRecord, RunOutcome, RunRecord
@@ -33,11 +38,11 @@ def record_run(root: Root, kubeflow_run: str) -> RunRecord:
         if recorder is None:
             raise LookupError(
                 f"There is no record of run {folder.require_run_id()} in {root.runs}: it was removed "
-                "while the run went on."
+                "during the run."
             )
         planned = folder.read_plan()
         outcome = _outcome(recorder, planned, _record_steps(recorder, folder, planned.steps))
-        recorder.end(outcome, tidy=_retention_of(root, recorder.record))
+        recorder.end(outcome, tidy=_retention(root, recorder.record))
     return recorder.record
 
 
@@ -51,15 +56,15 @@ def _outcome(
             recorder.root,
         )
     record = recorder.record
-    ran = {one.name for one in record.components if one.status == "finished"}
+    ran = {component.name for component in record.components if component.status == "finished"}
     return outcome_of_pushes(list(finished.values()), ran, recorder.root, recorder)
 
 
 def reopen_run(root: Root, folder: RunFolder, component: str) -> None:
     """Marks a run as running if it had failed and is tried again on Kubeflow.
 
-    While another step's failure counts, the run stays failed: that step runs beside this one, or is yet
-    to be tried again.
+    While another step's failure counts, the run stays failed: that step runs in parallel, or will be tried
+    again later.
     """
     run_id = folder.require_run_id()
     record = root.records.read(run_id)
@@ -97,9 +102,9 @@ def close_failed_run(root: Root, kubeflow_run: str, component: str, wait_secs: f
 
 
 def end_run(root: Root, kubeflow_run: str, outcome: RunOutcome | None = None) -> RunRecord | None:
-    """Records why a run ended before `Record`; returns the record, None without one.
+    """Records why a run ended before `Record`; returns the record, or None.
 
-    The files that its steps left for each other stay after a failure: Kubeflow can try the steps again.
+    After a failure, the files that steps left for each other stay: Kubeflow can try the steps again.
 
     `outcome`: outcome of the run. Default: derived from the ends of its steps.
     """
@@ -118,7 +123,7 @@ def end_run(root: Root, kubeflow_run: str, outcome: RunOutcome | None = None) ->
 
 
 def close_known_run(root: Root, kubeflow_run: str, state: str) -> None:
-    """Closes the record of a run that Kubeflow says has ended, if the record says that it runs."""
+    """Closes the record of a run that has ended on Kubeflow, if it is still `running`."""
     run_id = RunFolder(root, kubeflow_run).read_run_id()
     record = root.records.read(run_id) if run_id else None
     if record is None or record.status != "running":
@@ -140,24 +145,23 @@ def _close(
             steps.pop()  # not reached
         _record_steps(recorder, folder, steps)
     if outcome is None:
-        outcome = _outcome_of(failures, folder.kubeflow_run)
+        outcome = _failed_outcome(failures, folder.kubeflow_run)
     recorder.end(
-        after_push(root, recorder.record.run_id, outcome),
-        tidy=_retention_of(root, recorder.record),
+        after_push(root, recorder.record.run_id, outcome), tidy=_retention(root, recorder.record)
     )
 
 
-def _retention_of(root: Root, record: RunRecord) -> Callable[[], None]:
+def _retention(root: Root, record: RunRecord) -> Callable[[], None]:
     """Returns a function that applies a run's `[retention]` to the root, called while its lock is held."""
     rules = RetentionConfig.model_validate(record.section("retention"))
     return lambda: prune_after_run(root, rules, PlainDisplay(sys.stderr).line)
 
 
-def _outcome_of(failures: Sequence[StepEnd], kubeflow_run: str) -> RunOutcome:
+def _failed_outcome(failures: Sequence[StepEnd], kubeflow_run: str) -> RunOutcome:
     if not failures:
         return RunOutcome(
             "failed",
-            reason="a step ended without saying why: it was killed, was out of memory or of time, or "
+            reason="a step ended without a reason: it was killed, ran out of memory or time, or "
             f"could not start. Kubeflow's run {kubeflow_run} shows the cause",
         )
     first = failures[0]
@@ -190,13 +194,13 @@ def _record_steps(
         made = folders.finished(component, step.plan.name)
         end = folder.read_step(component)
         if end is None:
-            if made is None:  # it was to run beside a step that failed
+            if made is None:  # it was to run in parallel with a step that failed
                 continue
             end = StepEnd(component, 0.0, reused=step.made_by != recorder.record.run_id)
         status: Literal["cached", "failed", "finished"] = "cached" if end.reused else "finished"
         reason, own = step.reason, recorder.record.run_id
         if made is not None and step.made_by == own != made.run_id:
-            reason = f"run {made.run_id} made it meanwhile"
+            reason = f"run {made.run_id} has made it since"
         recorder.add_component(
             ComponentRecord(
                 component,

@@ -1,6 +1,6 @@
 """The code of a step: it must be what `Plan` saw, and importable.
 
-Each step is a pod of its own. Between two of them the tag of an image may be moved, or a module on the
+Each step is a separate pod. Between two of them the tag of an image may be moved, or a module on the
 volume edited; the step's outputs would then be kept under the name of other code.
 """
 
@@ -16,7 +16,7 @@ from components.user.code import importable_name
 from pipelines.config.tfx_pipeline import PipelineSource
 from pipelines.errors import RunFailedError
 from pipelines.kubeflow.compile.user_code import loaded
-from pipelines.kubeflow.planned_run import PlannedRun, PlannedStep
+from pipelines.kubeflow.run_folder import PlannedRun, PlannedStep
 from pipelines.root import Root
 from pipelines.steps.code_fingerprints import code_fingerprints
 from pipelines.steps.step_plan import StepPlan, with_root
@@ -42,7 +42,6 @@ def code_of_step(plan: StepPlan, root: Root) -> dict[str, str]:
 
 
 def check_code(step: PlannedStep, root: Root) -> None:
-    """Checks that the code of this process is the code that `Plan` saw."""
     now = code_of_step(step.plan, root) if step.code else {}
     changed = [part for part, digest in step.code.items() if now.get(part) != digest]
     if changed:
@@ -50,7 +49,7 @@ def check_code(step: PlannedStep, root: Root) -> None:
             step.plan.component,
             f"{' and '.join(_WORDS.get(part, part) for part in changed)} changed after the step Plan read "
             "them: the tag of the image was moved, or a module on a volume was edited. Start a new run; "
-            "give each image a tag of its own",
+            "give each image its own tag",
         )
 
 

@@ -1,68 +1,63 @@
-"""Submits the job that trains to Kubernetes, waits for it, and says why it failed."""
+"""Submits the Job that trains to Kubernetes, waits for it, and reports why it failed."""
 
 import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
+
+from kubernetes import client, config
+from urllib3.exceptions import HTTPError
 
 from pipelines.config.kubeflow import TrainingJobConfig
-from pipelines.kubeflow.training.indexed_job import (
-    GROUP,
-    PLURAL,
-    VERSION,
-    Body,
-    service,
-    state,
-)
-from pipelines.kubeflow.training.job_pods import JobPods
-from pipelines.kubeflow.training.kubernetes_errors import REQUEST_SECS, is_transient, message_of
+from pipelines.kubeflow.training.indexed_job import Body, service, state
+from pipelines.kubeflow.training.job_pods import REQUEST_SECS, JobPods, api_message, is_transient
 from pipelines.kubeflow.training.training_job import step_namespace
 
 _LOGGER = logging.getLogger(__name__)
 
+_METHODS = {"submitting": "POST", "reading": "GET", "deleting": "DELETE"}
+_PATHS = {
+    "Job": "/apis/batch/v1/namespaces/{namespace}/jobs",
+    "Service": "/api/v1/namespaces/{namespace}/services",
+}
 _DENIED = (401, 403)
 _PATIENCE_SECS = 600.0
-_RESOURCE = f"{PLURAL}.{GROUP}"
-
-_Answer = TypeVar("_Answer")
 
 
 class TrainingJobError(RuntimeError):
-    """A job could not be created, or failed."""
+    """A Job could not be created, or failed."""
 
 
 @dataclass(frozen=True)
 class ClusterJobs:
-    """Training jobs of a namespace; the pods of each are a cluster."""
+    """Training Jobs of a namespace; the pods of each are a cluster."""
 
     client: Any  # `ApiClient` of the `kubernetes` package
     namespace: str
-    poll_secs: float  # Seconds between two requests for the state of a job
-    # Seconds that Kubernetes may be out of reach, or that deleting a job may take.
+    poll_secs: float  # Seconds between two requests for the state of a Job
+    # Seconds that Kubernetes may be out of reach, or that deleting a Job may take.
     patience_secs: float = _PATIENCE_SECS
-    sleep: Callable[[float], None] = time.sleep  # Function that waits between two requests
-    clock: Callable[[], float] = time.monotonic  # Function that returns seconds
+    sleep: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
 
     def run(self, body: Body, log_dir: Path | None = None) -> None:
-        """Submits a job and waits until it has succeeded.
+        """Submits a Job and waits until it has succeeded; keeps the logs of its pods.
 
-        If a job of this name exists, it is waited for, or deleted and replaced if it has failed.
-        The job is deleted when this process is stopped. It goes on when Kubernetes is out of reach.
-
-        `log_dir`: folder for the logs of its pods. Default: no logs are kept.
+        An existing Job of this name is waited for, or replaced if it has failed. The Job is deleted when this
+        process is stopped, and continues when Kubernetes is out of reach.
         """
         name = body["metadata"]["name"]
         pods = JobPods(self.client, self.namespace)
         try:
-            self._complete(self._create(name, body))
+            self._create_service(self._create(name, body))
             job = self._wait(name)
         except Exception:
             pods.keep_logs(name, log_dir)
             raise
-        except BaseException:  # the step is stopped: so are the pods
-            self._delete_and_go_on(name)  # at once: there are only seconds left
+        except BaseException:  # the step is stopped, and so are the pods
+            self._delete_quietly(name)  # first, because there are only seconds left
             pods.keep_logs(name, log_dir)  # a pod that ends still has its log
             raise
         pods.keep_logs(name, log_dir)
@@ -70,88 +65,61 @@ class ClusterJobs:
             raise TrainingJobError(pods.why(name, job))
 
     def _create(self, name: str, body: Body) -> Body:
-        """Submits a job, unless one of this name exists that has not failed; returns Kubernetes' version."""
-        from kubernetes import client
-
-        def create() -> Body:
-            made: Body = client.CustomObjectsApi(self.client).create_namespaced_custom_object(
-                *self._place, body, _request_timeout=REQUEST_SECS
-            )
-            return made
-
+        """Submits a Job, unless one of this name exists that has not failed; returns Kubernetes' version."""
         deadline = self.clock() + self.patience_secs
         while True:
             try:
-                return self._persist("submitting", f"Job {name}", create)
+                return self._call("submitting", "Job", name, body)
             except client.ApiException as error:
-                if error.status != 409:
-                    raise TrainingJobError(self._refusal(f"Job {name}", error)) from None
-            found = self._read(name)
-            if found is None:
-                continue  # it has gone in the meantime
-            is_going = "deletionTimestamp" in found["metadata"]
-            if not is_going and state(found) != "Failed":
-                _LOGGER.info("The %s is there already: waiting for it", f"Job {name}")
-                return found
+                if error.status != 409:  # the name is taken
+                    raise self._refusal("Job", name, error) from None
+            existing = self._read(name)
+            if existing is None:
+                continue  # it was deleted since
+            is_going = "deletionTimestamp" in existing["metadata"]
+            if not is_going and state(existing) != "Failed":
+                _LOGGER.info("The Job %s exists already: waiting for it", name)
+                return existing
             if self.clock() >= deadline:
                 raise TrainingJobError(
-                    f"The Job {name} of an earlier try is still there "
-                    f"{self.patience_secs:g} s after it was to be deleted. Look at it: kubectl -n "
-                    f"{self.namespace} get {_RESOURCE} {name} -o yaml"
+                    f"The Job {name} of an earlier try still exists {self.patience_secs:g} s after it was "
+                    f"to be deleted. Look at it: kubectl -n {self.namespace} get jobs.batch {name} -o yaml"
                 )
             if not is_going:
-                _LOGGER.warning("The %s of an earlier try has failed: replacing it", f"Job {name}")
-                self._delete(name, found["metadata"].get("uid"))
+                _LOGGER.warning("The Job %s of an earlier try has failed: replacing it", name)
+                self._delete(name, existing["metadata"].get("uid"))
             self.sleep(self.poll_secs)
 
-    def _complete(self, job: Body) -> None:
-        """Creates the Service of a job's pods; a Service of an earlier job is replaced."""
-        from kubernetes import client
-
-        core, body = client.CoreV1Api(self.client), service(job)
-        what, deadline = f"Service {body['metadata']['name']}", self.clock() + self.patience_secs
-        while not self._is_there(core, what, body):
+    def _create_service(self, job: Body) -> None:
+        """Creates the Service of a Job's pods; a Service of an earlier Job is replaced."""
+        body = service(job)
+        name, (owner,) = body["metadata"]["name"], body["metadata"]["ownerReferences"]
+        deadline = self.clock() + self.patience_secs
+        while True:
+            try:
+                self._call("submitting", "Service", name, body)
+                return
+            except client.ApiException as error:
+                if error.status != 409:
+                    self._delete_quietly(owner["name"])
+                    raise self._refusal("Service", name, error) from None
+            try:
+                existing = self._call("reading", "Service", name)["metadata"]
+                is_going = "deletionTimestamp" in existing
+                owners = [reference["uid"] for reference in existing.get("ownerReferences", ())]
+                if owner["uid"] in owners and not is_going:
+                    return
+                if owner["uid"] not in owners and not is_going:
+                    self._call("deleting", "Service", name)
+            except client.ApiException as error:
+                if error.status != 404:  # it was deleted since
+                    raise self._refusal("Service", name, error) from None
             if self.clock() >= deadline:
                 raise TrainingJobError(
-                    f"The {what} of an earlier Job is still there {self.patience_secs:g} s after it was "
-                    f"to be deleted. Delete it: kubectl -n {self.namespace} delete {what.lower()}"
+                    f"The Service {name} of an earlier Job still exists {self.patience_secs:g} s after it "
+                    f"was to be deleted. Delete it: kubectl -n {self.namespace} delete service {name}"
                 )
             self.sleep(self.poll_secs)
-
-    def _is_there(self, core: Any, what: str, body: Body) -> bool:
-        """Creates a Service; if another job's Service has its name, deletes that and returns False."""
-        from kubernetes import client
-
-        name, (owner,) = body["metadata"]["name"], body["metadata"]["ownerReferences"]
-
-        def create() -> None:
-            core.create_namespaced_service(self.namespace, body, _request_timeout=REQUEST_SECS)
-
-        def read() -> Any:
-            return core.read_namespaced_service(name, self.namespace, _request_timeout=REQUEST_SECS)
-
-        def delete() -> None:
-            core.delete_namespaced_service(name, self.namespace, _request_timeout=REQUEST_SECS)
-
-        try:
-            self._persist("submitting", what, create)
-        except client.ApiException as error:
-            if error.status != 409:
-                self._delete_and_go_on(owner["name"])
-                raise TrainingJobError(self._refusal(what, error)) from None
-        else:
-            return True
-        try:
-            found = self._persist("reading", what, read)
-            owners = found.metadata.owner_references or ()
-            if any(one.uid == owner["uid"] for one in owners):
-                return found.metadata.deletion_timestamp is None
-            if found.metadata.deletion_timestamp is None:
-                self._persist("deleting", what, delete)
-        except client.ApiException as error:
-            if error.status != 404:  # it has gone in the meantime
-                raise TrainingJobError(self._refusal(what, error)) from None
-        return False
 
     def _wait(self, name: str) -> Body:
         last = ""
@@ -168,130 +136,113 @@ class ClusterJobs:
             self.sleep(self.poll_secs)
 
     def _read(self, name: str) -> Body | None:
-        """Returns a job; None if it does not exist."""
-        from kubernetes import client
-
-        def read() -> Body:
-            found: Body = client.CustomObjectsApi(self.client).get_namespaced_custom_object(
-                *self._place, name, _request_timeout=REQUEST_SECS
-            )
-            return found
-
+        """Returns a Job; None if it does not exist."""
         try:
-            return self._persist("reading", f"Job {name}", read)
+            return self._call("reading", "Job", name)
         except client.ApiException as error:
             if error.status == 404:
                 return None
             raise TrainingJobError(
-                f"The Job {name} can't be read: {error.status} {message_of(error)}"
+                f"The Job {name} can't be read: {error.status} {api_message(error)}"
             ) from None
-
-    def _persist(
-        self,
-        doing: str,
-        what: str,
-        call: Callable[[], _Answer],
-        patience_secs: float | None = None,
-    ) -> _Answer:
-        """Calls Kubernetes, and tries again while it is out of reach."""
-        from kubernetes import client
-        from urllib3.exceptions import HTTPError
-
-        patience = self.patience_secs if patience_secs is None else patience_secs
-        since = self.clock()
-        while True:
-            try:
-                return call()
-            except (client.ApiException, HTTPError) as error:
-                if not is_transient(error):
-                    if isinstance(error, client.ApiException):
-                        raise
-                    raise TrainingJobError(
-                        f"The certificate of Kubernetes' API is refused ({doing} the {what}): "
-                        f"{message_of(error)}. Correct the cluster's certificate authority, or the "
-                        "one that the pod is given."
-                    ) from error
-                if self.clock() - since >= patience:
-                    raise TrainingJobError(
-                        f"Kubernetes has been out of reach for {patience:g} s ({doing} the "
-                        f"{what}): {message_of(error)}. A job that was submitted goes on, and "
-                        "this step waits for it when it is tried again."
-                    ) from error
-                _LOGGER.warning("%s the %s: %s; trying again", doing, what, message_of(error))
-                self.sleep(self.poll_secs)
 
     def _delete(
         self, name: str, uid: str | None = None, patience_secs: float | None = None
     ) -> None:
-        """Deletes a job with its pods; once it is gone, their names are free.
-
-        `uid`: uid of the job; another job of this name is left alone. Default: any job of this name.
-        `patience_secs`: seconds that Kubernetes may be out of reach. Default: `self.patience_secs`.
-        """
-        from kubernetes import client
-
-        options = client.V1DeleteOptions(
-            propagation_policy="Foreground",
-            preconditions=client.V1Preconditions(uid=uid) if uid else None,
-        )
-
-        def delete() -> None:
-            client.CustomObjectsApi(self.client).delete_namespaced_custom_object(
-                *self._place, name, body=options, _request_timeout=REQUEST_SECS
-            )
-
+        """Deletes a Job with its pods, whose names are free afterwards; with `uid`, only that Job."""
+        options: Body = {"propagationPolicy": "Foreground"}
+        if uid:
+            options["preconditions"] = {"uid": uid}
         try:
-            self._persist("deleting", f"Job {name}", delete, patience_secs)
+            self._call("deleting", "Job", name, options, patience_secs)
         except client.ApiException as error:
-            if error.status not in (404, 409):  # it has gone, or is another one
+            if error.status not in (404, 409):  # it was deleted, or is another Job
                 raise TrainingJobError(
-                    f"The Job {name} could not be deleted: {error.status} {message_of(error)}"
+                    f"The Job {name} could not be deleted: {error.status} {api_message(error)}"
                 ) from None
 
-    def _delete_and_go_on(self, name: str) -> None:
-        """Deletes a job; an error is only logged, so that it does not hide another one."""
+    def _delete_quietly(self, name: str) -> None:
+        """Deletes a Job; only logs an error, which must not hide another error."""
         try:
             self._delete(name, patience_secs=0.0)
         except TrainingJobError as error:
             _LOGGER.warning("%s", error)
 
-    @property
-    def _place(self) -> tuple[str, str, str, str]:
-        return GROUP, VERSION, self.namespace, PLURAL
+    def _call(
+        self,
+        doing: str,
+        kind: str,
+        name: str,
+        body: Body | None = None,
+        patience_secs: float | None = None,
+    ) -> Body:
+        """Calls Kubernetes, and tries again while it is out of reach."""
+        patience = self.patience_secs if patience_secs is None else patience_secs
+        since = self.clock()
+        while True:
+            try:
+                answer: Body = self.client.call_api(
+                    _PATHS[kind] if doing == "submitting" else f"{_PATHS[kind]}/{{name}}",
+                    _METHODS[doing],
+                    {"namespace": self.namespace, "name": name},
+                    header_params={"Accept": "application/json"},
+                    body=body,
+                    response_type="object",
+                    auth_settings=["BearerToken"],
+                    _return_http_data_only=True,
+                    _request_timeout=REQUEST_SECS,
+                )
+                return answer
+            except (client.ApiException, HTTPError) as error:
+                if not is_transient(error):
+                    if isinstance(error, client.ApiException):
+                        raise
+                    raise TrainingJobError(
+                        f"The certificate of Kubernetes' API is refused ({doing} the {kind} {name}): "
+                        f"{api_message(error)}. Correct the certificate authority of the "
+                        "cluster, or of the pod."
+                    ) from error
+                if self.clock() - since >= patience:
+                    raise TrainingJobError(
+                        f"Kubernetes has been out of reach for {patience:g} s ({doing} the {kind} {name}): "
+                        f"{api_message(error)}. A Job that was submitted continues, and this step waits for "
+                        "it when it is tried again."
+                    ) from error
+                _LOGGER.warning(
+                    "%s the %s %s: %s; trying again", doing, kind, name, api_message(error)
+                )
+                self.sleep(self.poll_secs)
 
-    def _refusal(self, what: str, error: Any) -> str:
-        advice = (
-            f"The service account of the Trainer's step needs the verbs create, get and delete of "
-            f"{_RESOURCE} and of services in the namespace {self.namespace}."
-            if error.status in _DENIED
-            else f"Is {self.namespace} a namespace of this Kubernetes? Without kubeflow.training_job the "
-            "tasks are processes of the Trainer's pod."
-            if error.status == 404
-            else ""
-        )
-        return f"Kubernetes has refused the {what}: {error.status} {message_of(error)} {advice}".rstrip()
+    def _refusal(self, kind: str, name: str, error: Any) -> TrainingJobError:
+        advice = ""
+        if error.status in _DENIED:
+            advice = (
+                "The service account of the Trainer's step needs the verbs create, get and delete of "
+                f"jobs.batch and of services in the namespace {self.namespace}."
+            )
+        elif error.status == 404:
+            advice = (
+                f"Is {self.namespace} a namespace of this Kubernetes? Without kubeflow.training_job the "
+                "tasks are processes of the Trainer's pod."
+            )
+        text = f"Kubernetes has refused the {kind} {name}: {error.status} {api_message(error)} {advice}"
+        return TrainingJobError(text.rstrip())
 
 
 def jobs_of_settings(
     settings: TrainingJobConfig, sleep: Callable[[float], None] = time.sleep
 ) -> ClusterJobs:
-    """Returns the jobs of `[kubeflow.training_job]`."""
+    if settings.api_server:
+        api = client.ApiClient(client.Configuration(host=settings.api_server))
+    else:
+        try:
+            config.load_incluster_config()
+        except config.ConfigException as error:
+            raise TrainingJobError(
+                f"kubeflow.training_job: this process is not in a Kubernetes cluster ({error}). Give "
+                "kubeflow.training_job.api_server, or leave kubeflow.training_job out: the tasks are then "
+                "processes of the Trainer's pod."
+            ) from error
+        api = client.ApiClient()
     namespace = settings.namespace or step_namespace() or "kubeflow"
-    client = _client(settings.api_server)
-    return ClusterJobs(client, namespace, settings.poll_secs, sleep=sleep)
-
-
-def _client(api_server: str | None) -> Any:
-    from kubernetes import client, config
-
-    if api_server:
-        return client.ApiClient(client.Configuration(host=api_server))
-    try:
-        config.load_incluster_config()
-    except config.ConfigException as error:
-        raise TrainingJobError(
-            f"kubeflow.training_job: this process is not in a Kubernetes cluster ({error}). Give "
-            "kubeflow.training_job.api_server, or leave kubeflow.training_job out: the tasks "
-            "are processes of the Trainer's pod then."
-        ) from error
-    return client.ApiClient()
+    return ClusterJobs(api, namespace, settings.poll_secs, sleep=sleep)

@@ -1,7 +1,7 @@
 """Cluster of a training as an indexed Job of Kubernetes, with a Service for the names of its pods.
 
 Index 0 is the chief, then come the workers, then the parameter servers. In each pod, `indexed_task` derives
-TF_CONFIG from the index, and ends the tasks that would go on when the chief is done.
+TF_CONFIG from the index, and ends the other tasks when the chief is done.
 
 All fields work from Kubernetes 1.28 on. `backoffLimitPerIndex` (1.29) and `successPolicy` (1.31) are left
 out: an older server drops them silently, and parameter servers would run to the deadline.
@@ -25,7 +25,6 @@ COMMAND = ("python", "-P", "-m", "pipelines.kubeflow.indexed_task")
 Body = dict[str, Any]
 """An object of Kubernetes as JSON."""
 
-GROUP, VERSION, PLURAL = "batch", "v1", "jobs"
 POD_LABEL = "batch.kubernetes.io/job-name"
 
 _BUGS = tuple(range(1, 128))
@@ -46,11 +45,11 @@ def manifest(
     template = pod_template(
         job,
         [*COMMAND, task_file],
-        {CLUSTER_VARIABLE: json.dumps(cluster_of(name, workers, ps))},
+        {CLUSTER_VARIABLE: json.dumps(task_addresses(name, workers, ps))},
     )
     template["spec"].update(restartPolicy="Never", subdomain=name)
     return {
-        "apiVersion": f"{GROUP}/{VERSION}",
+        "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {"name": name, "namespace": namespace, **owner(settings, namespace)},
         "spec": {
@@ -93,7 +92,7 @@ def service(job: Body) -> Body:
             "namespace": metadata["namespace"],
             "ownerReferences": [
                 {
-                    "apiVersion": f"{GROUP}/{VERSION}",
+                    "apiVersion": "batch/v1",
                     "kind": "Job",
                     "name": name,
                     "uid": metadata["uid"],
@@ -130,10 +129,12 @@ def ended_by_its_deadline(job: Mapping[str, Any]) -> bool:
 def true_conditions(job: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """Returns the conditions of a job that hold, by type."""
     conditions = (job.get("status") or {}).get("conditions") or []
-    return {one["type"]: one for one in conditions if one["status"] == "True"}
+    return {
+        condition["type"]: condition for condition in conditions if condition["status"] == "True"
+    }
 
 
-def cluster_of(name: str, workers: int, ps: int) -> dict[str, list[str]]:
+def task_addresses(name: str, workers: int, ps: int) -> dict[str, list[str]]:
     """Returns the addresses of all tasks, in the order of the indices."""
     addresses = [f"{name}-{index}.{name}:{PORT}" for index in range(1 + workers + ps)]
     return {

@@ -37,7 +37,6 @@ class TrainingJob(Section):
 
     @classmethod
     def from_environment(cls) -> "TrainingJob":
-        """Returns the job of the environment's variable."""
         try:
             return cls.model_validate_json(os.environ[VARIABLE])
         except (KeyError, ValidationError) as error:
@@ -48,7 +47,7 @@ class TrainingJob(Section):
 
 
 def training_executor(plan: "RunPlan") -> dict[str, Any] | None:
-    """Returns the executor of a run whose cluster is a Job; None without one.
+    """Returns the executor of a run whose cluster is a Job, or None.
 
     The place where the tasks run does not change the model, so the name of the step stays the same.
     """
@@ -85,7 +84,6 @@ def job_name(folder: str) -> str:
 
 
 def pod_template(job: TrainingJob, command: list[str], env: dict[str, str]) -> dict[str, Any]:
-    """Returns the pod template of a task."""
     resources = {"cpu": job.settings.cpu, "memory": job.settings.memory}
     if job.settings.accelerator:
         resources[job.settings.accelerator] = str(job.settings.accelerators)
@@ -113,7 +111,7 @@ def step_namespace() -> str | None:
 def owner(settings: TrainingJobConfig, namespace: str) -> dict[str, Any]:
     """Returns the owner reference of the job: the Trainer's pod, if known; a job is deleted with its owner.
 
-    For Kubernetes, an owner in another namespace or cluster does not exist: it would delete the job at once.
+    An owner in another namespace or cluster does not exist for Kubernetes, which would delete the job.
     """
     name, uid = os.environ.get("KFP_POD_NAME"), os.environ.get("KFP_POD_UID")
     is_elsewhere = bool(settings.api_server) or namespace != step_namespace()

@@ -30,25 +30,18 @@ def describe(context: Context) -> dict[str, Any] | None:
     differences = compare_runs(former, context.record)
     parts = []
     for section, title in _TITLES.items():
-        rows = [_row(one) for one in differences if one.section == section]
+        rows = [_row(difference) for difference in differences if difference.section == section]
         if rows:
             parts.append({"title": title, "rows": rows[:MAX_OPEN], "more": rows[MAX_OPEN:]})
     recorded = recorded_sections(former) | recorded_sections(context.record)
-    same = [
-        title
-        for section, title in _TITLES.items()
-        if section in recorded and not _has(differences, section)
-    ]
+    unchanged = recorded - {difference.section for difference in differences}
+    same = [title for section, title in _TITLES.items() if section in unchanged]
     return {
         "former": former.run_id,
         "former_state": words.state(former.status),
         "parts": parts,
         "same": ", ".join(same).lower(),
     }
-
-
-def _has(differences: list[Difference], section: str) -> bool:
-    return any(one.section == section for one in differences)
 
 
 def _row(difference: Difference) -> dict[str, str]:

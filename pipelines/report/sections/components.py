@@ -18,51 +18,51 @@ def describe(context: Context) -> dict[str, Any] | None:
     record = context.record
     if not record.components and not record.graph:
         return None
-    known = {one.name: one for one in record.components}
-    names = list(dict.fromkeys((*known, *record.graph)))
-    total = sum(one.elapsed_secs for one in record.components) or 1.0
-    longest = max((one.elapsed_secs for one in record.components), default=0.0) or 1.0
+    by_name = {component.name: component for component in record.components}
+    names = list(dict.fromkeys((*by_name, *record.graph)))
+    total = sum(component.elapsed_secs for component in record.components) or 1.0
+    longest = max((component.elapsed_secs for component in record.components), default=0.0) or 1.0
     rows = []
     for name in names:
-        one = known.get(name)
-        elapsed = one.elapsed_secs if one else 0.0
-        status = one.status if one else ""
+        component = by_name.get(name)
+        elapsed = component.elapsed_secs if component else 0.0
+        status = component.status if component else ""
         rows.append(
             {
                 "name": name,
                 "status": status,
                 "mark": _MARKS[status],
                 "word": _WORDS[status],
-                "time": words.seconds(elapsed) if one else words.NOTHING,
+                "time": words.seconds(elapsed) if component else words.NOTHING,
                 "share": elapsed / total,
                 "bar": 100 * elapsed / longest,
-                "why": one.reason if one else "",
+                "why": component.reason if component else "",
                 "after": ", ".join(record.graph.get(name, ())) or words.NOTHING,
             }
         )
     return {
         "rows": rows,
         "total": words.seconds(total) if record.components else words.NOTHING,
-        "num_cached": sum(one.status == "cached" for one in record.components),
+        "num_cached": sum(component.status == "cached" for component in record.components),
         "num_run": len(record.components),
-        "graph": layout(record.graph, known) if record.graph else None,
+        "graph": layout(record.graph, by_name) if record.graph else None,
     }
 
 
 def layout(
-    graph: Mapping[str, Sequence[str]], known: Mapping[str, ComponentRecord]
+    graph: Mapping[str, Sequence[str]], components: Mapping[str, ComponentRecord]
 ) -> dict[str, Any]:
     """Places boxes and edges; each box is in the column before the first box that depends on it."""
     columns = _columns(graph)
     rows: dict[int, int] = {}
     boxes: dict[str, dict[str, Any]] = {}
     busiest = {name: len(graph[name]) for name in graph}
-    for name in sorted(graph, key=lambda one: (columns[one], -busiest[one], one)):
+    for name in sorted(graph, key=lambda other: (columns[other], -busiest[other], other)):
         column = columns[name]
         row = rows.get(column, 0)
         rows[column] = row + 1
-        one = known.get(name)
-        status = one.status if one else ""
+        component = components.get(name)
+        status = component.status if component else ""
         boxes[name] = {
             "name": name,
             "x": _EDGE + column * (_BOX_WIDTH + _GAP_X),
@@ -71,7 +71,11 @@ def layout(
             "height": _BOX_HEIGHT,
             "status": status or "waiting",
             "text": f"{_MARKS[status]} "
-            + (words.seconds(one.elapsed_secs) if one and status != "cached" else _SHORT[status]),
+            + (
+                words.seconds(component.elapsed_secs)
+                if component and status != "cached"
+                else _SHORT[status]
+            ),
         }
     edges = []
     for name, upstream in graph.items():
@@ -97,7 +101,9 @@ def _columns(graph: Mapping[str, Sequence[str]]) -> dict[str, int]:
     def distance(name: str) -> int:
         if name not in from_end:
             from_end[name] = 0  # a component that waits for itself ends here
-            from_end[name] = max((distance(one) + 1 for one in needed_by.get(name, ())), default=0)
+            from_end[name] = max(
+                (distance(dependent) + 1 for dependent in needed_by.get(name, ())), default=0
+            )
         return from_end[name]
 
     last = max((distance(name) for name in graph), default=0)
@@ -105,7 +111,7 @@ def _columns(graph: Mapping[str, Sequence[str]]) -> dict[str, int]:
 
 
 def _edge(start: Mapping[str, Any], end: Mapping[str, Any]) -> str:
-    """Returns the path from the right of a box to the left of another one."""
+    """Returns the path from the right of a box to the left of another."""
     x1, y1 = start["x"] + start["width"], start["y"] + start["height"] / 2
     x2, y2 = end["x"], end["y"] + end["height"] / 2
     if x2 - x1 <= _GAP_X or y1 != y2:

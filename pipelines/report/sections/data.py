@@ -44,17 +44,19 @@ def column_rows(
 
     `statistics`: see `describe_statistics`; None if they were not recorded.
     """
-    found = {one["name"]: one for one in statistics["columns"]} if statistics else {}
-    taken = {one["name"]: one for one in columns}
+    statistics_by_name = (
+        {entry["name"]: entry for entry in statistics["columns"]} if statistics else {}
+    )
+    planned = {entry["name"]: entry for entry in columns}
     rows = []
-    for name in dict.fromkeys((*taken, *found)):
-        given, measured = taken.get(name, {}), found.get(name)
+    for name in dict.fromkeys((*planned, *statistics_by_name)):
+        column, measured = planned.get(name, {}), statistics_by_name.get(name)
         row: dict[str, Any] = {
             "name": name,
-            "kind": given.get("kind") or (measured or {}).get("type", ""),
-            "use": given.get("use", ""),
-            "note": given.get("note", ""),
-            "missing": given.get("missing_share"),
+            "kind": column.get("kind") or (measured or {}).get("type", ""),
+            "use": column.get("use", ""),
+            "note": column.get("note", ""),
+            "missing": column.get("missing_share"),
             "summary": "",
             "details": [],
             "plot": None,
@@ -68,7 +70,7 @@ def column_rows(
 def _measured(
     column: Mapping[str, Any], sizes: Mapping[str, int], share: float | None, kind: str
 ) -> dict[str, Any]:
-    """Returns what the statistics add to a row.
+    """Returns the fields of a row that come from the statistics.
 
     `share`: the plan's share of missing cells, which counts `N/A` and the like; None if there is no plan.
     The statistics see an empty cell only.
@@ -79,10 +81,12 @@ def _measured(
         splits = {name: {**values, **values.get("parsed", {})} for name, values in splits.items()}
     first = splits.get("train") or next(iter(splits.values()), {})
     total = sum(sizes.values()) or 1
-    known = [(sizes[name], values["missing"]) for name, values in splits.items() if name in sizes]
+    missing_by_split = [
+        (sizes[name], values["missing"]) for name, values in splits.items() if name in sizes
+    ]
     row: dict[str, Any] = {}
     if share is None:
-        row["missing"] = sum(missing for _, missing in known) / total
+        row["missing"] = sum(missing for _, missing in missing_by_split) / total
     if "histogram" in first:
         is_date = first.get("quantity") == "days"
         show = _date if is_date else words.number
@@ -93,18 +97,21 @@ def _measured(
             {
                 "split": name,
                 "values": [
-                    ("mean", show(one.get("mean"))),
-                    (f"standard deviation{', days' * is_date}", words.number(one.get("std_dev"))),
-                    ("minimum", show(one.get("min"))),
-                    ("median", show(one.get("median"))),
-                    ("maximum", show(one.get("max"))),
-                    *([] if is_date else [("zeros", words.number(one.get("zeros")))]),
-                    ("missing", words.number(one.get("missing"))),
+                    ("mean", show(values.get("mean"))),
+                    (
+                        f"standard deviation{', days' * is_date}",
+                        words.number(values.get("std_dev")),
+                    ),
+                    ("minimum", show(values.get("min"))),
+                    ("median", show(values.get("median"))),
+                    ("maximum", show(values.get("max"))),
+                    *([] if is_date else [("zeros", words.number(values.get("zeros")))]),
+                    ("missing", words.number(values.get("missing"))),
                 ],
             }
-            for name, one in splits.items()
+            for name, values in splits.items()
         ]
-        histograms = {name: one.get("histogram", []) for name, one in splits.items()}
+        histograms = {name: values.get("histogram", []) for name, values in splits.items()}
         row["plot"] = number_plot(histograms, show)
     elif "top" in first:
         frequent = next((label for label, _ in first["top"] if not is_missing(label)), "")
@@ -115,14 +122,16 @@ def _measured(
             {
                 "split": name,
                 "values": [
-                    *((label, words.number(count)) for label, count in one.get("top", ())),
-                    ("different values", words.number(one.get("unique"))),
-                    ("empty", words.number(one.get("missing"))),
+                    *((label, words.number(count)) for label, count in values.get("top", ())),
+                    ("different values", words.number(values.get("unique"))),
+                    ("empty", words.number(values.get("missing"))),
                 ],
             }
-            for name, one in splits.items()
+            for name, values in splits.items()
         ]
-        row["plot"] = category_plot({name: one.get("top", []) for name, one in splits.items()})
+        row["plot"] = category_plot(
+            {name: values.get("top", []) for name, values in splits.items()}
+        )
     return row
 
 
@@ -189,26 +198,26 @@ def category_plot(tops: Mapping[str, Sequence[Sequence[Any]]]) -> dict[str, Any]
     return _small_plot(bars, outline, text)
 
 
-def label_table(found: Mapping[str, Any]) -> dict[str, Any]:
+def label_table(comparison: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the distribution of the label by split, as the fields of `LabelComparison`."""
-    names = list(found["shares"])
-    is_classes = found["test"] == "chi-square"
-    first = found["shares"][names[0]]
+    names = list(comparison["shares"])
+    is_classes = comparison["test"] == "chi-square"
+    first = comparison["shares"][names[0]]
     levels = list(first)
     if is_classes:
         levels = sorted(
-            levels, key=lambda level: -max(found["shares"][name][level] for name in names)
+            levels, key=lambda level: -max(comparison["shares"][name][level] for name in names)
         )[:_MAX_CLASSES]
     form = words.percent if is_classes else words.number
     return {
-        "column": found["column"],
-        "test": found["test"],
-        "p_value": f"{found['p_value']:.3g}",
-        "distance": f"{found['distance']:.4f}",
+        "column": comparison["column"],
+        "test": comparison["test"],
+        "p_value": f"{comparison['p_value']:.3g}",
+        "distance": f"{comparison['distance']:.4f}",
         "what": "class" if is_classes else "share of the rows below",
-        "splits": [(name, found["sizes"][name]) for name in names],
+        "splits": [(name, comparison["sizes"][name]) for name in names],
         "rows": [
-            (level, [form(found["shares"][name][level]) for name in names]) for level in levels
+            (level, [form(comparison["shares"][name][level]) for name in names]) for level in levels
         ],
         "left_out": len(first) - len(levels),
     }

@@ -21,38 +21,40 @@ def describe(context: Context) -> dict[str, Any] | None:
         note.removeprefix(NOTE_PREFIX) for note in record.notes if note.startswith(NOTE_PREFIX)
     ]
     if details is None:
-        if not noted and "ExampleValidator" not in {one.name for one in record.components}:
+        if not noted and "ExampleValidator" not in {
+            component.name for component in record.components
+        }:
             return None
         anomalies = [{"text": text, "tone": "warn", "mark": "!", "word": "found"} for text in noted]
         missing = context.missing("ExampleValidator")
         return {"anomalies": anomalies, "rows": [], "more": [], "missing": missing}
     rows = sorted(
-        (_row(one) for one in details.get("drift", ())), key=lambda row: -float(row["ratio"])
+        (_row(entry) for entry in details.get("drift", ())), key=lambda row: -float(row["ratio"])
     )
     return {
-        "anomalies": [_anomaly(one) for one in details.get("found", ())],
+        "anomalies": [_anomaly(finding) for finding in details.get("found", ())],
         "rows": rows[:_MAX_ROWS],
         "more": rows[_MAX_ROWS:],
         "missing": None,
     }
 
 
-def _anomaly(found: dict[str, Any]) -> dict[str, Any]:
-    if found["is_breaking"]:
-        return {"text": found["text"], "tone": "bad", "mark": "✗", "word": "breaks training"}
-    word = "drift" if found.get("is_drift") else "warning"
-    return {"text": found["text"], "tone": "warn", "mark": "!", "word": word}
+def _anomaly(finding: dict[str, Any]) -> dict[str, Any]:
+    if finding["is_breaking"]:
+        return {"text": finding["text"], "tone": "bad", "mark": "✗", "word": "breaks training"}
+    word = "drift" if finding.get("is_drift") else "warning"
+    return {"text": finding["text"], "tone": "warn", "mark": "!", "word": word}
 
 
-def _row(found: dict[str, Any]) -> dict[str, Any]:
-    limit = found["limit"] or 1.0
-    ratio = found["value"] / limit
+def _row(entry: dict[str, Any]) -> dict[str, Any]:
+    limit = entry["limit"] or 1.0
+    ratio = entry["value"] / limit
     return {
-        "column": found["column"],
-        "split": found["split"],
-        "measure": _MEASURES.get(found["measure"], found["measure"]),
-        "value": words.number(found["value"], 3),
-        "limit": words.number(found["limit"], 3),
+        "column": entry["column"],
+        "split": entry["split"],
+        "measure": _MEASURES.get(entry["measure"], entry["measure"]),
+        "value": words.number(entry["value"], 3),
+        "limit": words.number(entry["limit"], 3),
         "ratio": ratio,
         "bar": min(100.0, 50 * ratio),
         "exceeds": ratio > 1,

@@ -6,7 +6,7 @@ from typing import Any
 from pipelines.data.spans import describe_spans
 from pipelines.report import words
 from pipelines.report.context import Context
-from pipelines.report.plots import Plot, Series, lines
+from pipelines.report.plots import Plot, PlotText, Series, lines
 from pipelines.root.records import RunRecord
 
 _MAX_PUSHES = 25
@@ -15,25 +15,25 @@ _MAX_PUSHES = 25
 def describe(context: Context) -> dict[str, Any] | None:
     """Returns the pushes and the plot of the metric; None if this is the first run of the root."""
     records = context.records[: context.number]
-    pushes = [one for one in reversed(records) if one.version]
+    pushes = [run for run in reversed(records) if run.version]
     if len(records) < 2 and not pushes:
         return None
     metric = next(iter(context.record.metrics), "") or newest_metric(records)
     return {
         "rows": [
             {
-                "version": one.version,
-                "state": context.root.versions.state(one.version),
-                "run_id": one.run_id,
-                "is_this": one.run_id == context.record.run_id,
-                "time": words.moment(one.finished or one.started),
-                "value": words.number(one.metrics.get(metric)),
-                "spans": describe_spans(one.spans) if one.spans else "",
+                "version": run.version,
+                "state": context.root.versions.state(run.version),
+                "run_id": run.run_id,
+                "is_this": run.run_id == context.record.run_id,
+                "time": words.moment(run.finished or run.started),
+                "value": words.number(run.metrics.get(metric)),
+                "spans": describe_spans(run.spans) if run.spans else "",
             }
-            for one in pushes[:_MAX_PUSHES]
+            for run in pushes[:_MAX_PUSHES]
         ],
         "left_out": len(pushes) - len(pushes[:_MAX_PUSHES]),
-        "has_spans": any(one.spans for one in pushes),
+        "has_spans": any(run.spans for run in pushes),
         "metric": metric,
         "plot": metric_plot(records, metric),
     }
@@ -41,29 +41,29 @@ def describe(context: Context) -> dict[str, Any] | None:
 
 def newest_metric(records: Sequence[RunRecord]) -> str:
     """Returns the first metric of the newest run that has any; empty without one."""
-    return next((next(iter(one.metrics)) for one in reversed(records) if one.metrics), "")
+    return next((next(iter(run.metrics)) for run in reversed(records) if run.metrics), "")
 
 
 def metric_plot(records: Sequence[RunRecord], metric: str) -> Plot | None:
-    """Returns a plot of a metric over the runs, beside that of the serving model on the same examples.
+    """Returns a plot of a metric over the runs, with that of the live model on the same examples.
 
     None with fewer than two values.
     """
-    known = [
-        (number, value, one.baseline_metrics.get(metric))
-        for number, one in enumerate(records, 1)
-        if (value := one.metrics.get(metric)) is not None
+    points = [
+        (number, value, run.baseline_metrics.get(metric))
+        for number, run in enumerate(records, 1)
+        if (value := run.metrics.get(metric)) is not None
     ]
-    if len(known) < 2:
+    if len(points) < 2:
         return None
-    series = [Series("new model", [(number, value) for number, value, _ in known])]
-    before = [(number, value) for number, _, value in known if value is not None]
-    if before:
-        series.append(Series("baseline", before, is_baseline=True))
-    values = [value for _, value, _ in known]
+    series = [Series("new model", [(number, value) for number, value, _ in points])]
+    of_baseline = [(number, value) for number, _, value in points if value is not None]
+    if of_baseline:
+        series.append(Series("baseline", of_baseline, is_baseline=True))
+    values = [value for _, value, _ in points]
     text = (
-        f"{metric} of {len(known)} runs, from {words.number(values[0])} in the first to "
+        f"{metric} of {len(points)} runs, from {words.number(values[0])} in the first to "
         f"{words.number(values[-1])} in the last; the lowest is {words.number(min(values))}, the highest "
         f"{words.number(max(values))}."
     )
-    return lines("history", f"{metric} over the runs", text, series, "run", metric)
+    return lines(PlotText("history", f"{metric} over the runs", text), series, "run", metric)

@@ -14,8 +14,8 @@ def describe(context: Context) -> dict[str, Any] | None:
     if not context.record.metrics:
         return None
     evaluation = context.details.get("evaluation")
-    found = (evaluation or {}).get("importance")
-    if not found:
+    importance = (evaluation or {}).get("importance")
+    if not importance:
         missing = context.missing("Evaluator")
         if evaluation is not None:
             missing = (
@@ -23,29 +23,31 @@ def describe(context: Context) -> dict[str, Any] | None:
                 "and at least 20 examples."
             )
         return {"rows": [], "more": [], "unused": [], "left_out": [], "missing": missing}
-    used = [one for one in found["features"] if one["growth"]]
-    top = max((abs(one["growth"]) for one in used), default=0.0) or 1.0
+    used = [feature for feature in importance["features"] if feature["growth"]]
+    top = max((abs(feature["growth"]) for feature in used), default=0.0) or 1.0
     rows = [
         {
-            "name": one["feature"],
-            "growth": words.signed(one["growth"]),
-            "interval": words.interval(one["low"], one["high"], 3),
-            "relative": words.relative(one["growth"], found["loss"]),
-            "bar": max(0.0, 100 * one["growth"] / top),
-            "is_clear": one["low"] is not None and one["low"] > 0,
+            "name": feature["feature"],
+            "growth": words.signed(feature["growth"]),
+            "interval": words.interval(feature["low"], feature["high"], 3),
+            "relative": words.relative(feature["growth"], importance["loss"]),
+            "bar": max(0.0, 100 * feature["growth"] / top),
+            "is_clear": feature["low"] is not None and feature["low"] > 0,
         }
-        for one in used
+        for feature in used
     ]
     return {
         "rows": rows[:MAX_OPEN],
         "more": rows[MAX_OPEN:],
-        "unused": [one["feature"] for one in found["features"] if not one["growth"]],
-        "left_out": found["left_out"],
-        "num_rows": words.number(found["num_rows"]),
-        "loss": words.number(found["loss"]),
+        "unused": [
+            feature["feature"] for feature in importance["features"] if not feature["growth"]
+        ],
+        "left_out": importance["left_out"],
+        "num_rows": words.number(importance["num_rows"]),
+        "loss": words.number(importance["loss"]),
         # Older versions took the first rows, and did not record the loss of a constant.
-        "trivial_loss": words.number(found.get("trivial_loss"))
-        if "trivial_loss" in found
+        "trivial_loss": words.number(importance.get("trivial_loss"))
+        if "trivial_loss" in importance
         else None,
         "missing": None,
     }

@@ -16,22 +16,22 @@ _MAX_RUNS = 10
 def describe(context: Context) -> dict[str, Any]:
     """Returns the lineage, the environment and the configuration."""
     record = context.record
-    found = describe_lineage(context.root, record, context.records)
+    lineage = describe_lineage(context.root, record, context.records)
     files = [
         {**file, "size": "" if file["bytes"] is None else words.size(file["bytes"])}
-        for file in found["data"]["files"][:_MAX_FILES]
+        for file in lineage["data"]["files"][:_MAX_FILES]
     ]
     return {
-        "lineage": found,
+        "lineage": lineage,
         "spans": describe_spans(record.spans) if record.spans else "",
-        "of_spans": _of_spans(context),
+        "of_spans": _span_rows(context),
         "bad_rows": list(record.bad_rows.items()),
         "bad_rows_file": str(context.root.details(record.same_as or record.run_id).bad_rows),
         "files": files,
-        "left_out": len(found["data"]["files"]) - len(files),
+        "left_out": len(lineage["data"]["files"]) - len(files),
         "files_missing": None if files else NOT_RECORDED,
-        "parameters": sorted(found["parameters"].items()),
-        "definitions": sorted(found["code"]["definitions"].items()),
+        "parameters": sorted(lineage["parameters"].items()),
+        "definitions": sorted(lineage["code"]["definitions"].items()),
         "environment": list(record.environment.items()),
         "environment_missing": None if record.environment else NOT_RECORDED,
         "configuration": json.dumps(given(record.config), indent=1, ensure_ascii=False),
@@ -40,19 +40,19 @@ def describe(context: Context) -> dict[str, Any]:
     }
 
 
-def _of_spans(context: Context) -> list[dict[str, Any]]:
+def _span_rows(context: Context) -> list[dict[str, Any]]:
     """Returns the runs that read each span of this run, newest first."""
-    found = versions_of_spans(context.root, context.record.spans[-_MAX_SPANS:], context.records)
+    spans = versions_of_spans(context.root, context.record.spans[-_MAX_SPANS:], context.records)
     return [
         {
-            "span": one["span"],
-            "left_out": len(one["runs"][:-_MAX_RUNS]),
+            "span": span["span"],
+            "left_out": len(span["runs"][:-_MAX_RUNS]),
             "runs": [
                 {**run, "state": words.state(run["status"])["word"]}
-                for run in reversed(one["runs"][-_MAX_RUNS:])
+                for run in reversed(span["runs"][-_MAX_RUNS:])
             ],
         }
-        for one in reversed(found)
+        for span in reversed(spans)
     ]
 
 

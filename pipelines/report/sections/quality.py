@@ -8,6 +8,7 @@ from pipelines.report import words
 from pipelines.report.context import Context
 from pipelines.report.plots import (
     Plot,
+    PlotText,
     Series,
     calibration,
     histogram,
@@ -33,7 +34,7 @@ def describe(context: Context) -> dict[str, Any] | None:
     model, baseline = plots.get("model") or {}, plots.get("baseline") or {}
     classes = plots.get("classes") or []
     kind = plots.get("problem_type")
-    found: dict[str, Any] = {
+    values: dict[str, Any] = {
         "metrics": metric_rows(context),
         "baseline_version": record.baseline_version if record.baseline_metrics else None,
         "kind": kind,
@@ -45,16 +46,16 @@ def describe(context: Context) -> dict[str, Any] | None:
         "missing": None if model else context.missing("Evaluator"),
     }
     if kind == "binary" and model:
-        found["plots"] = binary_plots(model, baseline, classes, record.metrics)
-        found["confusion"] = binary_confusion(model["confusion"], classes)
+        values["plots"] = binary_plots(model, baseline, classes, record.metrics)
+        values["confusion"] = binary_confusion(model["confusion"], classes)
     elif kind == "multi-class" and model:
-        found["plots"] = multi_class_plots(model)
-        found["confusion"] = confusion_table(**model["confusion"])
+        values["plots"] = multi_class_plots(model)
+        values["confusion"] = confusion_table(**model["confusion"])
     elif kind == "regression" and model:
-        found["plots"] = regression_plots(model)
-    elif not found["missing"]:
-        found["missing"] = "There are no plots for predictions of this kind."
-    return found
+        values["plots"] = regression_plots(model)
+    elif not values["missing"]:
+        values["missing"] = "There are no plots for predictions of this kind."
+    return values
 
 
 def metric_rows(context: Context) -> list[dict[str, Any]]:
@@ -65,14 +66,14 @@ def metric_rows(context: Context) -> list[dict[str, Any]]:
     rows = []
     for name, value in record.metrics.items():
         low, high = record.intervals.get(name) or overall.get(name) or (None, None)
-        before = record.baseline_metrics.get(name)
-        change = None if before is None or value is None else value - before
+        baseline = record.baseline_metrics.get(name)
+        change = None if baseline is None or value is None else value - baseline
         rows.append(
             {
                 "name": name,
                 "value": words.number(value),
                 "interval": words.interval(*words.within_range(name, low, high)),
-                "baseline": words.number(before) if record.baseline_metrics else "",
+                "baseline": words.number(baseline) if record.baseline_metrics else "",
                 "change": "" if change is None else words.signed(change),
             }
         )
@@ -89,57 +90,42 @@ def binary_plots(
     plots = []
     auc = metrics.get("auc")
     if "roc" in model:
-        plots.append(
-            unit_square(
-                "roc",
-                "ROC curve",
-                f"Recall against the share of negatives that are classified as positive. {_at(model['roc'])}"
-                + (
-                    f" The area under the curve is {words.number(auc, 4)}."
-                    if auc is not None
-                    else ""
-                ),
-                _both(model, baseline, "roc"),
-                "false positive rate",
-                "recall",
-                "chance",
-            )
+        area = "" if auc is None else f" The area under the curve is {words.number(auc, 4)}."
+        recall = max((row[1] for row in model["roc"] if row[0] <= 0.1), default=0.0)
+        description = (
+            "Recall against the share of negatives that are classified as positive. At a false positive rate "
+            f"of at most 10 %, the recall is {words.percent(recall, 0)}.{area}"
         )
+        curves = _model_and_baseline_series(model, baseline, "roc")
+        text = PlotText("roc", "ROC curve", description)
+        plots.append(unit_square(text, curves, "false positive rate", "recall", "chance"))
     if "precision_recall" in model:
-        plots.append(
-            unit_square(
-                "precision-recall",
-                "Precision and recall",
-                "Precision against recall, over all thresholds; the closer to the top right, the better.",
-                _both(model, baseline, "precision_recall"),
-                "recall",
-                "precision",
-            )
+        text = PlotText(
+            "precision-recall",
+            "Precision and recall",
+            "Precision against recall, over all thresholds; the closer to the top right, the better.",
         )
+        curves = _model_and_baseline_series(model, baseline, "precision_recall")
+        plots.append(unit_square(text, curves, "recall", "precision"))
     if model.get("calibration"):
-        plots.append(
-            calibration(
-                "calibration",
-                "Calibration",
-                f"The observed share against the predicted probability, by tenths of the examples. "
-                f"{_calibration_in_words(model['calibration'])}",
-                model["calibration"],
-                baseline.get("calibration", ()),
-            )
+        text = PlotText(
+            "calibration",
+            "Calibration",
+            "The observed share against the predicted probability, by tenths of the examples. "
+            + _calibration_in_words(model["calibration"]),
         )
+        plots.append(calibration(text, model["calibration"], baseline.get("calibration", ())))
     if any(map(any, model.get("histogram", ()))):
         names = list(classes[:2]) if len(classes) > 1 else ["0", "1"]
-        plots.append(
-            two_histograms(
-                "probabilities",
-                "Predicted probabilities by class",
-                f"Distribution of the predicted probability of {names[1]}, by class. The less the two "
-                "overlap, the better the model separates the classes.",
-                model["histogram"],
-                [f"is {name}" for name in names],
-                f"predicted probability of {names[1]}",
-            )
+        text = PlotText(
+            "probabilities",
+            "Predicted probabilities by class",
+            f"Distribution of the predicted probability of {names[1]}, by class. The less the two "
+            "overlap, the better the model separates the classes.",
         )
+        labels = [f"is {name}" for name in names]
+        x_label = f"predicted probability of {names[1]}"
+        plots.append(two_histograms(text, model["histogram"], labels, x_label))
     return plots
 
 
@@ -147,17 +133,14 @@ def multi_class_plots(model: Mapping[str, Any]) -> list[Plot]:
     """Returns the calibration of the most probable class."""
     if not model.get("calibration"):
         return []
-    return [
-        calibration(
-            "calibration",
-            "Calibration",
-            "The share of correct predictions against the probability of the most probable class. "
-            + _calibration_in_words(model["calibration"]),
-            model["calibration"],
-            x_label="probability of the most probable class",
-            y_label="share of correct predictions",
-        )
-    ]
+    text = PlotText(
+        "calibration",
+        "Calibration",
+        "The share of correct predictions against the probability of the most probable class. "
+        + _calibration_in_words(model["calibration"]),
+    )
+    x_label, y_label = "probability of the most probable class", "share of correct predictions"
+    return [calibration(text, model["calibration"], x_label=x_label, y_label=y_label)]
 
 
 def regression_plots(model: Mapping[str, Any]) -> list[Plot]:
@@ -165,36 +148,32 @@ def regression_plots(model: Mapping[str, Any]) -> list[Plot]:
     size = words.number(model["sample_size"])
     middle = words.number(model["residual_quantiles"]["50 %"], 4)
     low, high = (words.number(model["residual_quantiles"][key], 4) for key in ("5 %", "95 %"))
+    predicted = PlotText(
+        "predicted-actual",
+        "Predicted against actual",
+        f"Predictions against labels of {len(model['pairs'])} examples; on the diagonal both are equal.",
+    )
+    residuals = PlotText(
+        "residuals",
+        "Residuals",
+        f"Predicted minus actual, of {size} examples. The median is {middle}; 90 % are between {low} and "
+        f"{high}.",
+    )
+    counts, edges = model["residuals"]["counts"], model["residuals"]["edges"]
     return [
-        scatter(
-            "predicted-actual",
-            "Predicted against actual",
-            f"Predictions against labels of {len(model['pairs'])} examples; on the diagonal both are "
-            "equal.",
-            model["pairs"],
-            "actual",
-            "predicted",
-        ),
-        histogram(
-            "residuals",
-            "Residuals",
-            f"Predicted minus actual, of {size} examples. The median is {middle}; 90 % are between "
-            f"{low} and {high}.",
-            model["residuals"]["counts"],
-            model["residuals"]["edges"],
-            "predicted minus actual",
-        ),
+        scatter(predicted, model["pairs"], "actual", "predicted"),
+        histogram(residuals, counts, edges, "predicted minus actual"),
     ]
 
 
-def binary_confusion(found: Mapping[str, float], classes: Sequence[str]) -> dict[str, Any]:
+def binary_confusion(counts: Mapping[str, float], classes: Sequence[str]) -> dict[str, Any]:
     """Returns the confusion matrix at a threshold."""
     names = list(classes[:2]) if len(classes) > 1 else ["0", "1"]
     table = [
-        [found["true_negatives"], found["false_positives"]],
-        [found["false_negatives"], found["true_positives"]],
+        [counts["true_negatives"], counts["false_positives"]],
+        [counts["false_negatives"], counts["true_positives"]],
     ]
-    return {**confusion_table(names, table), "threshold": found["threshold"]}
+    return {**confusion_table(names, table), "threshold": counts["threshold"]}
 
 
 def confusion_table(
@@ -209,7 +188,9 @@ def confusion_table(
     rows = []
     for number, (name, row) in enumerate(zip(classes, table, strict=True)):
         total = totals[number]
-        known = not (has_others and number == len(classes) - 1)  # several classes are no class
+        is_class = not (
+            has_others and number == len(classes) - 1
+        )  # the last row may combine several classes
         rows.append(
             {
                 "name": name,
@@ -218,14 +199,16 @@ def confusion_table(
                         "text": words.number(value),
                         "shade": max(1, round(_SHADES * value / total)) if value else 0,
                         "share": words.percent(value / total, 0) if total else words.NOTHING,
-                        "is_right": column == number and known,
+                        "is_right": column == number and is_class,
                         "is_zero": not value,
                     }
                     for column, value in enumerate(row)
                 ],
-                "recall": words.percent(row[number] / total) if total and known else words.NOTHING,
+                "recall": words.percent(row[number] / total)
+                if total and is_class
+                else words.NOTHING,
                 "precision": words.percent(row[number] / taken[number])
-                if taken[number] and known
+                if taken[number] and is_class
                 else words.NOTHING,
                 "total": words.number(total),
             }
@@ -253,7 +236,8 @@ def largest_confusions(
         for answer in range(num_known)
         if label != answer and table[label][answer]
     ]
-    wrong.sort(key=lambda one: (-one[0], one[1]))  # of two that are as frequent, the larger share
+    # If two are equally frequent, the larger share comes first.
+    wrong.sort(key=lambda confusion: (-confusion[0], confusion[1]))
     return [
         {
             "actual": classes[label],
@@ -266,17 +250,13 @@ def largest_confusions(
     ]
 
 
-def _both(model: Mapping[str, Any], baseline: Mapping[str, Any], key: str) -> list[Series]:
+def _model_and_baseline_series(
+    model: Mapping[str, Any], baseline: Mapping[str, Any], key: str
+) -> list[Series]:
     series = [Series("model", [(row[0], row[1]) for row in model[key]])]
     if key in baseline:
         series.append(Series("baseline", [(row[0], row[1]) for row in baseline[key]], True))
     return series
-
-
-def _at(points: Sequence[Sequence[float]]) -> str:
-    """Returns a sentence about the recall at a false positive rate of 10 %."""
-    best = max((row[1] for row in points if row[0] <= 0.1), default=0.0)
-    return f"At a false positive rate of at most 10 %, the recall is {words.percent(best, 0)}."
 
 
 def _calibration_in_words(rows: Sequence[Mapping[str, float]]) -> str:

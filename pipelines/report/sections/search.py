@@ -6,7 +6,7 @@ from typing import Any
 from pipelines.artifacts.search import search_in_words, values_in_words
 from pipelines.report import words
 from pipelines.report.context import Context
-from pipelines.report.plots import Plot, dots_and_best
+from pipelines.report.plots import Plot, PlotText, dots_and_best
 
 MAX_OPEN = 20
 """Number of trials that are shown at first."""
@@ -16,17 +16,17 @@ def describe(context: Context) -> dict[str, Any] | None:
     """Returns the plot and the tables; None if the run has no search."""
     search = context.details.get("search")
     if search is None:
-        if "Tuner" not in {one.name for one in context.record.components}:
+        if "Tuner" not in {component.name for component in context.record.components}:
             return None
         return {"missing": context.missing("Tuner")}
     trials, summary = ranked(search), search_in_words(search)
-    rows = [_row(one, search) for one in trials]
+    rows = [_row(trial, search) for trial in trials]
     return {
         "missing": None,
         "summary": summary[:1].upper() + summary[1:],
-        "metric": metric_of(search),
-        "plot": history_of(search),
-        "importance": importance_of(search["importance"]),
+        "metric": metric_label(search),
+        "plot": history_plot(search),
+        "importance": importance_rows(search["importance"]),
         "rows": rows[:MAX_OPEN],
         "more": rows[MAX_OPEN:],
     }
@@ -43,15 +43,19 @@ def ranked(search: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return sorted(search["trials"], key=rank)
 
 
-def metric_of(search: Mapping[str, Any]) -> str:
+def metric_label(search: Mapping[str, Any]) -> str:
     """Returns the name of the metric, with the number of folds that its values are the mean of."""
     folds = search["folds"]
     return f"{search['metric']} (mean of {folds} folds)" if folds > 1 else str(search["metric"])
 
 
-def history_of(search: Mapping[str, Any]) -> Plot | None:
+def history_plot(search: Mapping[str, Any]) -> Plot | None:
     """Returns the plot of the trials' values and of the best one so far; None with fewer than two values."""
-    points = [(one["number"], one["value"]) for one in search["trials"] if one["value"] is not None]
+    points = [
+        (trial["number"], trial["value"])
+        for trial in search["trials"]
+        if trial["value"] is not None
+    ]
     if len(points) < 2:
         return None
     better = max if search["direction"] == "maximize" else min
@@ -59,21 +63,22 @@ def history_of(search: Mapping[str, Any]) -> Plot | None:
     for number, value in points:
         best.append((number, better(value, best[-1][1]) if best else value))
     reached = next(number for number, value in points if value == best[-1][1])
-    metric = metric_of(search)
+    metric = metric_label(search)
     description = (
         f"{metric} by trial. The best so far goes from {words.number(best[0][1])} in trial {best[0][0]} to "
         f"{words.number(best[-1][1])} in trial {reached}."
     )
-    return dots_and_best("search-history", "Trials", description, points, best, "trial", metric)
+    text = PlotText("search-history", "Trials", description)
+    return dots_and_best(text, points, best, "trial", metric)
 
 
-def importance_of(shares: Mapping[str, float]) -> list[dict[str, Any]]:
+def importance_rows(shares: Mapping[str, float]) -> list[dict[str, Any]]:
     """Returns a row for each parameter, the most important first."""
     top = max(shares.values(), default=0.0) or 1.0
-    found = sorted(shares.items(), key=lambda item: -item[1])
+    ranking = sorted(shares.items(), key=lambda item: -item[1])
     return [
         {"name": name, "share": words.percent(share), "bar": 100 * share / top}
-        for name, share in found
+        for name, share in ranking
     ]
 
 

@@ -11,7 +11,6 @@ from pipelines.report import words
 from pipelines.report.context import Context
 from pipelines.root import Root
 
-_BYTES = {"string"}
 _METHODS = {"classify": "classify", "regress": "regress"}
 
 
@@ -20,13 +19,21 @@ def describe(context: Context) -> dict[str, Any] | None:
     details = context.details.get("signatures")
     record = context.record
     if details is None:
-        if "Trainer" not in {one.name for one in record.components}:
+        if "Trainer" not in {component.name for component in record.components}:
             return None
         return {"signatures": [], "requests": [], "missing": context.missing("Trainer")}
     signatures = details["signatures"]
     example = example_row(context)
     return {
-        "signatures": [_signature(one) for one in signatures],
+        "signatures": [
+            {
+                "name": signature["name"],
+                "method": signature["method"] or words.NOTHING,
+                "inputs": [_tensor(tensor) for tensor in signature["inputs"]],
+                "outputs": [_tensor(tensor) for tensor in signature["outputs"]],
+            }
+            for signature in signatures
+        ],
         "requests": requests(record.name, signatures, example),
         "size": words.size(details["bytes"]),
         "check": _check(context.details.get("serving_check")),
@@ -41,10 +48,12 @@ def example_row(context: Context) -> dict[str, Any]:
     """Returns typical values of the columns that the model learns from: medians and frequent values."""
     record = context.record
     label = record.section("data").get("label")
-    unused = {one["name"] for one in record.columns if str(one["use"]).startswith("not used")}
+    unused = {
+        column["name"] for column in record.columns if str(column["use"]).startswith("not used")
+    }
     statistics = context.details.get("statistics") or {"columns": []}
-    formats = {one["name"]: format_of_column(one) for one in record.columns}
-    found: dict[str, Any] = {}
+    formats = {column["name"]: format_of_column(column) for column in record.columns}
+    row: dict[str, Any] = {}
     for column in statistics["columns"]:
         name = column["name"]
         if name == label or name in unused:
@@ -53,43 +62,43 @@ def example_row(context: Context) -> dict[str, Any]:
         values = splits.get("train") or next(iter(splits.values()), {})
         if values.get("median") is not None:
             is_whole = column["type"] == "whole numbers"
-            found[name] = round(values["median"]) if is_whole else values["median"]
+            row[name] = round(values["median"]) if is_whole else values["median"]
             continue
         cell_format = formats.get(name)
         for cell, _ in values.get("top", ()):
             if not is_missing(cell.strip()) and (cell_format is None or cell_format.reads(cell)):
-                found[name] = cell
+                row[name] = cell
                 break
-    return found
+    return row
 
 
-def _check(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def _check(check: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Returns the comparisons and measurements of the ServingCheck; None if it did not ask the model."""
-    if not found or not found["rows"]:
+    if not check or not check["rows"]:
         return None
     rows = []
-    for name, signature in found["signatures"].items():
+    for name, signature in check["signatures"].items():
         latency = signature["latency_ms"] or {}
         compared = signature["compared"]
-        different = [one for one in compared if one["num_different"]]
+        different = [output for output in compared if output["num_different"]]
         rows.append(
             {
                 "name": name,
                 "rows": words.number(signature["rows"]),
                 "p50": words.number(latency.get("p50"), 3),
                 "p99": words.number(latency.get("p99"), 3),
-                "compared": ", ".join(dict.fromkeys(one["output"] for one in compared))
+                "compared": ", ".join(dict.fromkeys(output["output"] for output in compared))
                 or words.NOTHING,
                 "not_compared": ", ".join(signature["not_compared"]) or words.NOTHING,
-                "different": "; ".join(_difference(one) for one in different) or "none",
+                "different": "; ".join(_difference(output) for output in different) or "none",
             }
         )
     return {
-        "load": words.seconds(found["load_seconds"]),
-        "memory": words.size(1e6 * found["memory_mb"]) if found["memory_mb"] else words.NOTHING,
+        "load": words.seconds(check["load_seconds"]),
+        "memory": words.size(1e6 * check["memory_mb"]) if check["memory_mb"] else words.NOTHING,
         "signatures": rows,
-        "failures": found["failures"],
-        "not_checked": found["not_checked"],
+        "failures": check["failures"],
+        "not_checked": check["not_checked"],
     }
 
 
@@ -116,40 +125,38 @@ def requests(
     name: str, signatures: Sequence[Mapping[str, Any]], example: Mapping[str, Any]
 ) -> list[dict[str, str]]:
     """Returns requests to TensorFlow Serving's REST API, each with a `title` and a `text`."""
-    found: list[dict[str, str]] = []
+    requests_to_show: list[dict[str, str]] = []
     for signature in signatures:
         method = signature["method"]
-        if method in _METHODS and not any(one["title"].startswith(method) for one in found):
-            found.append(_of_example(name, method, signature["name"], example))
+        if method in _METHODS and not any(
+            request["title"].startswith(method) for request in requests_to_show
+        ):
+            # A plain row: TensorFlow Serving converts it to a tf.Example.
+            body: dict[str, Any] = {"examples": [dict(example)]}
+            if signature["name"] != "serving_default":
+                body = {"signature_name": signature["name"], **body}
+            text = _curl(name, _METHODS[method], body)
+            requests_to_show.append({"title": f"{method}: a row by its columns", "text": text})
     # A signature with a tensor for each column needs no program to ask it.
-    for signature in sorted(signatures, key=lambda one: one["name"] != "serving_rows"):
+    for signature in sorted(signatures, key=lambda candidate: candidate["name"] != "serving_rows"):
         if signature["method"] == "predict":
-            request = _of_predict(name, signature, example)
+            request = _predict_request(name, signature, example)
             if request is not None:
-                found.append(request)
+                requests_to_show.append(request)
                 break
-    return found
+    return requests_to_show
 
 
-def _of_example(
-    name: str, method: str, signature: str, example: Mapping[str, Any]
-) -> dict[str, str]:
-    """Returns a request with a plain row: TensorFlow Serving converts it to a tf.Example."""
-    body: dict[str, Any] = {"examples": [dict(example)]}
-    if signature != "serving_default":
-        body = {"signature_name": signature, **body}
-    return {"title": f"{method}: a row by its columns", "text": _curl(name, _METHODS[method], body)}
-
-
-def _of_predict(
+def _predict_request(
     name: str, signature: Mapping[str, Any], example: Mapping[str, Any]
 ) -> dict[str, str] | None:
     inputs = signature["inputs"]
     label = f"predict ({signature['name']})"
     if len(inputs) == 1 and inputs[0]["type"] == "string" and len(inputs[0]["shape"] or [0]) == 1:
+        values = "".join(f"    {key!r}: {value!r},\n" for key, value in example.items())
         python = (
             "import base64, json, tensorflow as tf\n\n"
-            f"row = {_python(example)}\n"
+            f"row = {{\n{values}}}\n"
             "feature = {}\n"
             "for name, value in row.items():\n"
             "    if isinstance(value, str):\n"
@@ -172,8 +179,11 @@ def _of_predict(
             "title": f"{label}: a serialized tf.Example",
             "text": f"cat > request.py <<'END'\n{python}END\n{pipe}",
         }
-    names = {one["name"]: one for one in inputs}
-    row = {key: example.get(key, _blank(one)) for key, one in names.items()}
+    names = {tensor["name"]: tensor for tensor in inputs}
+    row = {
+        key: example.get(key, "" if tensor["type"] == "string" else 0)
+        for key, tensor in names.items()
+    }
     shaped = {
         key: [value] if len(names[key]["shape"] or []) == 2 else value for key, value in row.items()
     }
@@ -189,26 +199,8 @@ def _curl(name: str, method: str, body: Mapping[str, Any]) -> str:
     )
 
 
-def _python(example: Mapping[str, Any]) -> str:
-    lines = "".join(f"    {name!r}: {value!r},\n" for name, value in example.items())
-    return "{\n" + lines + "}"
-
-
-def _blank(tensor: Mapping[str, Any]) -> Any:
-    return "" if tensor["type"] in _BYTES else 0
-
-
 def _model_name(name: str) -> str:
     return "".join(letter if letter.isalnum() or letter in "_.-" else "_" for letter in name)
-
-
-def _signature(signature: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "name": signature["name"],
-        "method": signature["method"] or words.NOTHING,
-        "inputs": [_tensor(one) for one in signature["inputs"]],
-        "outputs": [_tensor(one) for one in signature["outputs"]],
-    }
 
 
 def _tensor(tensor: Mapping[str, Any]) -> dict[str, str]:

@@ -19,7 +19,9 @@ def describe(context: Context) -> dict[str, Any] | None:
         return None
     details = context.details.get("evaluation", {}).get("slices", {})
     measured: Mapping[str, Any] = details.get("slices", {})
-    metric = _main_metric(context)
+    # The first metric with an interval is drawn, or the first one.
+    with_interval = (name for name in record.metrics if name in record.intervals)
+    metric = next(with_interval, next(iter(record.metrics), ""))
     names = [metric, *(name for name in record.metrics if name != metric)]
     entries = {_OVERALL: record.metrics, **record.slices}
     spans = {
@@ -28,10 +30,10 @@ def describe(context: Context) -> dict[str, Any] | None:
         )
         for name in entries
     }
-    values = [one.get(metric) for one in entries.values()]
+    values = [metrics.get(metric) for metrics in entries.values()]
     ends = [end for pair in spans.values() for end in pair if end is not None]
-    known = [value for value in (*values, *ends) if value is not None]
-    low, high = (min(known), max(known)) if known else (0.0, 1.0)
+    shown = [value for value in (*values, *ends) if value is not None]
+    low, high = (min(shown), max(shown)) if shown else (0.0, 1.0)
     rows = []
     for name, metrics in entries.items():
         value = metrics.get(metric)
@@ -59,26 +61,17 @@ def describe(context: Context) -> dict[str, Any] | None:
     }
 
 
-def _main_metric(context: Context) -> str:
-    """Returns the metric that is drawn: the first one that has an interval, or the first."""
-    record = context.record
-    return next(
-        (name for name in record.metrics if name in record.intervals),
-        next(iter(record.metrics), ""),
-    )
-
-
 def _whisker(
     value: float | None, interval: tuple[float | None, float | None], low: float, high: float
 ) -> dict[str, float] | None:
     """Returns the places of the value and its interval, from 2 to 98."""
     if value is None or high <= low:
         return None
-    place = [2 + 96 * ((end - low) / (high - low)) if end is not None else None for end in interval]
+    ends = [2 + 96 * ((end - low) / (high - low)) if end is not None else None for end in interval]
     at = 2 + 96 * (value - low) / (high - low)
     return {
         "at": at,
-        "low": 0.0 if place[0] is None else place[0],
-        "high": 100.0 if place[1] is None else place[1],
+        "low": 0.0 if ends[0] is None else ends[0],
+        "high": 100.0 if ends[1] is None else ends[1],
         "has_interval": float(interval != (None, None)),
     }

@@ -7,7 +7,7 @@ from typing import Any
 
 from pipelines.report import words
 from pipelines.report.context import Context
-from pipelines.report.plots import Plot, Series, lines
+from pipelines.report.plots import Plot, PlotText, Series, lines
 
 _SPEED = ("global_step/sec", "examples/sec")
 _INPUT_WAIT = (
@@ -40,11 +40,11 @@ def describe(context: Context) -> dict[str, Any] | None:
     record = context.record
     details = context.details.get("training")
     if details is None and not record.models:
-        if "Trainer" not in {one.name for one in record.components}:
+        if "Trainer" not in {component.name for component in record.components}:
             return None
         nothing = context.missing("Trainer")
         return {"plots": [], "models": None, "missing": nothing, "others": [], "waiting": ""}
-    plots, others = plots_of(details["curves"]) if details else ([], [])
+    plots, others = curve_plots(details["curves"]) if details else ([], [])
     missing = None
     if details is None:
         missing = context.missing("Trainer")
@@ -59,77 +59,75 @@ def describe(context: Context) -> dict[str, Any] | None:
     }
 
 
-def plots_of(curves: Sequence[Mapping[str, Any]]) -> tuple[list[Plot], list[str]]:
-    """Returns a plot for each quantity, and the names of those that are left out.
+def curve_plots(curves: Sequence[Mapping[str, Any]]) -> tuple[list[Plot], list[str]]:
+    """Returns a plot for each quantity, and the names of the other quantities.
 
     A quantity of the training and of the evaluation, such as the loss, is one plot.
     """
     by_tag: dict[str, list[Mapping[str, Any]]] = {}
     for curve in _without_twins(curves):
-        by_tag.setdefault(_quantity(curve["tag"]), []).append(curve)
+        # Keras calls the loss of an epoch `epoch_loss`.
+        by_tag.setdefault(curve["tag"].removeprefix("epoch_"), []).append(curve)
     _join_losses(by_tag)
-    by_tag = {  # one point alone is no curve; beside one, it is worth seeing
-        tag: found
-        for tag, found in by_tag.items()
-        if any(len(curve["points"]) > 1 for curve in found)
+    by_tag = {  # a single point is not a curve, but worth showing next to one
+        tag: curves_of_tag
+        for tag, curves_of_tag in by_tag.items()
+        if any(len(curve["points"]) > 1 for curve in curves_of_tag)
     }
     names = sorted(by_tag, key=lambda tag: (_rank(tag), tag))
     plots = []
     drawn = [tag for tag in names if _rank(tag) < _LAST] or names
     for number, tag in enumerate(drawn[:MAX_PLOTS]):
-        series = [Series(_run_name(one["run"]), one["points"]) for one in by_tag[tag][:4]]
-        plots.append(lines(f"training-{number}", tag, _in_words(tag, series), series, "step", tag))
+        series = [Series(_run_name(curve["run"]), curve["points"]) for curve in by_tag[tag][:4]]
+        text = PlotText(f"training-{number}", tag, _in_words(tag, series))
+        plots.append(lines(text, series, "step", tag))
     return plots, [tag for tag in names if tag not in drawn[:MAX_PLOTS]]
 
 
 def waiting_in_words(curves: Sequence[Mapping[str, Any]]) -> str:
     """Returns a sentence about the time that the training waited for its input; empty if unknown."""
-    shares = [one["points"][-1][1] for one in curves if one["tag"] == _INPUT_WAIT]
+    shares = [curve["points"][-1][1] for curve in curves if curve["tag"] == _INPUT_WAIT]
     if not shares:
         return ""
     share = max(shares)
-    text = f"The training waited for its input {share:.0%} of the time."
+    text = f"Time spent waiting for input data: {share:.0%}."
     if share < _MUCH_WAITING:
         return text
     return (
-        f"{text} Its input takes longer than its steps: parse whole batches (batch before map), cache data "
+        f"{text} The input is slower than the steps: parse whole batches (batch before map), cache data "
         "that fit in memory, run map in parallel, and prefetch."
     )
 
 
 def models_table(models: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Returns the table of the models that were compared, from the fields of `Candidate`."""
-    metrics = [name for name in _METRICS_OF_MODELS if any(name in one["metrics"] for one in models)]
+    metrics = [
+        name for name in _METRICS_OF_MODELS if any(name in model["metrics"] for model in models)
+    ]
     return {
         "metrics": metrics,
-        "has_failures": any(one["failure"] for one in models),
+        "has_failures": any(model["failure"] for model in models),
         "rows": [
             {
-                "name": one["model"],
-                "is_chosen": one["is_chosen"],
-                "dropped": _dropped(one),
-                "loss": words.number(one["loss"]),
-                "metrics": [words.number(one["metrics"].get(name)) for name in metrics],
-                "step": _step_of(one, one["step"]),
-                "time": words.seconds(one["seconds"]),
-                "failure": one["failure"],
+                "name": model["model"],
+                "is_chosen": model["is_chosen"],
+                "dropped": f"dropped at step {_step_label(model, model['last_step'])}"
+                if model["is_dropped"]
+                else "",
+                "loss": words.number(model["loss"]),
+                "metrics": [words.number(model["metrics"].get(name)) for name in metrics],
+                "step": _step_label(model, model["step"]),
+                "time": words.seconds(model["seconds"]),
+                "failure": model["failure"],
             }
-            for one in models
+            for model in models
         ],
     }
 
 
-def _dropped(model: Mapping[str, Any]) -> str:
-    """Returns where a training was dropped; empty if it was not."""
-    if not model.get("is_dropped"):
-        return ""
-    step = model.get("last_step")  # an earlier version recorded none
-    return f"dropped at step {_step_of(model, step)}" if step else "dropped"
-
-
-def _step_of(model: Mapping[str, Any], step: int) -> str:
+def _step_label(model: Mapping[str, Any], step: int) -> str:
     """Returns a step of a model, with the number of its trees."""
-    per_tree = model.get("steps_per_tree")  # an earlier version recorded none
+    per_tree = model["steps_per_tree"]
     trees = f" ({words.counted(step // per_tree, 'tree')})" if per_tree else ""
     return f"{words.number(step)}{trees}"
 
@@ -137,41 +135,36 @@ def _step_of(model: Mapping[str, Any], step: int) -> str:
 def _without_twins(curves: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Returns the curves without copies: TensorFlow calls a second summary of the name `loss` `loss_1`."""
     kept: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for curve in sorted(curves, key=lambda one: len(one["tag"])):
+    for curve in sorted(curves, key=lambda other: len(other["tag"])):
         base = _NUMBERED.sub("", curve["tag"])
         alike = kept.setdefault((curve["run"], base), [])
-        if all(curve["points"] != one["points"] for one in alike):
+        if all(curve["points"] != other["points"] for other in alike):
             is_loss = base == "loss" and not alike
             alike.append({**curve, "tag": base} if is_loss else curve)
     return [curve for alike in kept.values() for curve in alike]
 
 
 def _join_losses(by_tag: dict[str, list[Mapping[str, Any]]]) -> None:
-    """Puts the loss of an evaluation beside that of the training: by example, if that is about the same.
+    """Draws the losses of evaluation and training together: by example, if that is about the same.
 
     An evaluation has a mean over batches, `loss`, and one over examples, `average_loss`, by which models are
     judged. Both are drawn only if the loss of a batch is a sum.
     """
     losses, means = by_tag.get("loss", []), by_tag.get("average_loss", [])
-    runs = {one["run"]: one["points"] for one in losses}
-    if not means or not all(_are_alike(one["points"], runs.get(one["run"])) for one in means):
+    runs = {curve["run"]: curve["points"] for curve in losses}
+    if not means or not all(_are_alike(curve["points"], runs.get(curve["run"])) for curve in means):
         return
-    of_means = {one["run"] for one in means}
-    by_tag["loss"] = [one for one in losses if one["run"] not in of_means] + means
+    mean_runs = {curve["run"] for curve in means}
+    by_tag["loss"] = [curve for curve in losses if curve["run"] not in mean_runs] + means
     del by_tag["average_loss"]
 
 
 def _are_alike(points: Sequence[Sequence[float]], others: Sequence[Sequence[float]] | None) -> bool:
     """Returns whether the values differ by a factor of less than 2, most of the time."""
     ratios = [
-        one[1] / other[1] for one, other in zip(points, others or (), strict=False) if other[1]
+        point[1] / other[1] for point, other in zip(points, others or (), strict=False) if other[1]
     ]
     return bool(ratios) and 0.5 < median(ratios) < 2
-
-
-def _quantity(tag: str) -> str:
-    """Returns the quantity of a curve: Keras calls the loss of an epoch `epoch_loss`."""
-    return tag.removeprefix("epoch_")
 
 
 def _rank(tag: str) -> int:
@@ -189,13 +182,13 @@ def _run_name(run: str) -> str:
 
 def _in_words(tag: str, series: Sequence[Series]) -> str:
     parts = []
-    for one in series:
-        (first_step, first), (last_step, last) = one.points[0], one.points[-1]
-        if len(one.points) == 1:
-            parts.append(f"{one.name}: {words.number(first)} at step {words.number(first_step)}")
+    for line in series:
+        (first_step, first), (last_step, last) = line.points[0], line.points[-1]
+        if len(line.points) == 1:
+            parts.append(f"{line.name}: {words.number(first)} at step {words.number(first_step)}")
             continue
         parts.append(
-            f"{one.name}: from {words.number(first)} at step {words.number(first_step)} to "
+            f"{line.name}: from {words.number(first)} at step {words.number(first_step)} to "
             f"{words.number(last)} at step {words.number(last_step)}"
         )
     return f"{tag} by step. " + "; ".join(parts) + "."

@@ -73,10 +73,12 @@ def verdict_sentence(record: RunRecord) -> str:
         return f"{lost}, so nothing was pushed. {serving}"
     if record.status == "running":
         return "The run has not ended."
-    where = next((one.name for one in record.components if one.status == "failed"), "")
+    where = next(
+        (component.name for component in record.components if component.status == "failed"), ""
+    )
     how = "was interrupted" if record.status == "interrupted" else "failed"
-    place = f" in {where}" if where else ""
-    return f"The run {how}{place}; nothing was pushed."
+    where_it_failed = f" in {where}" if where else ""
+    return f"The run {how}{where_it_failed}; nothing was pushed."
 
 
 def _held_sentence(record: RunRecord, count: str, serving: str) -> str:
@@ -86,7 +88,7 @@ def _held_sentence(record: RunRecord, count: str, serving: str) -> str:
     run_id = record.same_as or record.run_id
     return (
         f"{passed}, so nothing was pushed: a person has to decide. `approve {run_id} --because REASON` "
-        f"pushes this model, `--reject` drops it. {serving}"
+        f"pushes this model, `--reject` discards it. {serving}"
     )
 
 
@@ -118,7 +120,7 @@ def _cards(record: RunRecord) -> list[dict[str, Any]]:
     """Returns the first metrics, with their intervals and the baseline's values."""
     cards = []
     for name, value in list(record.metrics.items())[:_MAX_CARDS]:
-        before = record.baseline_metrics.get(name)
+        baseline = record.baseline_metrics.get(name)
         low, high = record.intervals.get(name, (None, None))
         cards.append(
             {
@@ -127,10 +129,10 @@ def _cards(record: RunRecord) -> list[dict[str, Any]]:
                 "interval": ""
                 if low is None and high is None
                 else words.interval(*words.within_range(name, low, high)),
-                "baseline": None if before is None else words.number(before, 4),
+                "baseline": None if baseline is None else words.number(baseline, 4),
                 "change": None
-                if before is None or value is None
-                else words.signed(value - before, 3),
+                if baseline is None or value is None
+                else words.signed(value - baseline, 3),
             }
         )
     return cards

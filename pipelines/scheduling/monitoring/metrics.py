@@ -23,60 +23,63 @@ from pipelines.scheduling.monitoring.overview import Standing, look
 PREFIX = "estimator_pipelines"
 
 _OF_SCHEDULES: dict[str, tuple[str, Callable[[Standing], float | None]]] = {
-    "schedule_enabled": ("Whether the schedule starts runs", lambda one: one.schedule.enabled),
+    "schedule_enabled": (
+        "Whether the schedule starts runs",
+        lambda standing: standing.schedule.enabled,
+    ),
     "schedule_next_time_seconds": (
         "When the next run is due",
-        lambda one: one.next_time.timestamp() if one.next_time else None,
+        lambda standing: standing.next_time.timestamp() if standing.next_time else None,
     ),
-    "schedule_running": ("Whether a run is in progress", lambda one: bool(one.running)),
+    "schedule_running": ("Whether a run is in progress", lambda standing: bool(standing.running)),
     "schedule_interrupted": (
-        "Whether a run was stopped or killed, and no scheduler is there to resume it",
-        lambda one: bool(one.interrupted),
+        "Whether a run was stopped or killed, and no scheduler is running to resume it",
+        lambda standing: bool(standing.interrupted),
     ),
-    "schedule_due_ticks": ("Ticks that are due and have not started", lambda one: one.due.count),
+    "schedule_due_ticks": ("Due ticks that have not started", lambda standing: standing.due.count),
     "schedule_late_ticks": (
         "Ticks that should have started by now",
-        lambda one: len(one.due.late),
+        lambda standing: len(standing.due.late),
     ),
     "schedule_late_seconds": (
-        "For how long the oldest of them has been due",
-        lambda one: one.late_secs,
+        "Time since the oldest of them was due",
+        lambda standing: standing.late_secs,
     ),
     "schedule_has_problem": (
         "Whether due runs cannot be determined, such as when the configuration is broken",
-        lambda one: bool(one.problem),
+        lambda standing: bool(standing.problem),
     ),
     "notification_failed": (
         "Whether the notification of the last run has failed",
-        lambda one: bool(one.not_told),
+        lambda standing: bool(standing.not_told),
     ),
-    "last_run_end_time_seconds": ("When the last scheduled run ended", lambda one: _end(one.last)),
+    "last_run_end_time_seconds": (
+        "When the last scheduled run ended",
+        lambda standing: _end(standing.last),
+    ),
     "last_good_run_end_time_seconds": (
         "When the last run that did not fail ended",
-        lambda one: _end(one.last_good),
+        lambda standing: _end(standing.last_good),
     ),
     "last_run_duration_seconds": (
         "From its start to its end",
-        lambda one: _duration_secs(one.last),
+        lambda standing: _duration_secs(standing.last),
     ),
 }
-"""Gauges of each schedule: the name, the help, and the value of a schedule, None without one."""
+"""Gauges of each schedule: the name, the help, and the value of a schedule, or None."""
 
 
 class PipelineCollector:
-    """Collects the metrics of a root."""
-
     def __init__(self, root: Root, clock: Clock):
         self._root = root
         self._clock = clock
 
     def collect(self) -> Iterator[Metric]:
-        """Yields the metrics to `prometheus_client`."""
         now = self._clock.now()
         overview = look(self._root, now)
-        yield from _of_schedules(overview.standings)
-        yield from _of_runs(read_runs(self._root))
-        yield from _of_model(self._root)
+        yield from _schedule_metrics(overview.standings)
+        yield from _run_metrics(read_runs(self._root))
+        yield from _model_metrics(self._root)
         damaged = "Files of schedules and runs that cannot be read"
         yield _gauge("damaged_files", damaged, len(overview.damaged))
         future = "Runs, ticks and schedules with a time in the future, which are ignored"
@@ -109,39 +112,39 @@ def serving_metrics(collector: PipelineCollector, address: str, port: int) -> It
         thread.join()
 
 
-def _of_schedules(found: Sequence[Standing]) -> Iterator[Metric]:
+def _schedule_metrics(standings: Sequence[Standing]) -> Iterator[Metric]:
     counts = CounterMetricFamily(
         f"{PREFIX}_scheduled_runs", "Scheduled runs that have ended", labels=("schedule", "status")
     )
-    for one in found:
+    for standing in standings:
         for status in ENDED:
-            counts.add_metric((one.schedule.name, status), one.counts[status])
+            counts.add_metric((standing.schedule.name, status), standing.counts[status])
     yield counts
     for name, (text, value_of) in _OF_SCHEDULES.items():
-        values = {(one.schedule.name,): value_of(one) for one in found}
+        values = {(standing.schedule.name,): value_of(standing) for standing in standings}
         yield _gauge(name, text, values, "schedule")
     statuses = {
-        (one.schedule.name, status): one.last.status == status
-        for one in found
-        if one.last
+        (standing.schedule.name, status): standing.last.status == status
+        for standing in standings
+        if standing.last
         for status in ENDED
     }
     text = "1 for the status of the last scheduled run, 0 for the others"
     yield _gauge("last_run_status", text, statuses, "schedule", "status")
 
 
-def _of_runs(records: Sequence[RunRecord]) -> Iterator[Metric]:
+def _run_metrics(records: Sequence[RunRecord]) -> Iterator[Metric]:
     """Yields metrics of the runs of a root, whether started by a schedule, by hand, or on Kubeflow."""
     if not records:
         return
     newest = records[-1]
     statuses = {(status,): newest.status == status for status in get_args(Status)}
-    text = "Status of the newest run, whoever started it"
+    text = "Status of the newest run, started by a schedule or not"
     yield _gauge("newest_run_status", text, statuses, "status")
     began = datetime.fromisoformat(newest.started).timestamp()
     yield _gauge("newest_run_start_time_seconds", "When it began", began)
-    ended = [one for one in records if one.finished is not None]
-    good = [one for one in ended if one.status in ENDED and one.status != "failed"]
+    ended = [run for run in records if run.finished is not None]
+    good = [run for run in ended if run.status in ENDED and run.status != "failed"]
     if ended:
         end, secs = _end(ended[-1]), _duration_secs(ended[-1])
         yield _gauge("newest_run_end_time_seconds", "When the last run ended", end)
@@ -151,7 +154,7 @@ def _of_runs(records: Sequence[RunRecord]) -> Iterator[Metric]:
         yield _gauge("newest_good_run_end_time_seconds", text, _end(good[-1]))
 
 
-def _of_model(root: Root) -> Iterator[Metric]:
+def _model_metrics(root: Root) -> Iterator[Metric]:
     versions = root.versions.served()
     if not versions:
         return
@@ -171,9 +174,9 @@ def _gauge(
 ) -> Metric:
     """Returns a gauge with its value, or with its values by label; those that are None are left out."""
     gauge = GaugeMetricFamily(f"{PREFIX}_{name}", text, labels=labels)
-    for of_labels, value in (values if isinstance(values, Mapping) else {(): values}).items():
+    for label_values, value in (values if isinstance(values, Mapping) else {(): values}).items():
         if value is not None:
-            gauge.add_metric(of_labels, float(value))
+            gauge.add_metric(label_values, float(value))
     return gauge
 
 

@@ -11,12 +11,12 @@ from pipelines.errors import DamagedFileError
 from pipelines.root import Root
 from pipelines.root.records import RunRecord
 from pipelines.scheduling.due import Due, find_due, is_future, next_time
-from pipelines.scheduling.durations import format_duration
 from pipelines.scheduling.history import ENDED, History, Run, unfinished_keys
 from pipelines.scheduling.receivers import Receivers
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.store import ScheduleStore, is_scheduled
 from pipelines.scheduling.ticks import iso, time_of_key
+from pipelines.scheduling.timetable import format_duration
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Overview:
 
     standings: Sequence[Standing]  # of the schedules that can be read, by name
     damaged: Sequence[str]  # files of schedules and runs that cannot be read
-    strange: Sequence[str]  # files that are ignored, as they are no schedules
+    strange: Sequence[str]  # ignored files, which are not schedules
     future: Sequence[str]  # runs, ticks and schedules with a time in the future
 
     def problems(self) -> list[str]:
@@ -88,14 +88,14 @@ class Overview:
             if standing.interrupted is not None and standing.schedule.enabled:
                 lines.append(
                     f"{name}: the run of {standing.interrupted} was stopped or killed, and no scheduler "
-                    "is working that could resume it"
+                    "is running that could resume it"
                 )
             if standing.problem is not None and standing.schedule.enabled:
                 lines.append(f"{name}: {standing.problem}")
         return lines
 
     def remarks(self) -> list[str]:
-        """Returns what keeps nothing from running."""
+        """Returns the remarks that do not keep anything from running."""
         not_told = (
             f"{standing.schedule.name}: the notification of the last run failed: {standing.not_told}"
             for standing in self.standings
@@ -138,7 +138,7 @@ def look(root: Root, now: datetime) -> Overview:
 
 
 def _standing(schedule: Schedule, history: History, now: datetime, is_busy: bool) -> Standing:
-    runs = history.of(schedule.name, now)
+    runs = history.runs_by_tick(schedule.name, now)
     due, problem = Due(), None
     try:
         due = find_due(schedule, history, now)
@@ -178,12 +178,12 @@ def _future(schedules: Sequence[Schedule], history: History, now: datetime) -> I
             yield f"the schedule {schedule.name!r} begins at {iso(schedule.since)}"
 
 
-def table(found: Sequence[Standing]) -> Any:
+def table(standings: Sequence[Standing]) -> Any:
     """Returns schedules as a `rich.table.Table`."""
     from rich.table import Table
 
     made = Table("schedule", "when", "next (UTC)", "last run", "status", "version", "", box=None)
-    for standing in found:
+    for standing in standings:
         last = standing.last
         marks = {
             "disabled": not standing.schedule.enabled,

@@ -24,9 +24,13 @@ from pipelines.serving.server import open_inference, tf_serving
 from pipelines.serving.server.batching import Batcher
 from pipelines.serving.server.metrics import CONTENT_TYPE, ServerMetrics
 from pipelines.serving.server.openapi import openapi_document
-from pipelines.serving.server.prepared_request import LARGE_BYTES, PreparedRequest
-from pipelines.serving.server.request_error import RequestError
-from pipelines.serving.server.request_limits import HeldBytes, check_json
+from pipelines.serving.server.request import (
+    LARGE_BYTES,
+    HeldBytes,
+    PreparedRequest,
+    RequestError,
+    check_json,
+)
 from pipelines.serving.server.request_monitor import RequestMonitor
 from pipelines.serving.server.server_settings import ServerSettings
 from pipelines.serving.server.versions import ServedVersions
@@ -47,7 +51,9 @@ _VERBS = {
 }
 _GZIP_BITS = 31  # of zlib: a stream with the header of gzip
 _WITHOUT_TOKEN = ("/v2/health/live", "/v2/health/ready")
-_MAX_HELD_BODIES = 4  # the largest bodies that are held at a time, or any number of smaller ones
+_MAX_HELD_BODIES = (
+    4  # number of the largest bodies in memory at a time; there may be more of smaller bodies
+)
 _LARGE_REQUESTS = 2  # that are read at a time: each needs many times the memory of its body
 
 
@@ -135,7 +141,7 @@ class _Server:
             await asyncio.sleep(self._settings.poll_secs)
             try:
                 await loop.run_in_executor(self._loader, self._versions.refresh)
-            except Exception:  # of whatever kind: the versions that are loaded go on serving
+            except Exception:  # of any kind: the loaded versions keep serving
                 _LOGGER.exception("the versions cannot be listed")
 
     async def watch_requests(self) -> None:
@@ -151,7 +157,7 @@ class _Server:
                 model = self._versions.find(self._versions.name).model
                 loop = asyncio.get_running_loop()
                 await loop.run_in_executor(self._loader, self._monitor.update, model)
-            except Exception:  # of whatever kind: the server goes on
+            except Exception:  # of any kind: the server keeps running
                 _LOGGER.exception("the requests cannot be compared with the training data")
 
     def answered(
@@ -172,7 +178,7 @@ class _Server:
                 response = _json({"error": "The body is nested too deeply."}, 400)
             except Exception:
                 _LOGGER.exception("%s %s failed", request.method, request.url.path)
-                response = _json({"error": "The server has failed; its log says why."}, 500)
+                response = _json({"error": "The server has failed; see its log."}, 500)
             self._metrics.add_request(
                 request.state.kind, response.status_code, time.perf_counter() - start
             )
@@ -183,10 +189,10 @@ class _Server:
     async def v1(self, request: Request) -> Any:
         """Answers TensorFlow Serving's REST API."""
         path = request.scope["path"]
-        found = _V1.fullmatch(path)
-        if found is None:
+        match = _V1.fullmatch(path)
+        if match is None:
             raise RequestError(400, f"Malformed request: {request.method} {path}")
-        name, version, label, verb = found["name"], found["version"], found["label"], found["verb"]
+        name, version, label, verb = match["name"], match["version"], match["label"], match["verb"]
         request.state.kind = verb[1:] if verb else "status"
         self._check_method(request, "POST" if verb in _VERBS else "GET")
         if verb is None:
@@ -212,10 +218,10 @@ class _Server:
             request.state.kind = "metadata"
             self._check_method(request, "GET")
             return open_inference.server_metadata()
-        found = _V2.fullmatch(path)
-        if found is None:
+        match = _V2.fullmatch(path)
+        if match is None:
             raise RequestError(404, f"There is no such page: {path}")
-        name, version, verb = found["name"], found["version"], found["verb"]
+        name, version, verb = match["name"], match["version"], match["verb"]
         request.state.kind = {"/infer": "infer", "/ready": "health"}.get(verb, "metadata")
         self._check_method(request, "POST" if verb == "/infer" else "GET")
         if verb == "/infer":
@@ -255,7 +261,12 @@ class _Server:
         settings = self._settings
 
         def prepared() -> PreparedRequest:
-            content = _parsed(body)
+            if not body.strip():
+                raise RequestError(400, "The body is empty. Send a JSON object.")
+            try:
+                content = json.loads(body)
+            except (ValueError, UnicodeError) as error:
+                raise RequestError(400, f"The body is not JSON: {error}") from error
             check_json(content, settings.batches.max_rows, settings.max_body_bytes)
             return prepare(model, content)
 
@@ -273,12 +284,10 @@ class _Server:
         return await call(answer)
 
     async def metrics_page(self, request: Request) -> Response:
-        """Returns the figures for Prometheus."""
         request.state.kind = "metrics"
         return Response(self._metrics.text(), media_type=CONTENT_TYPE)
 
     async def openapi(self, request: Request) -> Any:
-        """Returns the description of the interface."""
         request.state.kind = "openapi"
         model = self._versions.find(self._versions.name).model
         has_token = self._settings.token is not None
@@ -288,8 +297,8 @@ class _Server:
         token = self._settings.token
         if token is None or request.scope["path"] in _WITHOUT_TOKEN:
             return
-        given = request.headers.get("authorization", "")
-        if not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
+        authorization = request.headers.get("authorization", "")
+        if not hmac.compare_digest(authorization.encode(), f"Bearer {token}".encode()):
             raise RequestError(
                 401,
                 "The request needs the server's token, in the header Authorization: Bearer TOKEN.",
@@ -359,15 +368,6 @@ def _unzipped(body: bytes, limit: int) -> bytes:
     if not stream.eof:
         raise RequestError(400, "The gzip data are truncated.")
     return content
-
-
-def _parsed(body: bytes) -> Any:
-    if not body.strip():
-        raise RequestError(400, "The body is empty. Send a JSON object.")
-    try:
-        return json.loads(body)
-    except (ValueError, UnicodeError) as error:
-        raise RequestError(400, f"The body is not JSON: {error}") from error
 
 
 def _json(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:

@@ -1,6 +1,6 @@
 """Runs requests in batches: those that arrive while one batch runs make up the next one.
 
-So a single request never waits for others, and the more requests there are, the larger are the batches.
+A single request never waits for others, and batches grow with the number of requests.
 """
 
 import asyncio
@@ -16,16 +16,12 @@ from pipelines.errors import BadInputError, counted
 from pipelines.serving.model import Model
 from pipelines.serving.saved_model import Signature
 from pipelines.serving.server.metrics import ServerMetrics
-from pipelines.serving.server.prepared_request import Tensors
-from pipelines.serving.server.request_error import RequestError
-from pipelines.serving.server.request_limits import check_rows
+from pipelines.serving.server.request import RequestError, Tensors, check_rows
 
 
 @dataclass(frozen=True)
 class BatchLimits:
-    """Limits of batches."""
-
-    max_batch_rows: int = 512  # Rows of a batch. A request with more is a batch by itself.
+    max_batch_rows: int = 512  # Rows of a batch. A request with more is a separate batch.
     max_request_rows: int = 20_000  # Rows of a request; one with more is refused with status 413
     # Rows that may wait; further requests are refused with status 503.
     max_waiting_rows: int = 20_000
@@ -127,7 +123,7 @@ class Batcher:
         self._metrics.set_waiting(rows)
 
     def _outcomes(self, batch: Sequence[_Request]) -> list[Any]:
-        """Returns the outputs of each request, or its error: one that fails spoils no other."""
+        """Returns each request's outputs or error. A failing request does not affect the others."""
         first = batch[0]
         start = time.perf_counter()
         try:
@@ -145,10 +141,10 @@ class Batcher:
                 for index in range(len(batch))
             ]
         except BadInputError as error:
-            if len(batch) > 1:
+            if len(batch) > 1:  # one of them is at fault
                 return [self._outcomes([request])[0] for request in batch]
             return [RequestError(400, str(error))]
-        except Exception as error:  # of whatever kind: the server goes on
+        except Exception as error:  # of any kind: the server keeps running
             return [error] * len(batch)
         finally:
             rows = sum(request.num_rows for request in batch)

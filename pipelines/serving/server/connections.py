@@ -20,8 +20,6 @@ _MAX_PIPELINED = 16  # requests of a connection that wait for their answers
 
 @dataclass(frozen=True)
 class ConnectionLimits:
-    """Limits of connections."""
-
     # Number of open connections. One more closes the connection that has waited longest for its
     # client; if none waits for its client, the new connection is refused with status 503.
     max_connections: int = 1_000
@@ -34,12 +32,10 @@ class ConnectionLimits:
 
 
 class Connections:
-    """The connections of a server."""
-
     def __init__(self, limits: ConnectionLimits, request_secs: float, metrics: ServerMetrics):
         self.limits = limits
         self.metrics = metrics
-        # The application has its own time limit; this one covers answers that the client does not read.
+        # The application has its own time limit; this limit covers answers that the client does not read.
         self.request_secs = request_secs + limits.header_secs
         # Connections that wait for bytes of their clients, in the order in which they began to wait.
         self.waiting: dict[LimitedProtocol, None] = {}
@@ -49,7 +45,7 @@ class Connections:
         return LimitedProtocol(self, **settings)
 
     def has_room(self, connection: "LimitedProtocol") -> bool:
-        """Returns whether a new connection can stay, after closing another one if necessary."""
+        """Returns whether a new connection can stay, after closing another connection if necessary."""
         if len(connection.connections) <= self.limits.max_connections:
             return True
         oldest = next(iter(self.waiting), None)
@@ -84,7 +80,6 @@ class LimitedProtocol(HttpToolsProtocol):
         self._check_deadline()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forgets the connection."""
         super().connection_lost(exc)
         self._group.waiting.pop(self, None)
         if self._timer is not None:
@@ -92,7 +87,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parses bytes, up to the size of headers at a time."""
-        # httptools keeps a header until it is complete. So it gets no more bytes than the limit until there
+        # httptools keeps a header until it is complete, so it gets no more bytes than the limit until there
         # is progress: complete headers, or a part of a body. This also covers the trailers after chunks.
         while data and not self.transport.is_closing():
             part, data = data[: self._bytes_left], data[self._bytes_left :]
@@ -109,14 +104,12 @@ class LimitedProtocol(HttpToolsProtocol):
                 )
 
     def on_message_begin(self) -> None:
-        """Notes the first byte of a request."""
         super().on_message_begin()
         self._is_arriving = self._is_head = True
         if not self._num_unanswered:
             self._set_deadline(self._limits.header_secs)
 
     def on_headers_complete(self) -> None:
-        """Starts to answer a request."""
         self._has_progress = True
         self._is_head = False
         self._num_unanswered += 1
@@ -130,12 +123,10 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Notes bytes of a body."""
         self._has_progress = True
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Notes the last byte of a request."""
         super().on_message_complete()
         self._has_progress = True
         self._is_arriving = False
@@ -145,7 +136,6 @@ class LimitedProtocol(HttpToolsProtocol):
             self._wait_for_next_request()
 
     def on_response_complete(self) -> None:
-        """Waits for the next request."""
         self._num_unanswered -= 1
         super().on_response_complete()
         # All complete requests are answered: what is left, if anything, is waited for.

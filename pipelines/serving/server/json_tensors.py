@@ -10,7 +10,7 @@ import numpy as np
 
 from pipelines.errors import shown
 from pipelines.serving.saved_model import Tensor
-from pipelines.serving.server.request_error import RequestError
+from pipelines.serving.server.request import RequestError
 
 BASE64 = "b64"
 
@@ -39,7 +39,7 @@ def as_json(value: Any) -> str:
     return shown(json.dumps(value, ensure_ascii=False, default=repr))
 
 
-def tensor_of(value: Any, tensor: Tensor) -> Any:
+def to_tensor(value: Any, tensor: Tensor) -> Any:
     """Returns a JSON value as a NumPy array for an input."""
     dtype = tensor.dtype
     try:
@@ -58,16 +58,16 @@ def tensor_of(value: Any, tensor: Tensor) -> Any:
     shape = tensor.shape
     if shape is not None and (
         len(shape) != array.ndim
-        or any(size not in (None, given) for size, given in zip(shape, array.shape, strict=True))
+        or any(size not in (None, actual) for size, actual in zip(shape, array.shape, strict=True))
     ):
         raise _unfit(value, tensor, f"its shape is {list(array.shape)}")
     return array
 
 
-def json_of(values: Any, name: str) -> Any:
+def to_json(values: Any, name: str) -> Any:
     """Returns a tensor as nested lists.
 
-    Bytes of an output whose name ends with `_bytes`, or that are no text, are `{"b64": "..."}`.
+    Bytes of an output whose name ends with `_bytes`, or that are not UTF-8, are `{"b64": "..."}`.
     """
     if values.dtype == object:
         is_bytes = name.endswith("_bytes")
@@ -82,7 +82,7 @@ def json_of(values: Any, name: str) -> Any:
 def _strings(value: Any) -> Any:
     """Returns nested lists of text as an array of bytes; an element of another type stays as it is."""
     shape = []
-    level = value
+    level = value  # its first items give the shape, and _flatten checks all others
     while isinstance(level, list):
         shape.append(len(level))
         if not level:
@@ -93,7 +93,7 @@ def _strings(value: Any) -> Any:
     array: Any = np.empty(len(flat), object)
     for index, item in enumerate(flat):
         if not isinstance(item, str | bytes):
-            raise ValueError(f"{as_json(item)} is no text")
+            raise ValueError(f"{as_json(item)} is not text")
         array[index] = item.encode() if isinstance(item, str) else item
     return array.reshape(shape)
 
@@ -139,7 +139,7 @@ def _unfit(value: Any, tensor: Tensor, reason: str = "") -> RequestError:
     )
 
 
-def object_of(body: Any) -> Mapping[str, Any]:
+def json_object(body: Any) -> Mapping[str, Any]:
     """Returns the body of a request, which is a JSON object."""
     if not isinstance(body, dict):
         raise RequestError(400, f"The body is not a JSON object. Received: {as_json(body)}")

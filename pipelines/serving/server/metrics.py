@@ -50,45 +50,37 @@ class ServerMetrics:
         )
 
     def add_request(self, kind: str, status: int, secs: float) -> None:
-        """Counts a request."""
         self._requests.labels(kind, str(status)).inc()
         self._secs.labels(kind).observe(secs)
 
     def add_batch(self, rows: int, secs: float) -> None:
-        """Counts a batch."""
         self._rows.observe(rows)
         self._batch_secs.observe(secs)
 
     def set_waiting(self, rows: int) -> None:
-        """Sets the number of rows that wait."""
         self._waiting.set(rows)
 
     def set_load_secs(self, secs: float) -> None:
-        """Sets the time that loading a version took."""
         self._load_secs.set(secs)
 
     def set_version(self, version: int) -> None:
-        """Sets the version that serves."""
         self._version.set(version)
 
     def add_load_failure(self) -> None:
-        """Counts a version that could not be loaded."""
         self._failures.inc()
 
-    def set_drift(self, num_rows: int, found: Sequence[ColumnDrift]) -> None:
-        """Sets the drift of the requests."""
+    def set_drift(self, num_rows: int, drift: Sequence[ColumnDrift]) -> None:
         self._sampled_rows.set(num_rows)
-        shifted = {(one.column, one.measure) for one in found}
+        shifted = {(column.column, column.measure) for column in drift}
         for labels in self._shifted - shifted:  # the others stay while a scrape may look
             self._drift.remove(*labels)
             self._drift_by_chance.remove(*labels)
         self._shifted = shifted
-        for one in found:
-            self._drift.labels(one.column, one.measure).set(one.shift.value)
-            self._drift_by_chance.labels(one.column, one.measure).set(one.shift.noise)
+        for column in drift:
+            self._drift.labels(column.column, column.measure).set(column.shift.value)
+            self._drift_by_chance.labels(column.column, column.measure).set(column.shift.noise)
 
     def text(self) -> bytes:
-        """Returns all figures."""
         from prometheus_client import generate_latest
 
         return bytes(generate_latest(self._registry))

@@ -1,7 +1,7 @@
 """The Open Inference Protocol, version 2, over REST.
 
 Source: the protocol's specification. The inputs are the columns of the CSV, the outputs are plain columns:
-class and probability, or value. A column that is left out, and a `null`, are missing values.
+class and probability, or value. An absent column and a `null` are missing values.
 """
 
 from importlib import metadata as packages
@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 
 from pipelines.errors import BadInputError, counted, shown
-from pipelines.serving.model import Model
-from pipelines.serving.predictions import plain_columns
-from pipelines.serving.server.json_tensors import as_json, json_of, object_of, with_bytes
-from pipelines.serving.server.prepared_request import PreparedRequest, Tensors, inputs_of_rows
-from pipelines.serving.server.request_error import RequestError
+from pipelines.serving.model import Model, plain_columns
+from pipelines.serving.server.json_tensors import as_json, json_object, to_json, with_bytes
+from pipelines.serving.server.request import PreparedRequest, RequestError, Tensors, inputs_of_rows
 from pipelines.serving.server.versions import ServedVersions
 
 _OF_COLUMNS = {"INT": "INT64", "FLOAT": "FP32", "BYTES": "BYTES"}
@@ -26,7 +24,6 @@ _PACKAGE = "estimator-pipelines"
 
 
 def server_metadata() -> Any:
-    """Returns name and version of the server."""
     try:
         version = packages.version(_PACKAGE)
     except packages.PackageNotFoundError:  # a checkout that was not installed
@@ -36,25 +33,25 @@ def server_metadata() -> Any:
 
 def model_metadata(versions: ServedVersions, name: str, version: str | None) -> Any:
     """Returns the inputs and outputs of a model."""
-    found = versions.find(name, version)
+    loaded = versions.find(name, version)
     return {
         "name": name,
         "versions": [str(number) for number in versions.versions()],
         "platform": "tensorflow_savedmodel",
         "inputs": [
             {"name": column.name, "datatype": _OF_COLUMNS[column.type], "shape": [-1]}
-            for column in found.model.columns.values()
+            for column in loaded.model.columns.values()
         ],
         "outputs": [
             {"name": column, "datatype": _datatype(dtype), "shape": [-1]}
-            for column, dtype in found.predictions.items()
+            for column, dtype in loaded.predictions.items()
         ],
     }
 
 
 def infer(model: Model, body: Any, name: str) -> PreparedRequest:
     """Returns a request for the predictions of rows that are given column by column."""
-    fields = object_of(body)
+    fields = json_object(body)
     inputs, wanted = fields.get("inputs"), fields.get("outputs")
     if "inputs" not in fields:
         raise RequestError(400, 'The body needs "inputs", a list of tensors.')
@@ -63,8 +60,8 @@ def infer(model: Model, body: Any, name: str) -> PreparedRequest:
     if "id" in fields and not isinstance(fields["id"], str):
         raise RequestError(400, f'"id" is a text. Received: {as_json(fields["id"])}')
     columns: dict[str, Any] = {}
-    for one in inputs:
-        column, values = _column(one)
+    for tensor in inputs:
+        column, values = _column(tensor)
         if column in columns:
             raise RequestError(400, f"The input {shown(repr(column))} is given twice.")
         columns[column] = values
@@ -77,25 +74,33 @@ def infer(model: Model, body: Any, name: str) -> PreparedRequest:
     def answer(outputs: Tensors) -> Any:
         predictions = plain_columns(outputs, signature.method)
         names = _wanted(wanted, list(predictions)) if wanted else list(predictions)
-        found: dict[str, Any] = {"model_name": name, "model_version": str(model.version)}
+        response: dict[str, Any] = {"model_name": name, "model_version": str(model.version)}
         if "id" in fields:
-            found["id"] = fields["id"]
-        found["outputs"] = [_output(column, predictions[column]) for column in names]
-        return found
+            response["id"] = fields["id"]
+        response["outputs"] = [
+            {
+                "name": column,
+                "datatype": _datatype(predictions[column].dtype),
+                "shape": list(predictions[column].shape),
+                "data": to_json(predictions[column], column),
+            }
+            for column in names
+        ]
+        return response
 
     return PreparedRequest(signature, rows, answer)
 
 
-def _column(given: Any) -> tuple[str, list[Any]]:
+def _column(tensor: Any) -> tuple[str, list[Any]]:
     """Returns the name and the values of a tensor of shape [rows] or [rows, 1]."""
-    if not isinstance(given, dict) or not isinstance(given.get("name"), str):
-        raise RequestError(400, f"An input is an object with a name. Received: {as_json(given)}")
-    name, shape = given["name"], given.get("shape")
-    if not isinstance(given.get("datatype"), str) or given["datatype"] not in _DATATYPES:
+    if not isinstance(tensor, dict) or not isinstance(tensor.get("name"), str):
+        raise RequestError(400, f"An input is an object with a name. Received: {as_json(tensor)}")
+    name, shape = tensor["name"], tensor.get("shape")
+    if not isinstance(tensor.get("datatype"), str) or tensor["datatype"] not in _DATATYPES:
         raise RequestError(
             400,
             f"The input {name!r} needs a datatype: {', '.join(sorted(_DATATYPES))}. Received: "
-            f"{as_json(given.get('datatype'))}",
+            f"{as_json(tensor.get('datatype'))}",
         )
     if not isinstance(shape, list) or not _is_column(shape):
         raise RequestError(
@@ -103,7 +108,7 @@ def _column(given: Any) -> tuple[str, list[Any]]:
             f"The input {name!r} is a column: its shape is [rows] or [rows, 1]. Received: "
             f"{as_json(shape)}",
         )
-    data = given.get("data")
+    data = tensor.get("data")
     if not isinstance(data, list):
         raise RequestError(
             400, f'The input {name!r} has its values in "data". Received: {as_json(data)}'
@@ -123,32 +128,22 @@ def _is_column(shape: list[Any]) -> bool:
     return is_one and type(shape[0]) is int and shape[0] >= 0
 
 
-def _wanted(outputs: Any, known: list[str]) -> list[str]:
+def _wanted(outputs: Any, existing: list[str]) -> list[str]:
     if not isinstance(outputs, list):
         raise RequestError(
             400, f'"outputs" is a list of objects with a name. Received: {as_json(outputs)}'
         )
     names = []
-    for one in outputs:
-        name = one.get("name") if isinstance(one, dict) else None
-        if name not in known:
+    for output in outputs:
+        name = output.get("name") if isinstance(output, dict) else None
+        if name not in existing:
             raise RequestError(
-                400,
-                f"There is no output {shown(repr(name))}. There are: {', '.join(known)}.",
+                400, f"There is no output {shown(repr(name))}. There are: {', '.join(existing)}."
             )
         if name in names:
             raise RequestError(400, f"The output {name!r} is requested twice. Leave one out.")
         names.append(str(name))
     return names
-
-
-def _output(name: str, values: Any) -> dict[str, Any]:
-    return {
-        "name": name,
-        "datatype": _datatype(values.dtype),
-        "shape": list(values.shape),
-        "data": json_of(values, name),
-    }
 
 
 def _datatype(dtype: Any) -> str:

@@ -1,6 +1,11 @@
-"""The OpenAPI document of a server, with the columns of its model."""
+"""The OpenAPI document of a server: `openapi.yaml`, with the name and the columns of its model."""
 
+import functools
+import json
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from pipelines.serving.model import Model
 from pipelines.serving.server.open_inference import server_metadata
@@ -9,114 +14,31 @@ _TYPES = {"INT": "integer", "FLOAT": "number", "BYTES": "string"}
 
 
 def openapi_document(name: str, model: Model, has_token: bool) -> dict[str, Any]:
-    """Returns the description of all paths of a server."""
-    v1, v2 = f"/v1/models/{name}", f"/v2/models/{name}"
-    row = {"$ref": "#/components/schemas/Row"}
-    signature = {"type": "string", "enum": list(model.signatures)}
-    examples = _object(
-        ["examples"], examples=_list(row), signature_name=signature, context={"type": "object"}
-    )
-    predict = {
-        "oneOf": [
-            _object(["instances"], instances=_list(row), signature_name=signature),
-            _object(["inputs"], inputs={}, signature_name=signature),
-        ]
-    }
-    infer = _object(
-        ["inputs"],
-        id={"type": "string"},
-        inputs=_list({"$ref": "#/components/schemas/Tensor"}),
-        outputs={"type": "array", "items": _object(["name"], name={"type": "string"})},
-    )
-    paths: dict[str, Any] = {
-        v1: {"get": _operation("States of the versions")},
-        f"{v1}/metadata": {"get": _operation("Signatures of the model")},
-        f"{v1}:predict": {"post": _operation("Outputs of a signature", predict)},
-        "/v2": {"get": _operation("Name and version of the server")},
-        "/v2/health/live": {"get": _operation("The server runs", is_open=True)},
-        "/v2/health/ready": {"get": _operation("A model is loaded", is_open=True)},
-        v2: {"get": _operation("Inputs and outputs of the model")},
-        f"{v2}/ready": {"get": _operation("The model is loaded")},
-        f"{v2}/infer": {"post": _operation("Predictions, column by column", infer)},
-        "/metrics": {"get": _operation("Figures for Prometheus", content={"text/plain": {}})},
-        "/openapi.json": {"get": _operation("This document")},
-    }
-    methods = {one.method for one in model.signatures.values() if one.takes_examples}
-    for method, text in (("classify", "Classes and scores"), ("regress", "Values")):
-        if method in methods:
-            paths[f"{v1}:{method}"] = {"post": _operation(f"{text} of rows", examples)}
-    document: dict[str, Any] = {
-        "openapi": "3.1.0",
-        "info": {
-            "title": f"Predictions of {name}",
-            "version": str(model.version),
-            "description": "TensorFlow Serving's REST API and the Open Inference Protocol, version 2. "
-            f"Paths such as {v1}/versions/{model.version} name a version.",
-        },
-        "paths": paths,
-        "components": {
-            "schemas": {
-                "Row": {
-                    "type": "object",
-                    "description": "Columns of the CSV; null is a missing value.",
-                    "properties": {
-                        column.name: {"type": [_TYPES[column.type], "null"]}
-                        for column in model.columns.values()
-                    },
-                    "required": [one.name for one in model.columns.values() if one.is_required],
-                },
-                "Tensor": _object(
-                    ["name", "shape", "datatype", "data"],
-                    name={"type": "string", "enum": list(model.columns)},
-                    shape={"type": "array", "items": {"type": "integer", "minimum": 0}},
-                    datatype={"type": "string"},
-                    data={"type": "array", "items": {}},
-                ),
-                "Error": _object(["error"], error={"type": "string"}),
-            }
-        },
-    }
+    text = _template().replace("{NAME}", json.dumps(name)[1:-1])
+    document: dict[str, Any] = json.loads(text.replace("{VERSION}", str(model.version)))
     document["info"]["x-server"] = server_metadata()["version"]
+    schemas, paths = document["components"]["schemas"], document["paths"]
+    schemas["Row"]["properties"] = {
+        column.name: {"type": [_TYPES[column.type], "null"]} for column in model.columns.values()
+    }
+    schemas["Row"]["required"] = [
+        column.name for column in model.columns.values() if column.is_required
+    ]
+    schemas["Tensor"]["properties"]["name"]["enum"] = list(model.columns)
+    schemas["Signature"]["enum"] = list(model.signatures)
+    methods = {
+        signature.method for signature in model.signatures.values() if signature.takes_examples
+    }
+    for method in {"classify", "regress"} - methods:
+        del paths[f"/v1/models/{name}:{method}"]
     if has_token:
         document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         document["security"] = [{"token": []}]
     return document
 
 
-def _object(required: list[str], **properties: Any) -> dict[str, Any]:
-    return {"type": "object", "required": required, "properties": properties}
-
-
-def _list(items: Any) -> dict[str, Any]:
-    return {"type": "array", "items": items, "minItems": 1}
-
-
-def _operation(
-    summary: str,
-    body: Any = None,
-    content: dict[str, Any] | None = None,
-    is_open: bool = False,
-) -> dict[str, Any]:
-    error = {
-        "description": "Error",
-        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
-    }
-    operation: dict[str, Any] = {
-        "summary": summary,
-        "responses": {
-            "200": {
-                "description": summary,
-                "content": content or {"application/json": {"schema": {"type": "object"}}},
-            },
-            "4XX": error,
-            "5XX": error,
-        },
-    }
-    if body is not None:
-        operation["requestBody"] = {
-            "required": True,
-            "content": {"application/json": {"schema": body}},
-        }
-    if is_open:
-        operation["security"] = []
-    return operation
+@functools.cache
+def _template() -> str:
+    """Returns the file as JSON: parsing YAML would keep the requests of a server waiting each time."""
+    file = Path(__file__).with_suffix(".yaml")
+    return json.dumps(yaml.safe_load(file.read_text(encoding="utf-8")))

@@ -27,9 +27,14 @@ from pipelines.errors import BadInputError
 from pipelines.serving.saved_model import Signature
 from pipelines.serving.server.batching import Batcher
 from pipelines.serving.server.metrics import ServerMetrics
-from pipelines.serving.server.prepared_request import LARGE_BYTES, Tensors
-from pipelines.serving.server.request_error import RequestError
-from pipelines.serving.server.request_limits import HeldBytes, check_context, check_rows
+from pipelines.serving.server.request import (
+    LARGE_BYTES,
+    HeldBytes,
+    RequestError,
+    Tensors,
+    check_context,
+    check_rows,
+)
 from pipelines.serving.server.server_settings import ServerSettings
 from pipelines.serving.server.tf_serving import DEFAULT_SIGNATURE
 from pipelines.serving.server.versions import LoadedVersion, ServedVersions
@@ -47,7 +52,7 @@ _CODES = {
     504: grpc.StatusCode.DEADLINE_EXCEEDED,
 }
 _MAX_CALLS = 256  # each may be receiving a message of --max-body bytes, which gRPC keeps until it is complete
-_MAX_CONNECTION_SECS = 600.0  # then a client makes a new one; ends calls whose answers are not read
+_MAX_CONNECTION_SECS = 600.0  # then a client reconnects; ends calls whose answers are not read
 
 
 class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
@@ -73,23 +78,18 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         self._timeout_secs = settings.batches.timeout_secs
 
     async def Predict(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """Returns the outputs of a signature."""
         return await self._answered("grpc_predict", self._predict, request, context)
 
     async def Classify(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """Returns the classes of examples with their scores."""
         return await self._answered("grpc_classify", self._classify, request, context)
 
     async def Regress(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """Returns the values of examples."""
         return await self._answered("grpc_regress", self._regress, request, context)
 
     async def GetModelMetadata(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """Returns the signatures of a version."""
         return await self._answered("grpc_metadata", self._metadata, request, context)
 
     async def MultiInference(self, request: Any, context: Any) -> Any:  # noqa: N802
-        """Refuses the call."""
         return await self._answered("grpc_other", self._no_multi_inference, request, context)
 
     async def _answered(
@@ -110,14 +110,14 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
             status, error = 504, f"There is no prediction after {self._timeout_secs:g} s."
         except Exception:
             _LOGGER.exception("%s failed", kind)
-            status, error = 500, "The server has failed; its log says why."
+            status, error = 500, "The server has failed; see its log."
         self._metrics.add_request(kind, status, time.perf_counter() - start)
         if status != 200:
             await context.abort(_CODES.get(status, grpc.StatusCode.INTERNAL), error)
         return answer
 
     async def _predict(self, request: Any) -> Any:
-        found, signature = self._find(request.model_spec)
+        loaded, signature = self._find(request.model_spec)
         if request.inputs.keys() != signature.inputs.keys():
             raise RequestError(
                 400,
@@ -126,49 +126,48 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
             )
         wanted = list(dict.fromkeys(request.output_filter)) or list(signature.outputs)
         if unknown := [name for name in wanted if name not in signature.outputs]:
-            known = ", ".join(signature.outputs)
-            raise RequestError(400, f"There is no output {unknown[0]!r}. There are: {known}.")
+            existing = ", ".join(signature.outputs)
+            raise RequestError(400, f"There is no output {unknown[0]!r}. There are: {existing}.")
         tensors = await _by_size(
-            request,
-            lambda: _arrays(request.inputs, signature, self._max_bytes, self._max_rows),
+            request, lambda: _arrays(request.inputs, signature, self._max_bytes, self._max_rows)
         )
-        outputs = await self._run(found, signature, tensors)
+        outputs = await self._run(loaded, signature, tensors)
 
         def answer() -> Any:
-            made = predict_pb2.PredictResponse()
-            _set_spec(made.model_spec, request.model_spec, found, signature)
+            response = predict_pb2.PredictResponse()
+            _set_spec(response.model_spec, request.model_spec, loaded, signature)
             for name in wanted:
                 dtype = signature.outputs[name].dtype
-                made.outputs[name].CopyFrom(tf.make_tensor_proto(outputs[name], dtype))
-            return made
+                response.outputs[name].CopyFrom(tf.make_tensor_proto(outputs[name], dtype))
+            return response
 
         return await _by_size(request, answer)
 
     async def _classify(self, request: Any) -> Any:
-        found, signature, outputs = await self._of_examples(request, "classify")
+        loaded, signature, outputs = await self._run_examples(request, "classify")
         labels = outputs.get("classes")
 
         def answer() -> Any:
-            made = classification_pb2.ClassificationResponse()
-            _set_spec(made.model_spec, request.model_spec, found, signature)
+            response = classification_pb2.ClassificationResponse()
+            _set_spec(response.model_spec, request.model_spec, loaded, signature)
             for row, scores in enumerate(outputs["scores"]):
-                classes = made.result.classifications.add().classes
+                classes = response.result.classifications.add().classes
                 for position, score in enumerate(scores):
                     label = b"" if labels is None else labels[row][position]
                     classes.add(label=label, score=score)
-            return made
+            return response
 
         return await _by_size(request, answer)
 
     async def _regress(self, request: Any) -> Any:
-        found, signature, outputs = await self._of_examples(request, "regress")
+        loaded, signature, outputs = await self._run_examples(request, "regress")
 
         def answer() -> Any:
-            made = regression_pb2.RegressionResponse()
-            _set_spec(made.model_spec, request.model_spec, found, signature)
+            response = regression_pb2.RegressionResponse()
+            _set_spec(response.model_spec, request.model_spec, loaded, signature)
             for value in outputs["outputs"].reshape(-1):
-                made.result.regressions.add(value=value)
-            return made
+                response.result.regressions.add(value=value)
+            return response
 
         return await _by_size(request, answer)
 
@@ -176,60 +175,62 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         if list(request.metadata_field) != [_SIGNATURES]:
             received = ", ".join(request.metadata_field) or "none"
             raise RequestError(400, f"The metadata field is {_SIGNATURES!r}. Received: {received}")
-        found, _ = self._find(request.model_spec)
+        loaded, _ = self._find(request.model_spec)
         signatures = get_model_metadata_pb2.SignatureDefMap()
-        for name, signature in found.model.signatures.items():
+        for name, signature in loaded.model.signatures.items():
             signatures.signature_def[name].CopyFrom(signature.proto)
         answer = get_model_metadata_pb2.GetModelMetadataResponse()
-        _set_spec(answer.model_spec, request.model_spec, found)
+        _set_spec(answer.model_spec, request.model_spec, loaded)
         answer.metadata[_SIGNATURES].Pack(signatures)
         return answer
 
     async def _no_multi_inference(self, request: Any) -> Any:
         raise RequestError(501, "There is no MultiInference. There are Classify and Regress.")
 
-    async def _of_examples(
+    async def _run_examples(
         self, request: Any, method: str
     ) -> tuple[LoadedVersion, Signature, dict[str, Any]]:
-        found, signature = self._find(request.model_spec)
+        loaded, signature = self._find(request.model_spec)
         if signature.method != method or not signature.takes_examples:
             raise RequestError(400, f"The signature {signature.name!r} is not for {method!r}.")
         kind = request.input.WhichOneof("kind")
-        given = getattr(request.input, kind) if kind else None
-        if given is None or not given.examples:
+        examples_of_input = getattr(request.input, kind) if kind else None
+        if examples_of_input is None or not examples_of_input.examples:
             raise RequestError(400, "There is no example. Give one or more.")
-        check_rows(len(given.examples), self._max_rows)
+        check_rows(len(examples_of_input.examples), self._max_rows)
         has_context = kind == "example_list_with_context"
         if has_context:
-            size = given.context.ByteSize()
-            check_context(size, len(given.examples), self._max_bytes)
+            size = examples_of_input.context.ByteSize()
+            check_context(size, len(examples_of_input.examples), self._max_bytes)
 
         def examples() -> Any:
             if has_context:
-                for example in given.examples:
+                for example in examples_of_input.examples:
                     features = example.features.feature
-                    for name, feature in given.context.features.feature.items():
+                    for name, feature in examples_of_input.context.features.feature.items():
                         if name not in features:
                             features[name].CopyFrom(feature)
-            return np.array([example.SerializeToString() for example in given.examples], object)
+            return np.array(
+                [example.SerializeToString() for example in examples_of_input.examples], object
+            )
 
         (name,) = signature.inputs
         tensors = {name: await _by_size(request, examples)}
-        return found, signature, await self._run(found, signature, tensors)
+        return loaded, signature, await self._run(loaded, signature, tensors)
 
     async def _run(
-        self, found: LoadedVersion, signature: Signature, tensors: Tensors
+        self, loaded: LoadedVersion, signature: Signature, tensors: Tensors
     ) -> dict[str, Any]:
         first = next(iter(tensors.values()))
         num_rows = len(first) if first.ndim else 1
-        return await self._batcher.run(found.model, signature, tensors, num_rows)
+        return await self._batcher.run(loaded.model, signature, tensors, num_rows)
 
     def _find(self, spec: Any) -> tuple[LoadedVersion, Signature]:
         version = str(spec.version.value) if spec.HasField("version") else None
         label = spec.version_label or None
-        found = self._versions.find(spec.name, version, label)
+        loaded = self._versions.find(spec.name, version, label)
         try:
-            return found, found.model.signature(spec.signature_name or DEFAULT_SIGNATURE)
+            return loaded, loaded.model.signature(spec.signature_name or DEFAULT_SIGNATURE)
         except BadInputError as error:
             raise RequestError(400, str(error)) from error
 
@@ -250,8 +251,8 @@ class CallCheck(grpc.aio.ServerInterceptor):
     ) -> Any:
         """Returns the handler of a call, or one that refuses it."""
         metadata = dict(handler_call_details.invocation_metadata or ())
-        given = str(metadata.get("authorization", "")).encode()
-        if self._wanted is not None and not hmac.compare_digest(given, self._wanted):
+        authorization = str(metadata.get("authorization", "")).encode()
+        if self._wanted is not None and not hmac.compare_digest(authorization, self._wanted):
             return grpc.stream_unary_rpc_method_handler(self._refuse)
         handler = await continuation(handler_call_details)
         if handler is None:  # there is no such method
@@ -281,7 +282,6 @@ class CallCheck(grpc.aio.ServerInterceptor):
 
 
 async def start_grpc(service: PredictionService, check: CallCheck, settings: ServerSettings) -> Any:
-    """Starts a gRPC server in the running event loop, and returns it."""
     limits = settings.connections
     header_ms, idle_ms = round(limits.header_secs * 1_000), round(limits.idle_secs * 1_000)
     options = [
@@ -345,16 +345,16 @@ def _arrays(
 def _checked_size(name: str, proto: Any, signature: Signature) -> int:
     """Returns the bytes of the tensor that a proto stands for, which fits the signature."""
     tensor = signature.inputs[name]
-    shape, given = tensor.shape, [dim.size for dim in proto.tensor_shape.dim]
+    shape, actual = tensor.shape, [dim.size for dim in proto.tensor_shape.dim]
     fits = (
         proto.dtype == tensor.dtype.as_datatype_enum
         and not proto.tensor_shape.unknown_rank
-        and min(given, default=0) >= 0
+        and min(actual, default=0) >= 0
         and (
             shape is None
             or (
-                len(shape) == len(given)
-                and all(size in (None, one) for size, one in zip(shape, given, strict=True))
+                len(shape) == len(actual)
+                and all(size in (None, other) for size, other in zip(shape, actual, strict=True))
             )
         )
     )
@@ -363,10 +363,10 @@ def _checked_size(name: str, proto: Any, signature: Signature) -> int:
         raise RequestError(
             400,
             f"The input {name!r} takes {tensor.dtype.name} of shape {sizes}. Received: "
-            f"{_type_name(proto.dtype)} of shape {given}",
+            f"{_type_name(proto.dtype)} of shape {actual}",
         )
     # A few bytes can stand for a tensor of any size: the last value is that of all elements that follow.
-    count = math.prod(given)
+    count = math.prod(actual)
     texts = proto.string_val
     following = max(count - len(texts), 0) * len(texts[-1]) if texts else 0
     return count * np.dtype(tensor.dtype.as_numpy_dtype).itemsize + sum(map(len, texts)) + following
@@ -380,9 +380,9 @@ def _type_name(number: int) -> str:
 
 
 def _set_spec(
-    spec: Any, asked: Any, found: LoadedVersion, signature: Signature | None = None
+    spec: Any, requested: Any, loaded: LoadedVersion, signature: Signature | None = None
 ) -> None:
-    spec.name = asked.name
-    spec.version.value = found.model.version
+    spec.name = requested.name
+    spec.version.value = loaded.model.version
     if signature is not None:
         spec.signature_name = signature.name

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from pipelines.errors import BadInputError
 from pipelines.root import Root
-from pipelines.serving.load import version_folder
+from pipelines.serving.model import version_folder
 from pipelines.serving.request_files import SampleLimits
 from pipelines.serving.server.app import make_app
 from pipelines.serving.server.connections import Connections
@@ -31,8 +31,6 @@ _MAX_GRPC_BYTES = 2**31 - 1
 
 @dataclass(frozen=True)
 class ServerAddress:
-    """Address of a server."""
-
     host: str = "127.0.0.1"  # Address to listen on
     port: int = 8501  # Port to listen on; 0 takes a free one
 
@@ -65,7 +63,7 @@ def serve(
     settings = settings or ServerSettings()
     if not address.is_loopback and settings.token is None:
         raise BadInputError(
-            f"On {address.host}, other machines reach the server: it needs a token. Give a file with "
+            f"The server needs a token, because other machines reach it on {address.host}. Give a file with "
             "--token-file, or leave --host out to serve this machine only."
         )
     if grpc_port is not None:
@@ -73,7 +71,7 @@ def serve(
             raise BadInputError(f"--port and --grpc-port are both {grpc_port}. Choose two ports.")
         if settings.max_body_bytes > _MAX_GRPC_BYTES:
             raise BadInputError(
-                f"With --grpc-port, --max-body is {_MAX_GRPC_BYTES} at most, gRPC's own limit. Received: "
+                f"--max-body is {_MAX_GRPC_BYTES} at most with --grpc-port, the limit of gRPC. Received: "
                 f"{settings.max_body_bytes}"
             )
         grpc_address = ServerAddress(address.host, grpc_port)
@@ -94,7 +92,7 @@ def serve(
         while not versions.refresh() and versions.are_changing():
             time.sleep(_QUIET_SECS / 4)
     if not versions.versions():
-        reason = next(iter(versions.failures().values()), f"{folder} has gone. Try again.")
+        reason = next(iter(versions.failures().values()), f"{folder} was deleted. Try again.")
         raise BadInputError(reason)
     monitor = RequestMonitor(root, sample, metrics, time.time) if sample else None
     num_connections = _connections_within_files(

@@ -17,7 +17,7 @@ _LOGGER = logging.getLogger(__name__)
 class RequestMonitor:
     """Samples rows into the root's folder of requests, and shows their drift in the metrics.
 
-    `seed`: seed of the draws. Default: another one each time.
+    `seed`: seed of the draws. Default: a random seed.
     """
 
     def __init__(
@@ -37,7 +37,6 @@ class RequestMonitor:
         self._failure = ""
 
     def add(self, model: Model, cells: Cells, num_rows: int) -> None:
-        """Draws from the rows of a request."""
         self._sample.add(model.version, cells, num_rows)
 
     def update(self, model: Model) -> None:
@@ -53,17 +52,17 @@ class RequestMonitor:
             self._training = None
             self._metrics.set_drift(len(rows), [])
             try:
-                self._training = TrainingData.of_version(self._root, model.version)
+                self._training = TrainingData.read_version(self._root, model.version)
             except BadInputError as error:
                 _LOGGER.warning(error)
             self._version = model.version  # any other error: once more next time
-        found = []
+        drift = []
         if self._training is not None and len(rows) >= MIN_ROWS:
-            found = self._training.drift(rows, model.columns)
-        self._metrics.set_drift(len(rows), found)
+            drift = self._training.drift(rows, model.columns)
+        self._metrics.set_drift(len(rows), drift)
 
     def _say(self, failure: str) -> None:
-        """Logs a failure once, until all is well again."""
+        """Logs a failure once, until the next success."""
         if failure != self._failure:
             _LOGGER.warning(failure)
         self._failure = failure

@@ -8,8 +8,6 @@ from pipelines.serving.server.connections import ConnectionLimits
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """Settings of a server."""
-
     batches: BatchLimits = field(default_factory=BatchLimits)
     connections: ConnectionLimits = field(default_factory=ConnectionLimits)
     # Size of a request's body, also after it was unzipped; a larger one has status 413.

@@ -16,18 +16,18 @@ from pipelines.serving.saved_model import Signature
 from pipelines.serving.server.json_tensors import (
     as_json,
     is_base64,
-    json_of,
-    object_of,
-    tensor_of,
+    json_object,
+    to_json,
+    to_tensor,
     with_bytes,
 )
-from pipelines.serving.server.prepared_request import (
+from pipelines.serving.server.request import (
     Inputs,
     PreparedRequest,
+    RequestError,
     Tensors,
     inputs_of_rows,
 )
-from pipelines.serving.server.request_error import RequestError
 from pipelines.serving.server.versions import ServedVersions
 
 DEFAULT_SIGNATURE = "serving_default"
@@ -36,19 +36,18 @@ DEFAULT_SIGNATURE = "serving_default"
 
 def status(versions: ServedVersions, name: str, version: str | None, label: str | None) -> Any:
     """Returns the states of a model's versions, or of one."""
-    found = versions.find(name, version, label)
-    one = version is not None or label is not None
+    loaded = versions.find(name, version, label)
+    is_one_version = version is not None or label is not None
     failures = versions.failures()
-    numbers = [found.model.version] if one else versions.versions()
+    numbers = [loaded.model.version] if is_one_version else versions.versions()
     # A loaded version has an error if its files have changed since, and cannot be loaded now.
     states = [_state(number, "AVAILABLE", "OK", failures.pop(number, "")) for number in numbers]
-    if not one:
+    if not is_one_version:
         states += [_state(number, "END", "UNKNOWN", error) for number, error in failures.items()]
     return {"model_version_status": states}
 
 
 def metadata(versions: ServedVersions, name: str, version: str | None, label: str | None) -> Any:
-    """Returns the signatures of a version."""
     model = versions.find(name, version, label).model
     signatures = {
         key: json_format.MessageToDict(
@@ -66,17 +65,17 @@ def metadata(versions: ServedVersions, name: str, version: str | None, label: st
 
 def classify(model: Model, body: Any) -> PreparedRequest:
     """Returns a request for the classes of examples with their scores."""
-    return _of_examples(model, body, "classify")
+    return _examples_request(model, body, "classify")
 
 
 def regress(model: Model, body: Any) -> PreparedRequest:
     """Returns a request for the values of examples."""
-    return _of_examples(model, body, "regress")
+    return _examples_request(model, body, "regress")
 
 
 def predict(model: Model, body: Any) -> PreparedRequest:
     """Returns a request for the outputs of a signature, row by row for `instances`, or by output."""
-    fields = object_of(body)
+    fields = json_object(body)
     signature = _signature(model, fields)
     if ("instances" in fields) == ("inputs" in fields):
         raise RequestError(400, 'The body needs one of "instances" and "inputs".')
@@ -87,19 +86,19 @@ def predict(model: Model, body: Any) -> PreparedRequest:
 
 
 def _results_of_classes(outputs: Tensors) -> Any:
-    scores = json_of(outputs["scores"], "scores")
+    scores = to_json(outputs["scores"], "scores")
     classes = outputs.get("classes")
-    labels = [[""] * len(row) for row in scores] if classes is None else json_of(classes, "classes")
+    labels = [[""] * len(row) for row in scores] if classes is None else to_json(classes, "classes")
     rows = zip(labels, scores, strict=True)
     return {"results": [list(map(list, zip(*row, strict=True))) for row in rows]}
 
 
 def _results_of_values(outputs: Tensors) -> Any:
-    return {"results": json_of(outputs["outputs"].reshape(-1), "outputs")}
+    return {"results": to_json(outputs["outputs"].reshape(-1), "outputs")}
 
 
 def _by_output(outputs: Tensors) -> Any:
-    columns = {name: json_of(values, name) for name, values in outputs.items()}
+    columns = {name: to_json(values, name) for name, values in outputs.items()}
     return {"outputs": next(iter(columns.values())) if len(columns) == 1 else columns}
 
 
@@ -109,7 +108,7 @@ def _by_row(outputs: Tensors, num_rows: int) -> Any:
             raise RequestError(
                 400, f'The output {name!r} has no row for each instance. Use "inputs".'
             )
-    lists = {name: json_of(values, name) for name, values in outputs.items()}
+    lists = {name: to_json(values, name) for name, values in outputs.items()}
     if len(lists) == 1:
         return {"predictions": next(iter(lists.values()))}
     rows = zip(*lists.values(), strict=True)
@@ -132,8 +131,8 @@ def _signature(model: Model, fields: Mapping[str, Any]) -> Signature:
         raise RequestError(400, str(error)) from error
 
 
-def _of_examples(model: Model, body: Any, method: str) -> PreparedRequest:
-    fields = object_of(body)
+def _examples_request(model: Model, body: Any, method: str) -> PreparedRequest:
+    fields = json_object(body)
     signature = _signature(model, fields)
     if signature.method != method or not signature.takes_examples:
         raise RequestError(400, _other_method(model, signature, method))
@@ -142,7 +141,7 @@ def _of_examples(model: Model, body: Any, method: str) -> PreparedRequest:
             400, 'The body needs "examples", a list of objects with the columns of the CSV.'
         )
     examples, context = fields["examples"], fields.get("context", {})
-    if not isinstance(examples, list) or not all(isinstance(one, dict) for one in examples):
+    if not isinstance(examples, list) or not all(isinstance(example, dict) for example in examples):
         raise RequestError(400, f'"examples" is a list of objects. Received: {as_json(examples)}')
     if not isinstance(context, dict):
         raise RequestError(400, f'"context" is an object. Received: {as_json(context)}')
@@ -159,7 +158,9 @@ def _other_method(model: Model, signature: Signature, method: str) -> str:
     """Returns the message for a method that a signature does not have, with what to ask instead."""
     message = f"The signature {signature.name!r} is for {signature.method!r}, not for {method!r}."
     fitting = [
-        one.name for one in model.signatures.values() if one.method == method and one.takes_examples
+        candidate.name
+        for candidate in model.signatures.values()
+        if candidate.method == method and candidate.takes_examples
     ]
     if fitting:
         return f'{message} Put "signature_name": "{fitting[0]}" into the body, or ask :{signature.method}.'
@@ -174,18 +175,23 @@ def _from_instances(instances: Any, signature: Signature) -> Inputs:
     names = list(signature.inputs)
     if len(names) == 1:
         (name,) = names
-        are_named = all(isinstance(one, dict) and list(one) == [name] for one in instances)
-        values = [one[name] for one in instances] if are_named else instances
+        are_named = all(
+            isinstance(instance, dict) and list(instance) == [name] for instance in instances
+        )
+        values = [instance[name] for instance in instances] if are_named else instances
         if signature.takes_examples and not are_named:
-            for index, one in enumerate(instances):
-                if not isinstance(one, dict | str):
+            for index, instance in enumerate(instances):
+                if not isinstance(instance, dict | str):
                     raise RequestError(
                         400,
-                        f"The instance {index} is {as_json(one)}. Give an object with the CSV's columns, "
-                        '{"COLUMN": VALUE, ...}, or a serialized tf.Example, {"b64": "..."}.',
+                        f"The instance {index} is {as_json(instance)}. Give an object with the columns of "
+                        'the CSV, {"COLUMN": VALUE, ...}, or a serialized tf.Example, {"b64": "..."}.',
                     )
-        if not _are_rows(values, signature) or (are_named and not signature.takes_examples):
-            return Inputs({name: tensor_of(values, signature.inputs[name])}, len(values))
+        are_rows = bool(signature.columns) and any(  # with the columns of the CSV
+            isinstance(value, dict) and not is_base64(value) for value in values
+        )
+        if not are_rows or (are_named and not signature.takes_examples):
+            return Inputs({name: to_tensor(values, signature.inputs[name])}, len(values))
         if "b64" not in signature.columns:
             for index, value in enumerate(values):
                 if is_base64(value):
@@ -194,55 +200,48 @@ def _from_instances(instances: Any, signature: Signature) -> Inputs:
                         f"The instance {index} is a serialized tf.Example, and others are rows with the "
                         "CSV's columns. Send each kind in a separate request.",
                     )
-    if not all(isinstance(one, dict) for one in instances):
+    if not all(isinstance(instance, dict) for instance in instances):
         raise RequestError(
             400, f"An instance is an object with the inputs {', '.join(names)}, or with columns."
         )
     if signature.columns:
-        return inputs_of_rows([_decoded(one) for one in instances], signature)
-    for index, one in enumerate(instances):
-        if one.keys() != set(names):
+        return inputs_of_rows([_decoded(instance) for instance in instances], signature)
+    for index, instance in enumerate(instances):
+        if instance.keys() != set(names):
             raise RequestError(
                 400,
                 f"Each instance has the inputs {', '.join(names)}. Received in instance {index}: "
-                f"{', '.join(one) or 'none'}",
+                f"{', '.join(instance) or 'none'}",
             )
     inputs = {
-        name: tensor_of([one[name] for one in instances], tensor)
+        name: to_tensor([instance[name] for instance in instances], tensor)
         for name, tensor in signature.inputs.items()
     }
     return Inputs(inputs, len(instances))
 
 
-def _from_inputs(given: Any, signature: Signature) -> Inputs:
+def _from_inputs(content: Any, signature: Signature) -> Inputs:
     names = list(signature.inputs)
     if len(names) == 1:
         (name,) = names
-        is_named = isinstance(given, dict) and list(given) == [name] and not is_base64(given)
-        value = given[name] if is_named else given
+        is_named = isinstance(content, dict) and list(content) == [name] and not is_base64(content)
+        value = content[name] if is_named else content
         if not isinstance(value, dict) or is_base64(value):
-            array = tensor_of(value, signature.inputs[name])
+            array = to_tensor(value, signature.inputs[name])
             return Inputs({name: array}, len(array) if array.ndim else 1)
-    if not isinstance(given, dict):
+    if not isinstance(content, dict):
         raise RequestError(400, f'"inputs" is an object with {", ".join(names)}, or with columns.')
     if signature.columns:
         return inputs_of_rows(
-            {name: with_bytes(values) for name, values in given.items()}, signature
+            {name: with_bytes(values) for name, values in content.items()}, signature
         )
-    if given.keys() != set(names):
+    if content.keys() != set(names):
         raise RequestError(
-            400, f'"inputs" has {", ".join(names)}. Received: {", ".join(given) or "none"}'
+            400, f'"inputs" has {", ".join(names)}. Received: {", ".join(content) or "none"}'
         )
-    inputs = {name: tensor_of(given[name], tensor) for name, tensor in signature.inputs.items()}
+    inputs = {name: to_tensor(content[name], tensor) for name, tensor in signature.inputs.items()}
     first = next(iter(inputs.values()))
     return Inputs(inputs, len(first) if first.ndim else 1)
-
-
-def _are_rows(values: list[Any], signature: Signature) -> bool:
-    """Returns whether the values of a single input are rows with the columns of the CSV."""
-    return bool(signature.columns) and any(
-        isinstance(value, dict) and not is_base64(value) for value in values
-    )
 
 
 def _decoded(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,13 +12,12 @@ from typing import Any
 
 from pipelines.errors import BadInputError
 from pipelines.root import Root
-from pipelines.serving.inputs import inputs_of
-from pipelines.serving.model import Model
+from pipelines.serving.model import Model, signature_inputs
 from pipelines.serving.server.metrics import ServerMetrics
-from pipelines.serving.server.request_error import RequestError
+from pipelines.serving.server.request import RequestError
 
 LABELS = ("latest", "previous")
-"""Labels of the newest version that is loaded, and of the one before it."""
+"""Labels of the newest loaded version, and of the version before it."""
 
 _LOGGER = logging.getLogger(__name__)
 _MAX_DELAY_SECS = 60.0
@@ -37,8 +36,6 @@ class _Attempt:
 
 @dataclass(frozen=True)
 class LoadedVersion:
-    """A version that is loaded."""
-
     model: Model
     # Types of its plain predictions by column; empty if it takes no rows without values.
     predictions: dict[str, Any]
@@ -51,7 +48,7 @@ def load_version(folder: Path) -> LoadedVersion:
     try:
         for signature in model.signatures.values():
             if signature.columns:
-                model.run(signature.name, inputs_of({}, signature, 1))
+                model.run(signature.name, signature_inputs({}, signature, 1))
         predictions = model.predict_cells({}, 1)
     except BadInputError as error:
         _LOGGER.info("version %d predicts no row without values: %s", model.version, error)
@@ -62,8 +59,8 @@ class ServedVersions:
     """The newest versions of a root, loaded.
 
     A version is loaded once its files have stopped changing, and again if they change later. After a failure
-    it is tried again when its files have changed, with increasing delays. A version stays until another one
-    can serve: one that cannot be loaded, or an emptied root, leaves the previous ones in service.
+    it is tried again when its files have changed, with increasing delays. A version stays until another
+    can serve: if a version cannot be loaded, or the root is emptied, the previous versions stay in service.
 
     `quiet_secs`: time for which the files of a version must not have changed before it is loaded.
     `clock`: clock with seconds that never goes back.
@@ -112,8 +109,8 @@ class ServedVersions:
             if len(loaded) == self._num_versions:
                 break
             examined.add(version)
-            if found := self._up_to_date(version):
-                loaded[version] = found
+            if current := self._up_to_date(version):
+                loaded[version] = current
         # The other versions are not watched, so nothing is known about how long they have been quiet.
         self._changing = {key: self._changing[key] for key in self._changing if key in examined}
         if not loaded or loaded == self._loaded:
@@ -131,7 +128,7 @@ class ServedVersions:
         return True
 
     def versions(self) -> list[int]:
-        """Returns the versions that are loaded, newest first."""
+        """Returns the loaded versions, newest first."""
         return sorted(self._loaded, reverse=True)
 
     def failures(self) -> dict[int, str]:
@@ -192,11 +189,11 @@ class ServedVersions:
         self._changing.pop(version, None)
         start = time.monotonic()
         try:
-            found = self._load(folder)
+            reloaded = self._load(folder)
             if _files(folder) != files:  # what was loaded may be half old and half new
                 self._changing[version] = (files, now)
                 return previous
-        except Exception as error:  # of whatever kind: the previous version continues to serve
+        except Exception as error:  # of any kind: the previous version continues to serve
             if not folder.exists():
                 return previous
             num_failures = 1 + (last.num_failures if last else 0)
@@ -207,14 +204,14 @@ class ServedVersions:
             return previous
         self._attempts[version] = _Attempt(files)
         self._metrics.set_load_secs(time.monotonic() - start)
-        return found
+        return reloaded
 
 
 def _files(folder: Path) -> _Files:
     """Returns the files below a folder.
 
     The time is that of the inode (ctime), which changes even if a copy keeps the modification times. Renaming
-    the folder, as a push or a rollback does, changes only the folder's own time, which is left out.
+    the folder, as a push or a rollback does, changes only the folder's own time, which is not compared.
     """
     files: _Files = {}
     for directory, _, names in os.walk(folder):

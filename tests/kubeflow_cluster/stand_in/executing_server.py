@@ -11,9 +11,8 @@ import uuid
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pipelines.kubeflow.local_execution.cache import TaskCache
-from pipelines.kubeflow.local_execution.compiled import CompiledPipeline
 from pipelines.kubeflow.local_execution.containers import Processes, as_subprocess
+from pipelines.kubeflow.local_execution.driver import CompiledPipeline, TaskCache
 from pipelines.kubeflow.local_execution.launcher import ContainerFailedError, Launcher
 from pipelines.kubeflow.local_execution.workflow import Workflow
 from tests.pipelines.kubeflow.kfp_server import KfpServer, RefusedError

@@ -209,7 +209,7 @@ def test_bad_configuration_exits_with_2(warm_command, tmp_path):
         (["--image", "mine:3"], "--image is for --runner kubeflow only"),
         (["--param", "a=1"], "--param is for --runner kubeflow only"),
         (["--runner", "kubeflow", "--local", "--set", "name=A_B"], "Set kubeflow.name"),
-        (["--runner", "kubeflow", "--local", "--resume"], "--resume has no meaning"),
+        (["--runner", "kubeflow", "--local", "--resume"], "--resume does not apply"),
         (["--set", "trainer.train_step=5"], "Did you mean train_steps"),
         (["--set", 'evaluator.metrics=["acu"]'], "Did you mean 'auc'"),
         (["--set", 'evaluator.slices=[["z"]]'], "no column 'z'"),

@@ -3,7 +3,7 @@ import dataclasses
 from typer.testing import CliRunner
 
 from pipelines.cli.app import app
-from pipelines.cli.next_steps import next_steps
+from pipelines.cli.run import next_steps
 from pipelines.root import Root
 from pipelines.root.records import HeldModel
 from tests.pushed_versions import add_model

@@ -140,7 +140,7 @@ def test_nothing_is_overwritten_by_an_example(here):
     ("words", "message"),
     [
         (("--example", "recomender"), "there is no such example. Examples: recommender, "),
-        (("--example", "tpu", "--data", "x.csv"), "--example brings data of its own."),
+        (("--example", "tpu", "--data", "x.csv"), "--example has its own data."),
         (("--data", "none.csv", "--label", "y"), "There is no file or folder none.csv"),
         (("--data", "none.csv"), "data.label is missing: give --label COLUMN"),
         (("--label", "y"), "--label y is a column of --data, which is missing. Give both."),

@@ -228,9 +228,9 @@ def test_submit_replaces_the_schedule(config, server):
     steps = ("--param", "train_steps=70")
     first = json.loads(call(*schedule, "0 0 3 * * *", *steps).stdout.splitlines()[-1])
     ran = call(*schedule, "0 4 * * *")  # second 0
-    assert "! the former schedule set --param train_steps=70" in ran.stderr
+    assert "! the previous schedule set --param train_steps=70" in ran.stderr
     assert (
-        f"deleted: the former schedule of the pipeline, {first['recurring_run_id']}" in ran.stderr
+        f"deleted: the previous schedule of the pipeline, {first['recurring_run_id']}" in ran.stderr
     )
     assert json.loads(ran.stdout.splitlines()[-1])["replaced"] == [first["recurring_run_id"]]
     (recurring,) = server.recurring.values()

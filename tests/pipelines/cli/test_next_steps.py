@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.cli.next_steps import next_steps
+from pipelines.cli.run import next_steps
 from pipelines.root import Root
 
 

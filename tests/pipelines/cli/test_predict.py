@@ -29,10 +29,6 @@ def test_a_version_that_a_tfx_pipeline_has_pushed(warm_command, root, tmp_path, 
     given = ["--root", root, "--data", tmp_path / "new.csv"]
     result = warm_command("predict", *given)
     assert (result.returncode, result.stdout) == (0, "x,city,value\n1.5,Oslo,2.5\n"), result.stderr
-    on_engine = [*given, "--runner", "beam", "-o", tmp_path / "out"]
-    message = warm_command("predict", *on_engine, "--set", "beam.direct.worker=2").stderr
-    assert "beam.direct.worker = 2: there is no such key. Did you mean workers?" in message
-    assert "Set beam.direct.workers to the number" in warm_command("predict", *on_engine).stderr
 
 
 @pytest.mark.parametrize(
@@ -42,9 +38,6 @@ def test_a_version_that_a_tfx_pipeline_has_pushed(warm_command, root, tmp_path, 
         (["--root", "absent"], "There is no folder "),
         (["--data", "absent.csv"], "There is no file or folder absent.csv"),
         (["-o", "absent/out.csv"], "There is no folder absent"),
-        (["--set", "beam.runner=flink"], "--set is for --runner beam"),
-        (["--runner", "beam"], "--runner beam writes a folder of files"),
-        (["--runner", "beam", "-o", "out"], "No run of "),
     ],
 )
 def test_bad_input_ends_with_two_and_one_message(warm_command, root, tmp_path, arguments, message):

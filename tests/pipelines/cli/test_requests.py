@@ -57,4 +57,4 @@ def test_few_rows_are_not_judged(warm_command, push):
     result = warm_command("requests", "--root", root)
     assert (result.returncode, result.stdout) == (2, "")
     assert "Requests to version 5 in" in result.stderr
-    assert "fewer than 100 say nothing about a distribution" in result.stderr
+    assert "too few to compare distributions (at least 100 are needed)" in result.stderr

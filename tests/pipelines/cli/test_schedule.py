@@ -56,7 +56,7 @@ def test_a_schedule_from_its_beginning_to_its_end(here):
     assert listed["next"] == made["next"]
     table = invoke("list")
     assert "0 3 * * * (UTC)" in table.stdout
-    hint = "No run will start, as no scheduler is working in"
+    hint = "No run will start, because no scheduler is running in"
     assert hint in created.stderr
     assert hint in table.stderr
     with scheduler_lock(here / "pipeline_root" / "schedules"):
@@ -122,7 +122,10 @@ def test_parameters_of_a_schedule_on_kubeflow(here):
         assert sent["runtime_config"]["parameters"] == {"train_steps": 70}
         assert "train_steps=70" in invoke("list", *host).stdout
         ended = invoke(*create, "--replace")
-        assert "! the former schedule set --param train_steps=70; this one does not" in ended.stderr
+        assert (
+            "! the previous schedule set --param train_steps=70; the new schedule does not"
+            in ended.stderr
+        )
         assert json.loads(ended.stdout.splitlines()[-1])["dropped_parameters"] == {
             "train_steps": 70
         }

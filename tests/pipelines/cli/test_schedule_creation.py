@@ -158,7 +158,7 @@ def test_a_schedule_is_made(request_of, store, config_file, monkeypatch, tmp_pat
         ({"every": "6h", "runner": "kubeflow"}, "--runner takes one of local, beam here"),
         ({"every": "6h", "runner": "lcoal"}, "Received: 'lcoal'"),
         ({"every": "6h", "timezone": "Mars"}, "no such time zone"),
-        ({"on_new_span": True, "missed": "skip"}, "no meaning with on_new_span"),
+        ({"on_new_span": True, "missed": "skip"}, "does not apply to on_new_span"),
         ({"on_new_span": True, "settings": ("data.spans=8",)}, "names fixed ones"),
         ({"every": "6h", "arg": ("steps=5",)}, "--arg is for --pipeline"),
         ({"every": "6h", "max_concurrency": 2}, "--max-concurrency is for --host"),
@@ -205,7 +205,7 @@ def test_it_is_switched(request_of, store, monkeypatch):
 
 
 class FakeServer:
-    def schedule(self, text, recurrence, name, experiment, account, replace, parameters):
+    def submit(self, text, experiment, parameters, recurrence, account, name, replace):
         from pipelines.kubeflow.server.submission import Submission
 
         self.parameters = parameters
@@ -264,7 +264,7 @@ def test_a_recurring_run(request_of):
         ({}, "exactly one of --cron and --every"),
         ({"cron": "0 3 * * *", "every": "6h"}, "exactly one of --cron and --every"),
         ({"on_new_span": True}, "--on-new-span is watched by"),
-        ({"every": "6h", "missed": "skip"}, "--missed skip: Kubeflow knows"),
+        ({"every": "6h", "missed": "skip"}, "--missed skip: Kubeflow has"),
         ({"every": "6h", "timeout": "2h"}, "--timeout is for a schedule of this machine"),
         ({"cron": "61 3 * * *"}, r'--cron "61 3 \* \* \*": \'61\' is not a valid minute'),
         (

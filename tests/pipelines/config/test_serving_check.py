@@ -1,7 +1,6 @@
 import pytest
 
 from components import ServingCheckSettings
-from pipelines.config.evaluator import ServingCheckConfig
 from pipelines.config.load import load_config
 from pipelines.errors import BadInputError
 

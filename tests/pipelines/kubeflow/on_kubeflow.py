@@ -9,8 +9,7 @@ from tensorflow_metadata.proto.v0 import anomalies_pb2
 from pipelines.config.tfx_pipeline import TfxPipelineConfig
 from pipelines.kubeflow import step
 from pipelines.kubeflow.compile.dag import END, RECORD
-from pipelines.kubeflow.planned_run import PlannedRun, PlannedStep
-from pipelines.kubeflow.run_folder import RunFolder
+from pipelines.kubeflow.run_folder import PlannedRun, PlannedStep, RunFolder
 from pipelines.kubeflow.steps.plan_step import plan_on_kubeflow
 from pipelines.runs.checks.component_checks import AnomalyCheck, check_as_json
 from pipelines.steps.step_folders import StepFolders, new_artifact

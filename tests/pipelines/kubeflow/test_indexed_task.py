@@ -11,12 +11,12 @@ from pipelines.kubeflow.indexed_task import (
     CLUSTER_VARIABLE,
     DONE_FILE,
     INDEX_VARIABLE,
+    pod_tf_config,
     run_task,
-    tf_config_of,
 )
-from pipelines.kubeflow.training.indexed_job import cluster_of
+from pipelines.kubeflow.training.indexed_job import task_addresses
 
-CLUSTER = cluster_of("t", workers=2, ps=2)
+CLUSTER = task_addresses("t", workers=2, ps=2)
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ CLUSTER = cluster_of("t", workers=2, ps=2)
 )
 def test_the_part_belongs_to_the_index(index, task):
     config = json.loads(
-        tf_config_of({CLUSTER_VARIABLE: json.dumps(CLUSTER), INDEX_VARIABLE: str(index)})
+        pod_tf_config({CLUSTER_VARIABLE: json.dumps(CLUSTER), INDEX_VARIABLE: str(index)})
     )
     assert config["cluster"] == CLUSTER
     kind, number = task
@@ -35,7 +35,7 @@ def test_the_part_belongs_to_the_index(index, task):
 
 def test_an_index_that_the_cluster_does_not_have():
     with pytest.raises(ValueError, match=r"has 5 tasks.*JOB_COMPLETION_INDEX=5"):
-        tf_config_of({CLUSTER_VARIABLE: json.dumps(CLUSTER), INDEX_VARIABLE: "5"})
+        pod_tf_config({CLUSTER_VARIABLE: json.dumps(CLUSTER), INDEX_VARIABLE: "5"})
 
 
 @pytest.mark.parametrize("missing", [CLUSTER_VARIABLE, INDEX_VARIABLE])
@@ -43,7 +43,7 @@ def test_outside_of_a_job(missing):
     environ = {CLUSTER_VARIABLE: json.dumps(CLUSTER), INDEX_VARIABLE: "0"}
     del environ[missing]
     with pytest.raises(LookupError, match=missing):
-        tf_config_of(environ)
+        pod_tf_config(environ)
 
 
 def never(code):

@@ -4,8 +4,13 @@ import shutil
 
 import pytest
 
-from pipelines.kubeflow.planned_run import PlannedRun, PlannedStep
-from pipelines.kubeflow.run_folder import RunFolder, StepEnd, kubeflow_run_of
+from pipelines.kubeflow.run_folder import (
+    PlannedRun,
+    PlannedStep,
+    RunFolder,
+    StepEnd,
+    current_kubeflow_run,
+)
 from pipelines.root import Root
 from pipelines.steps.step_plan import FolderRef, OutputRef, StepPlan
 
@@ -54,13 +59,13 @@ def test_a_step_that_is_tried_again_replaces_its_end(tmp_path):
 def test_the_run_is_known_from_the_pod_or_on_vertex_from_the_output_file():
     file = "/gcs/bucket/root/123456/taxi-20260102030405/trainer_-42/executor_output.json"
     given = json.dumps({"outputs": {"outputFile": file}})
-    assert kubeflow_run_of("", {"KFP_RUN_ID": "of-the-pod"}) == "of-the-pod"
-    assert kubeflow_run_of(given, {"KFP_RUN_ID": "of-the-pod"}) == "of-the-pod"
-    assert kubeflow_run_of(given, {}) == "taxi-20260102030405"
+    assert current_kubeflow_run("", {"KFP_RUN_ID": "of-the-pod"}) == "of-the-pod"
+    assert current_kubeflow_run(given, {"KFP_RUN_ID": "of-the-pod"}) == "of-the-pod"
+    assert current_kubeflow_run(given, {}) == "taxi-20260102030405"
     elsewhere = given.replace("/gcs/bucket", "/tmp")
     for executor_input in ("", elsewhere):
         with pytest.raises(LookupError, match="KFP_RUN_ID is not set"):
-            kubeflow_run_of(executor_input, {})
+            current_kubeflow_run(executor_input, {})
 
 
 def test_a_plan_is_read_as_it_was_written(tmp_path):

@@ -95,7 +95,7 @@ def test_a_root_that_cannot_be_written_to_hides_no_reason(tmp_path, monkeypatch,
     monkeypatch.setattr(record_steps, "end_run", end)
     assert step.main(["End", "--root", str(tmp_path / "file"), "--run", "run-1"]) == 1
     said = capsys.readouterr().err
-    assert "could not be kept" in said
+    assert "could not be saved" in said
     assert said.strip().splitlines()[-1].startswith("End: ValueError: odd")
 
 
@@ -289,7 +289,7 @@ def test_a_step_is_tried_again_after_an_error_that_may_pass(
     assert trainer.main(sleep=slept.append) == code
     assert slept == naps
     said = capsys.readouterr().err
-    assert said.count("this may pass. Retry") == len(naps)
+    assert said.count("this may be temporary. Retry") == len(naps)
     record = trainer.record()
     if code:
         last = tries[-1]

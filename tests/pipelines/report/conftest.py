@@ -83,9 +83,10 @@ RECORD = RunRecord(
     },
     models=(
         {"model": "linear", "loss": 0.4, "metrics": {"auc": 0.8}, "step": 120, "seconds": 3.2,
-         "failure": "", "is_chosen": True},
+         "failure": "", "is_chosen": True, "is_dropped": False, "last_step": 200, "steps_per_tree": 0},
         {"model": "wide_deep", "loss": None, "metrics": {}, "step": 0, "seconds": 1.0,
-         "failure": HOSTILE, "is_chosen": False},
+         "failure": HOSTILE, "is_chosen": False, "is_dropped": False, "last_step": 0,
+         "steps_per_tree": 0},
     ),
     spans=({"span": 3, "version": None, "num_files": 1},),
     data_files=({"path": "/data/span-3.csv", "bytes": 12_345, "sha256": "ef" * 32},),

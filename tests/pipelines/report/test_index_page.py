@@ -1,8 +1,7 @@
 import dataclasses
 
 from pipelines.report.context import Context
-from pipelines.report.index_page import render_index
-from pipelines.report.page import render_report
+from pipelines.report.page import render_index, render_report
 from pipelines.root import Root
 from tests.pushed_versions import add_model
 

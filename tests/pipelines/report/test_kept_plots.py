@@ -4,9 +4,9 @@ import sys
 
 import pytest
 
-from pipelines.report import kept_plots, plots
+from pipelines.report import plots
 from pipelines.report.files import report_file
-from pipelines.report.kept_plots import KeptPlots
+from pipelines.report.plots import KeptPlots
 from pipelines.root import Root
 from tests.pushed_versions import add_model
 
@@ -14,7 +14,7 @@ from .conftest import DETAILS, FORMER, RECORD  # noqa: TID252
 
 
 def plot(name="p", title="t", points=((0.0, 0.25), (1.0, 0.5)), drawn=None):
-    made = plots.scatter(name, title, "d", list(points), "x", "y")
+    made = plots.scatter(plots.PlotText(name, title, "d"), list(points), "x", "y")
     if drawn is None:
         return made
 
@@ -30,7 +30,7 @@ def test_a_plot_is_drawn_once(tmp_path):
     drawn = []
     for _ in range(2):
         kept = KeptPlots(file)
-        assert kept.svg_of(plot(drawn=drawn)) == kept.svg_of(plot(drawn=drawn)) == "<svg>1</svg>"
+        assert kept.to_svg(plot(drawn=drawn)) == kept.to_svg(plot(drawn=drawn)) == "<svg>1</svg>"
         kept.write()
     assert len(drawn) == 1
     assert [item.name for item in file.parent.iterdir()] == ["plots.json.gz"]
@@ -42,27 +42,27 @@ def test_a_plot_is_drawn_once(tmp_path):
 def test_another_plot_is_drawn(tmp_path, changes):
     drawn = []
     kept = KeptPlots(tmp_path / "plots")
-    kept.svg_of(plot(drawn=drawn))
+    kept.to_svg(plot(drawn=drawn))
     kept.write()
     again = KeptPlots(tmp_path / "plots")
-    assert again.svg_of(plot(drawn=drawn, **changes)) == "<svg>2</svg>"
+    assert again.to_svg(plot(drawn=drawn, **changes)) == "<svg>2</svg>"
     again.write()
     # A plot that the page does not show any more is not kept.
-    assert KeptPlots(tmp_path / "plots").svg_of(plot(drawn=drawn)) == "<svg>3</svg>"
+    assert KeptPlots(tmp_path / "plots").to_svg(plot(drawn=drawn)) == "<svg>3</svg>"
 
 
 def test_other_code_and_damage_draw_again(tmp_path, monkeypatch, caplog):
     drawn = []
     kept = KeptPlots(tmp_path / "plots")
-    kept.svg_of(plot(drawn=drawn))
+    kept.to_svg(plot(drawn=drawn))
     kept.write()
     with monkeypatch.context() as patch:
-        patch.setattr(kept_plots, "_code_hash", lambda: "other code")
-        KeptPlots(tmp_path / "plots").svg_of(plot(drawn=drawn))
+        patch.setattr(plots, "_code_hash", lambda: "other code")
+        KeptPlots(tmp_path / "plots").to_svg(plot(drawn=drawn))
     assert len(drawn) == 2
     for damage in (b"\x1f\x8bhalf a file", gzip.compress(b'{"key": 7}')):
         (tmp_path / "plots").write_bytes(damage)
-        KeptPlots(tmp_path / "plots").svg_of(plot(drawn=drawn))
+        KeptPlots(tmp_path / "plots").to_svg(plot(drawn=drawn))
     assert len(drawn) == 4
     assert "plots are drawn again" in caplog.text
 

@@ -4,8 +4,7 @@ import re
 import pytest
 
 from pipelines.report.context import NOT_RECORDED, Context
-from pipelines.report.page import SECTIONS, render_report
-from pipelines.report.templates import FOLDER
+from pipelines.report.page import FOLDER, SECTIONS, render_report
 
 from .conftest import DETAILS, HOSTILE, RECORD, RTL, STATISTICS  # noqa: TID252
 from .html_checks import check_page  # noqa: TID252

@@ -13,22 +13,23 @@ CURVE = plots.Series("model", [(0.0, 0.0), (0.2, 0.7), (1.0, 1.0)])
 HOSTILE = "a <b> & $x^2$"
 
 PLOTS = {
-    "lines": lambda name: plots.lines(
-        name, HOSTILE, "d", [CURVE, plots.Series("baseline", CURVE.points, True)], "step", HOSTILE
+    "lines": lambda text: plots.lines(
+        text, [CURVE, plots.Series("baseline", CURVE.points, True)], "step", HOSTILE
     ),
-    "unit_square": lambda name: plots.unit_square(name, HOSTILE, "d", [CURVE], "x", "y", "chance"),
-    "calibration": lambda name: plots.calibration(name, HOSTILE, "d", ROWS, ROWS),
-    "two_histograms": lambda name: plots.two_histograms(
-        name, HOSTILE, "d", [[3.0, 1.0], [1.0, 5.0]], ["no", HOSTILE], "x"
+    "unit_square": lambda text: plots.unit_square(text, [CURVE], "x", "y", "chance"),
+    "calibration": lambda text: plots.calibration(text, ROWS, ROWS),
+    "two_histograms": lambda text: plots.two_histograms(
+        text, [[3.0, 1.0], [1.0, 5.0]], ["no", HOSTILE], "x"
     ),
-    "histogram": lambda name: plots.histogram(name, HOSTILE, "d", [3, 4], [-1.0, 0.0, 1.0], "x"),
-    "scatter": lambda name: plots.scatter(name, HOSTILE, "d", [(1.0, 2.0), (3.0, 3.5)], "x", "y"),
+    "histogram": lambda text: plots.histogram(text, [3, 4], [-1.0, 0.0, 1.0], "x"),
+    "scatter": lambda text: plots.scatter(text, [(1.0, 2.0), (3.0, 3.5)], "x", "y"),
 }
+TEXT = plots.PlotText("one", HOSTILE, "d")
 
 
 @pytest.mark.parametrize("kind", PLOTS)
 def test_a_plot_has_a_name_text_and_colors_of_the_theme_alone(kind):
-    plot = PLOTS[kind]("one")
+    plot = PLOTS[kind](TEXT)
     root = ET.fromstring(plot.svg)
     assert (plot.title, root[0].tag, root[0].text) == (HOSTILE, "title", HOSTILE)
     assert root.get("aria-labelledby") == "one-title one-text"
@@ -44,7 +45,7 @@ def test_a_plot_has_a_name_text_and_colors_of_the_theme_alone(kind):
 
 def test_the_points_lie_where_the_numbers_say():
     """Between the corners (0, 0) and (1, 1), the point (0.2, 0.7) is at a fifth and seven tenths."""
-    root = ET.fromstring(PLOTS["unit_square"]("one").svg)
+    root = ET.fromstring(PLOTS["unit_square"](TEXT).svg)
     curve, _ = (  # the other one is in the legend
         path
         for path in root.iter("path")
@@ -64,7 +65,7 @@ def test_no_point_of_a_calibration_lies_under_its_legend():
         for x in range(11)
         for y in range(11)
     ]
-    root = ET.fromstring(plots.calibration("one", "t", "d", everywhere, everywhere).svg)
+    root = ET.fromstring(plots.calibration(TEXT, everywhere, everywhere).svg)
     legend = [
         float(text.get("y"))
         for text in root.iter("text")
@@ -78,4 +79,4 @@ def test_no_point_of_a_calibration_lies_under_its_legend():
 
 
 def test_the_same_plot_is_the_same_text():
-    assert PLOTS["lines"]("one").svg == PLOTS["lines"]("one").svg
+    assert PLOTS["lines"](TEXT).svg == PLOTS["lines"](TEXT).svg

@@ -2,7 +2,7 @@ import base64
 import hashlib
 import re
 
-from pipelines.report.templates import FOLDER, breakable, render
+from pipelines.report.page import FOLDER, breakable, render
 
 EMPTY = {"name": "a", "root": "<r>", "state": "s", "serving": None, "facts": [], "plot": None,
          "rows": [], "has_spans": False, "metric": ""}  # fmt: skip

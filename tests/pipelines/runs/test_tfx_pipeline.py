@@ -348,7 +348,7 @@ def test_resume_needs_no_options_but_the_root(warm_command, team, run):
             ("--runner", "kubeflow"),
             "--runner kubeflow runs the compiled pipeline here with --local",
         ),
-        (("--runner", "kubeflow", "--local", "--resume"), "--resume has no meaning"),
+        (("--runner", "kubeflow", "--local", "--resume"), "--resume does not apply"),
         (("--local",), "--local is for --runner kubeflow only"),
         (("--arg", "times"), "--arg takes name=value. Received: 'times'"),
     ],

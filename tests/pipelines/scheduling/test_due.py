@@ -82,7 +82,7 @@ def test_a_year_of_minutes_by_cron(make_schedule):
 def test_ticks_up_to_the_newest_run_are_done(make_schedule):
     schedule = make_schedule(missed="catch-up")
     history = runs_of(key_of_time(at(2)))
-    assert handled_until(schedule, history.of("trips"), at(4.1)) == at(2)
+    assert handled_until(schedule, history.runs_by_tick("trips"), at(4.1)) == at(2)
     assert minute(due(schedule, 4.1, history).tick) == 3
     other = runs_of("backfill-1..2-1-1", "now-20260131T100300Z")
     assert minute(due(schedule, 4.1, other).tick) == 1
@@ -100,7 +100,7 @@ def test_nothing_is_due_of_the_time_before_it_was_enabled(make_schedule):
     assert minute(due(schedule, 32, history).tick) == 31
     off = schedule.model_copy(update={"enabled": False})
     assert due(off, 32, history).count == 0
-    assert next_time(off, history.of("trips"), at(32)) is None
+    assert next_time(off, history.runs_by_tick("trips"), at(32)) is None
 
 
 def test_a_clock_that_is_set_back_makes_nothing_due_again(make_schedule):

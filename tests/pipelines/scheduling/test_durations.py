@@ -1,7 +1,7 @@
 import pytest
 
 from pipelines.errors import BadInputError
-from pipelines.scheduling.durations import format_duration, parse_duration
+from pipelines.scheduling.timetable import format_duration, parse_duration
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from datetime import timedelta
 import pytest
 
 from pipelines.config.notify import NotifyConfig
-from pipelines.scheduling.notify import of_missed, of_run, tell
+from pipelines.scheduling.notify import missed_event, run_events, tell
 from pipelines.scheduling.ticks import time_tick
 from tests.pipelines.scheduling.conftest import START
 
@@ -31,7 +31,7 @@ def test_a_run_that_was_not_blessed_and_has_drifted(root, record):
         report="/r.html",
         notes=("data: span 8", "anomaly: column 'miles': metres?"),
     )
-    content, drifted = of_run(root, TICK, run, NOW)
+    content, drifted = run_events(root, TICK, run, NOW)
     json.dumps(content, allow_nan=False)
     assert (content["event"], drifted["event"]) == ("not_blessed", "drifted")
     assert content["id"] == "trips-20260131T100000Z-not_blessed"
@@ -56,35 +56,35 @@ def test_a_run_that_was_not_blessed_and_has_drifted(root, record):
     ],
 )
 def test_the_sentence_for_people(root, record, fields, text):
-    (content,) = of_run(root, TICK, record("run-1", **fields), NOW)
+    (content,) = run_events(root, TICK, record("run-1", **fields), NOW)
     assert content["text"] == f"trips: run run-1 {text}"
 
 
 def test_a_metric_that_is_no_number_is_null(root, record):
     metrics = {"auc": float("nan"), "loss": float("inf"), "n": 0}
-    (content,) = of_run(root, TICK, record("run-1", status="pushed", metrics=metrics), NOW)
+    (content,) = run_events(root, TICK, record("run-1", status="pushed", metrics=metrics), NOW)
     assert content["metrics"] == {"auc": None, "loss": None, "n": 0}
 
 
 def test_missed_runs_are_reported_in_one_notification(root):
     later = time_tick("trips", START + timedelta(minutes=2))
-    content = of_missed(root, (TICK, later), NOW)
+    content = missed_event(root, (TICK, later), NOW)
     first, last = "2026-01-31T10:00:00+00:00", "2026-01-31T10:02:00+00:00"
     assert content["missed"] == {"count": 2, "first": first, "last": last}
     assert content["text"] == (
         f"trips: 2 runs were due between {first} and {last} and had not started by {NOW}"
     )
-    one = of_missed(root, (TICK,), NOW)
+    one = missed_event(root, (TICK,), NOW)
     assert one["text"] == f"trips: a run was due at {first} and had not started by {NOW}"
     assert content["id"] == one["id"] == "trips-20260131T100000Z-missed"
 
 
 def test_a_held_model_is_told_once(root, record):
-    (content,) = of_run(root, TICK, record("run-1", status="held"), NOW)
+    (content,) = run_events(root, TICK, record("run-1", status="held"), NOW)
     assert (content["event"], content["status"]) == ("held", "held")
-    assert of_run(root, TICK, record("run-2", status="held", same_as="run-1"), NOW) == []
+    assert run_events(root, TICK, record("run-2", status="held", same_as="run-1"), NOW) == []
     rejected = record("run-3", status="not_blessed", same_as="run-1")
-    assert of_run(root, TICK, rejected, NOW) == []
+    assert run_events(root, TICK, rejected, NOW) == []
 
 
 # Receivers
@@ -222,7 +222,7 @@ def test_a_command_gets_json(tmp_path):
         ("sh -c 'sleep 60; true'", "notify.command had not ended after 0.5 s"),  # with its child
         ("yes", "notify.command had not ended after 0.5 s"),  # it talks without end
         ("/no/such x", "notify.command: /no/such cannot be run: No such file or directory"),
-        ("a\0b", "notify.command: a\0b cannot be run: it has a character that no command has"),
+        ("a\0b", "notify.command: a\0b cannot be run: it contains a NUL"),
     ],
 )
 def test_a_command_that_fails_hangs_or_is_not_there(words, error):

@@ -4,7 +4,7 @@ import signal
 import sys
 import time
 
-from pipelines.scheduling.run_process import Launch, RunProcess, end_of, last_line, run_command
+from pipelines.scheduling.run_process import Launch, RunProcess, last_line, output_tail, run_command
 from pipelines.scheduling.ticks import Tick
 from tests.pipelines.scheduling.conftest import START
 
@@ -83,10 +83,10 @@ def test_the_last_line(tmp_path):
 
 def test_the_last_words(tmp_path):
     file = tmp_path / "err"
-    assert end_of(file) == ""
+    assert output_tail(file) == ""
     file.write_text("x" * 9_000 + "\nfirst\nMemoryError: no\n")
-    assert end_of(file).endswith("first | MemoryError: no")
-    assert len(end_of(file, 20)) == 20
+    assert output_tail(file).endswith("first | MemoryError: no")
+    assert len(output_tail(file, 20)) == 20
 
 
 def test_a_pipe_in_place_of_its_output_is_replaced(tmp_path):

@@ -15,7 +15,7 @@ def test_it_survives_its_file(make_schedule):
     ("changes", "message"),
     [
         ({"cron": "0 3 * * *", "every_secs": 60}, "exactly one"),
-        ({"on_new_span": True, "missed": "skip"}, "no meaning with on_new_span"),
+        ({"on_new_span": True, "missed": "skip"}, "does not apply to on_new_span"),
         ({"cron": "0 3 * *"}, "five fields"),
         ({"timezone": "Europe/Bielefeld"}, "no such time zone"),
         ({"timezone": "../../etc/passwd"}, "no such time zone"),
@@ -43,9 +43,9 @@ def test_when_describes_the_time_of_the_runs(make_schedule):
 
 def test_how_late_a_run_may_be(make_schedule):
     tick = datetime(2026, 1, 31, 12, 0, tzinfo=timezone.utc)
-    assert make_schedule(cron="0 3 * * *").grace_of(tick) == 900
-    assert make_schedule(cron="*/10 * * * *").grace_of(tick) == 300
-    assert make_schedule(every_secs=40).grace_of(tick) == 20
-    assert make_schedule(every_secs=40, grace_secs=33).grace_of(tick) == 33
-    assert make_schedule(on_new_span=True).grace_of(tick) == 900
-    assert make_schedule(on_new_span=True, poll_secs=3_600).grace_of(tick) == 7_200
+    assert make_schedule(cron="0 3 * * *").tick_grace_secs(tick) == 900
+    assert make_schedule(cron="*/10 * * * *").tick_grace_secs(tick) == 300
+    assert make_schedule(every_secs=40).tick_grace_secs(tick) == 20
+    assert make_schedule(every_secs=40, grace_secs=33).tick_grace_secs(tick) == 33
+    assert make_schedule(on_new_span=True).tick_grace_secs(tick) == 900
+    assert make_schedule(on_new_span=True, poll_secs=3_600).tick_grace_secs(tick) == 7_200

@@ -66,7 +66,7 @@ def test_every_hour_is_by_elapsed_time():
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
-        ("0 0 3 * * *", "five fields.*seconds of Kubeflow"),
+        ("0 0 3 * * *", "five fields.*seconds, which only Kubeflow"),
         ("0 3 * *", "five fields"),
         ("61 3 * * *", "bad minute"),
         ("0 3 30 2 *", "bad day-of-month"),

@@ -8,7 +8,7 @@ import pytest
 from pipelines.data.formats.cell_format import CellFormat
 from pipelines.data.formats.number_format import NumberFormat
 from pipelines.errors import BadInputError
-from pipelines.serving.cells import CellError, cast, cells_of
+from pipelines.serving.cells import CellError, cast, to_cells
 from pipelines.serving.saved_model import Column
 
 COLUMNS = {
@@ -25,7 +25,7 @@ def test_cells_are_cast_to_the_types_of_the_columns():
         {"fare": None, "company": None, "tips": "no column of the model"},
         {"fare": float("nan"), "seconds": float("nan"), "company": np.str_("a")},
     ]
-    cells, num_rows = cells_of(rows, COLUMNS)
+    cells, num_rows = to_cells(rows, COLUMNS)
     assert num_rows == 4
     assert cells == {
         "fare": [12.0, 0.5, None, None],
@@ -76,7 +76,7 @@ def test_text_that_the_model_cannot_read_is_refused_unless_it_was_missing_in_tra
     with pytest.raises(
         CellError,
         match=r"row 6, column 'price': '262.12' cannot be read as a number; the column had numbers with "
-        r"decimal commas in training. Write it so",
+        r"decimal commas in training. Use that format",
     ):
         cast([*values, "262.12"], Column("price", "BYTES", format=prices))
     with pytest.raises(CellError, match=r"row 1, .*'gestern' cannot be read as a date"):
@@ -94,7 +94,7 @@ def test_numbers_and_dates_are_taken_where_the_text_is_one():
     ]  # fmt: skip
     built = Column("built", "BYTES", format=CellFormat(date="day-first"))
     frame = pandas.DataFrame({"built": pandas.to_datetime(["2024-04-06", None])})
-    cells, _ = cells_of(frame, {"built": built})
+    cells, _ = to_cells(frame, {"built": built})
     assert cells == {"built": [b"06.04.2024 00:00:00", None]}
 
 
@@ -108,26 +108,26 @@ def test_decimal_numbers_and_pandas_missing_values_are_taken():
 
 def test_a_misspelled_name_of_one_row_is_found():
     with pytest.raises(BadInputError, match=r"no column 'fair', and row 2 has no 'fare'"):
-        cells_of([{"fare": 1}, {"fair": 2}], COLUMNS)
+        to_cells([{"fare": 1}, {"fair": 2}], COLUMNS)
 
 
 def test_a_row_without_a_column_of_the_model_is_refused_unless_it_is_empty():
-    assert cells_of([{"fare": 1}, {}], COLUMNS) == ({"fare": [1.0, None]}, 2)
+    assert to_cells([{"fare": 1}, {}], COLUMNS) == ({"fare": [1.0, None]}, 2)
     message = "None of the model's columns is given: row 2 has b64; the model takes fare, seconds"
     with pytest.raises(BadInputError, match=message):
-        cells_of([{"fare": 1}, {"b64": "AAAA"}], COLUMNS)
+        to_cells([{"fare": 1}, {"b64": "AAAA"}], COLUMNS)
 
 
 def test_the_number_of_names_to_compare_can_be_limited():
     rows = [{"fare": 1, f"c{number}": 1} for number in range(4)]
-    assert cells_of(rows, COLUMNS, 4 * 2)[1] == 4  # with `seconds` and `company`
+    assert to_cells(rows, COLUMNS, 4 * 2)[1] == 4  # with `seconds` and `company`
     message = (
         "have 4 columns that the model does not take, such as 'c0', and its column 'seconds' is"
     )
     with pytest.raises(BadInputError, match=message):
-        cells_of(rows, COLUMNS, 4 * 2 - 1)
+        to_cells(rows, COLUMNS, 4 * 2 - 1)
     full = [{**row, "seconds": 1, "company": "a"} for row in rows]
-    assert cells_of(full, COLUMNS, 0)[1] == 4  # with all columns there is nothing to compare
+    assert to_cells(full, COLUMNS, 0)[1] == 4  # with all columns there is nothing to compare
 
 
 def test_rows_with_the_same_columns_in_any_order_are_checked_once():
@@ -143,14 +143,14 @@ def test_rows_with_the_same_columns_in_any_order_are_checked_once():
     rotated = [
         {name: 1.0 for name in names[row:] + names[:row] if name != "x7"} for row in range(50)
     ]
-    assert cells_of(rotated, columns)[1] == 50
+    assert to_cells(rotated, columns)[1] == 50
     assert columns.num_lookups < 10 * len(names)
 
 
 def test_a_column_of_a_data_frame_that_appears_twice_is_named():
     frame = pandas.DataFrame([[1.0, 2.0]], columns=["fare", "fare"])
     with pytest.raises(BadInputError, match="The column 'fare' appears 2 times"):
-        cells_of(frame, COLUMNS)
+        to_cells(frame, COLUMNS)
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_a_column_of_a_data_frame_that_appears_twice_is_named():
 )
 def test_a_wrong_type_is_refused_with_row_column_value_and_fix(column, value, message):
     with pytest.raises(CellError, match=f"row 2, column '{column}': .*{message}") as raised:
-        cells_of([{column: None}, {column: value}], COLUMNS)
+        to_cells([{column: None}, {column: value}], COLUMNS)
     assert (raised.value.row, raised.value.column) == (1, column)
 
 
@@ -196,8 +196,8 @@ def test_a_wrong_type_is_refused_with_row_column_value_and_fix(column, value, me
 )
 def test_what_are_no_rows_of_the_model_is_refused(rows, message):
     with pytest.raises(BadInputError, match=message):
-        cells_of(rows, COLUMNS)
+        to_cells(rows, COLUMNS)
 
 
 def test_a_similar_name_is_another_column_if_the_model_s_is_there():
-    assert cells_of([{"fare": 1, "fares": "x"}], COLUMNS)[0] == {"fare": [1.0]}
+    assert to_cells([{"fare": 1, "fares": "x"}], COLUMNS)[0] == {"fare": [1.0]}

@@ -5,7 +5,7 @@ import pytest
 import pipelines
 from pipelines.serving.cells import CellError
 from pipelines.serving.csv_columns import inputs_of_columns, typed_columns
-from pipelines.serving.inputs import inputs_of
+from pipelines.serving.model import signature_inputs
 from pipelines.serving.saved_model import SERVING_ROWS, Column
 
 COLUMNS = {
@@ -41,7 +41,7 @@ def test_the_inputs_are_those_of_cells(push, signature, given):
     known = pipelines.load(push("regressor", 1)).signatures[signature]
     found, _ = typed_columns(arrays({name: TEXTS[name] for name in given}), known.columns, 7)
     ours = inputs_of_columns(found, known, 7)
-    theirs = inputs_of({name: CELLS[name] for name in given}, known, 7)
+    theirs = signature_inputs({name: CELLS[name] for name in given}, known, 7)
     assert ours.keys() == theirs.keys()
     for name, expected in theirs.items():
         if signature == SERVING_ROWS:

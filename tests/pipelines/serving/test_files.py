@@ -289,7 +289,7 @@ def test_rows_without_a_prediction_are_counted(push, tmp_path, monkeypatch):
     monkeypatch.setattr(model, "run", run_without_infinity)
     _, said = predict(model, data, tmp_path / "out.csv")
     assert said[1:] == [
-        f"! the model answers with NaN, which is no prediction; the first time: {data}, line 3",
+        f"! the model answers with NaN, which is not a prediction; the first time: {data}, line 3",
         "! 2 of 3 rows have no prediction",
     ]
     assert (tmp_path / "out.csv").read_text().splitlines()[2] == "inf,1,,nan,nan,nan"

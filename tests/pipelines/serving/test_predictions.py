@@ -1,6 +1,6 @@
 import numpy as np
 
-from pipelines.serving.predictions import plain_columns
+from pipelines.serving.model import plain_columns
 
 
 def lists(columns):

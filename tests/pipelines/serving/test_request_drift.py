@@ -12,7 +12,7 @@ from pipelines.data.formats.number_format import NumberFormat
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.root.records import RunRecord
-from pipelines.serving.request_drift import TrainingData, limits_of
+from pipelines.serving.request_drift import TrainingData, drift_limits
 from pipelines.serving.saved_model import Column
 from tests.pipelines import sum_models
 from tests.pushed_versions import write_version
@@ -50,7 +50,7 @@ def root(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def training(root):
-    return TrainingData.of_version(root, 5)
+    return TrainingData.read_version(root, 5)
 
 
 def found_by(training, rows):
@@ -191,7 +191,7 @@ def test_columns_that_always_change_are_not_compared(root):
     )
     root.records.write(record)
     try:
-        training = TrainingData.of_version(root, 5)
+        training = TrainingData.read_version(root, 5)
     finally:
         root.records.file("run-5").unlink()
     assert {name for name, _ in found_by(training, table(10).to_dict("records"))} == {"x"}
@@ -203,23 +203,23 @@ def test_without_rows_there_is_no_drift(training):
 
 def test_a_version_without_statistics_is_named(tmp_path, root):
     with pytest.raises(BadInputError, match="version 6 was trained on are not in "):
-        TrainingData.of_version(root, 6)
+        TrainingData.read_version(root, 6)
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "saved_model.pb").touch()
     bare = sum_models.push(tmp_path / "model", tmp_path / "bare", 5)
     with pytest.raises(BadInputError, match="version 5 was trained on are not in "):
-        TrainingData.of_version(Root(bare), 5)
+        TrainingData.read_version(Root(bare), 5)
 
 
 def test_limits_are_the_defaults_without_a_record(root):
     shares = {"missing": 0.1, "unread": 0.1, "l_infinity": 0.1}
-    assert limits_of(root, 5) == {**shares, "jensen_shannon": 0.02}
+    assert drift_limits(root, 5) == {**shares, "jensen_shannon": 0.02}
 
 
 def test_a_version_of_a_tfx_pipeline_has_the_default_limits(tmp_path, of_tfx_pipeline):
     root = tmp_path / "root"
     write_version(Provenance("run-5", "m"), str(root / "serving/5"), str(root / "serving"))
     of_tfx_pipeline(root)
-    assert limits_of(Root(root), 5)["jensen_shannon"] == 0.02
+    assert drift_limits(Root(root), 5)["jensen_shannon"] == 0.02
     sum_models.keep_statistics(root, 5, table(100))
-    assert TrainingData.of_version(Root(root), 5).columns.keys() == {"x", "n", "city"}
+    assert TrainingData.read_version(Root(root), 5).columns.keys() == {"x", "n", "city"}

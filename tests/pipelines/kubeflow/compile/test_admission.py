@@ -98,7 +98,7 @@ def test_a_name_of_the_configuration_that_kubernetes_refuses(config_of):
 @pytest.mark.parametrize("component", ["Plan", "Record", "End"])
 def test_a_component_with_the_id_of_a_step_of_every_pipeline(config_of, component):
     settings = config_of().kubeflow
-    with pytest.raises(BadInputError, match=f"^{component}: on Kubeflow .* by with_id"):
+    with pytest.raises(BadInputError, match=f"^{component}: on Kubeflow .* with with_id"):
         check_names(settings, "team", ["Write", component])
 
 
@@ -150,7 +150,7 @@ def test_data_in_a_bucket_have_a_path_on_vertex(config_of):
 
 def test_data_beside_the_volume_are_refused(config_of):
     check_config(config_of(data={"path": "/mnt/pipelines/a/../taxi.csv", "label": "tips"}))
-    with pytest.raises(BadInputError, match=r"no step sees it"):
+    with pytest.raises(BadInputError, match=r"no step can read it"):
         check_config(config_of(data={"path": "/mnt/pipelines/../../etc/x.csv", "label": "tips"}))
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from pipelines.config.load import load_config
-from pipelines.kubeflow.compile.local_settings import without_effect
+from pipelines.kubeflow.compile.admission import without_effect
 
 
 @pytest.mark.parametrize(

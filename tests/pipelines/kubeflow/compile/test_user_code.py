@@ -6,7 +6,13 @@ import pytest
 from pipelines.config.kubeflow import KubeflowConfig
 from pipelines.config.tfx_pipeline import PipelineSource
 from pipelines.errors import BadInputError
-from pipelines.kubeflow.compile.user_code import check_paths, is_seen, loaded, paths_of, seen_path
+from pipelines.kubeflow.compile.user_code import (
+    check_paths,
+    configured_paths,
+    is_seen,
+    loaded,
+    seen_path,
+)
 
 FILES = """
     from tfx.components import CsvExampleGen, Pusher, Transform
@@ -49,7 +55,7 @@ def source(team):
 def test_relative_paths_are_those_from_the_folder_of_the_definition(source, team, tmp_path):
     before = os.getcwd()
     with loaded(source()) as pipeline:
-        found = {(component, name): path for component, name, path in paths_of(pipeline)}
+        found = {(component, name): path for component, name, path in configured_paths(pipeline)}
     assert os.getcwd() == before
     assert found == {
         ("CsvExampleGen", "input_base"): str(tmp_path / "data"),
@@ -65,7 +71,7 @@ def test_relative_paths_are_those_from_the_folder_of_the_definition(source, team
 
 def test_addresses_are_no_local_paths(source):
     with loaded(source(data="gs://bucket/data", served="s3://bucket/served")) as pipeline:
-        found = {component for component, _, _ in paths_of(pipeline)}
+        found = {component for component, _, _ in configured_paths(pipeline)}
     assert found == {"ImportSchemaGen", "Transform", "old"}
 
 
@@ -86,7 +92,7 @@ def test_a_path_that_no_step_sees_is_refused(source, team, arguments, start):
             check_paths(settings(), pipeline, team.file.parent)
     with loaded(source(**arguments)) as pipeline, pytest.raises(BadInputError) as refused:
         check_paths(beside, pipeline, team.file.parent)
-    assert str(refused.value).startswith(f"{start}: no step sees it. Put it onto a volume")
+    assert str(refused.value).startswith(f"{start}: no step can read it. Put it onto a volume")
     on_volume = {
         name: path.replace("/home/me", "/mnt/pipelines") for name, path in arguments.items()
     }
@@ -98,7 +104,9 @@ def test_the_file_is_where_the_steps_see_its_folder():
     assert seen_path(settings(code="/code"), "pipeline.file", "/home/me/team.py") == "/code/team.py"
     on_volume = "/mnt/pipelines/code/team.py"
     assert seen_path(settings(), "pipeline.file", on_volume) == on_volume
-    with pytest.raises(BadInputError, match=r"^pipeline.file = '/home/me/team.py': no step sees"):
+    with pytest.raises(
+        BadInputError, match=r"^pipeline.file = '/home/me/team.py': no step can read"
+    ):
         seen_path(settings(), "pipeline.file", "/home/me/team.py")
 
 

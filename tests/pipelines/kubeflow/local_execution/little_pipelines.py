@@ -8,9 +8,8 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # kfp warns of its own versions
     from kfp import compiler, dsl
 
-from pipelines.kubeflow.local_execution.cache import TaskCache
-from pipelines.kubeflow.local_execution.compiled import CompiledPipeline
 from pipelines.kubeflow.local_execution.containers import Processes, as_subprocess
+from pipelines.kubeflow.local_execution.driver import CompiledPipeline, TaskCache
 from pipelines.kubeflow.local_execution.launcher import Launcher
 from pipelines.kubeflow.local_execution.workflow import Workflow
 

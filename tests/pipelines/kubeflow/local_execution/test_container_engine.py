@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from pipelines.errors import BadInputError
-from pipelines.kubeflow.local_execution.container_engine import container_of, find_engine
+from pipelines.kubeflow.local_execution.container_engine import find_engine, image_container
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_no_engine_at_all(engines):
 @pytest.mark.parametrize("name", ["docker", "podman"])
 def test_the_command_replaces_the_entry_point(engines, name):
     engines(name, "exit 0")
-    with container_of("registry.local/image:7") as container:
+    with image_container("registry.local/image:7") as container:
         command = container.command(
             ["python", "-m", "pipelines", "--help"],
             {"TF_CONFIG": '{"task": 1}', "B": "2"},
@@ -86,7 +86,7 @@ def test_the_command_replaces_the_entry_point(engines, name):
 
 def test_buildah_runs_all_commands_in_one_working_container_and_removes_it(engines):
     engines("buildah", 'if [ "$1" = from ]; then echo image-working-container-3; fi')
-    with container_of("localhost/image") as container:
+    with image_container("localhost/image") as container:
         command = container.command(["id", "-u"], {"A": "1"}, {"/data": "/in"})
         as_another = container.command(["id", "-g"], user="7:8")
     assert command == [
@@ -107,7 +107,7 @@ def test_the_working_container_goes_when_a_command_fails(engines):
     )
     with (
         pytest.raises(subprocess.CalledProcessError),
-        container_of("localhost/image") as container,
+        image_container("localhost/image") as container,
     ):
         subprocess.run(container.command(["false"]), check=True)
     assert engines.calls()[-1] == "buildah rm working"
@@ -116,7 +116,7 @@ def test_the_working_container_goes_when_a_command_fails(engines):
 def test_an_image_that_is_not_there(engines):
     engines("buildah", 'if [ "$1" = from ]; then echo "image not known" >&2; exit 125; fi')
     message = "image not known. Build it with `make image`. Received: image=localhost/none"
-    with pytest.raises(BadInputError, match=message), container_of("localhost/none"):
+    with pytest.raises(BadInputError, match=message), image_container("localhost/none"):
         pass
 
 
@@ -133,7 +133,7 @@ def test_an_image_that_is_not_there(engines):
 )
 def test_what_buildah_prints_when_a_command_failed_is_known(engines, line, is_of_buildah):
     engines("buildah", '[ "$1" = from ] && echo working; exit 0')
-    with container_of("image") as container:
+    with image_container("image") as container:
         assert bool(container.added_lines.fullmatch(line)) is is_of_buildah
 
 
@@ -142,6 +142,6 @@ def test_what_buildah_says_is_a_sentence(engines, said):
     engines("buildah", f'[ "$1" = info ] || {{ echo "{said}" >&2; exit 125; }}')
     with (
         pytest.raises(BadInputError, match=r": image not known\. Build it with `make image`\."),
-        container_of("some/image"),
+        image_container("some/image"),
     ):
         pass

@@ -7,8 +7,8 @@ import subprocess
 import pytest
 
 from pipelines.errors import BadInputError
+from pipelines.kubeflow.local_execution.container_engine import in_image
 from pipelines.kubeflow.local_execution.containers import Container
-from pipelines.kubeflow.local_execution.in_image import in_image
 
 DOCKER = """#!/bin/sh
 [ "$1" = info ] && exit 0

@@ -13,7 +13,8 @@ from pipelines.config.tfx_pipeline import TfxPipelineConfig
 from pipelines.errors import BadInputError
 from pipelines.examples.taxi.generate import write_csv
 from pipelines.kubeflow.local_execution import local_run
-from pipelines.kubeflow.local_execution.local_run import TaskDisplay, as_seen_here, run_locally
+from pipelines.kubeflow.local_execution.local_run import run_locally, with_local_paths
+from pipelines.kubeflow.local_execution.workflow import TaskDisplay
 from pipelines.root import Root
 from pipelines.root.history import read_runs, run_of_version
 from pipelines.root.rollback import rollback
@@ -261,7 +262,7 @@ def test_the_configuration_as_it_is_seen_here(tmp_path):
             },
         }
     )
-    seen = as_seen_here(config, Root(tmp_path / "root"), enable_cache=False)
+    seen = with_local_paths(config, Root(tmp_path / "root"), enable_cache=False)
     assert seen.kubeflow.root == str(tmp_path / "root")
     assert seen.kubeflow.image == "of/the:cluster"
     assert seen.kubeflow.pipeline_root is None  # no task has an artifact there

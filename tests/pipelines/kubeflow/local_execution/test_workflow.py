@@ -5,8 +5,8 @@ import pytest
 
 from components.interruption import interruption
 from pipelines.errors import BadInputError
-from pipelines.kubeflow.local_execution.compiled import CompiledPipeline
 from pipelines.kubeflow.local_execution.containers import Process
+from pipelines.kubeflow.local_execution.driver import CompiledPipeline
 from pipelines.kubeflow.local_execution.launcher import ContainerFailedError
 from tests.pipelines.kubeflow.local_execution.little_pipelines import compiled, container, workflow
 

@@ -1,7 +1,7 @@
 import pytest
 
 from pipelines.errors import BadInputError
-from pipelines.kubeflow.server.cron_fields import CRON_FIELDS, six_fields
+from pipelines.kubeflow.server.recurring import CRON_FIELDS, six_fields
 
 FIELDS = {field.name: field for field in CRON_FIELDS}
 

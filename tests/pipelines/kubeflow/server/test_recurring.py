@@ -18,10 +18,14 @@ def kfp_server(tmp_path, monkeypatch):
         yield server
 
 
+def schedule(server, recurrence, name=None, replace=False, parameters=None):
+    return server.submit(TEXT, None, parameters or {}, recurrence, name=name, replace=replace)
+
+
 def test_what_reaches_the_server(kfp_server):
     server = Server(kfp_server.url)
-    made = server.schedule(
-        TEXT, Recurrence(interval_secs=21_600, catches_up=True, max_concurrency=2), "often"
+    made = schedule(
+        server, Recurrence(interval_secs=21_600, catches_up=True, max_concurrency=2), "often"
     )
     sent = kfp_server.recurring[made.recurring_run_id]
     assert int(sent["trigger"]["periodic_schedule"]["interval_second"]) == 21_600
@@ -35,8 +39,8 @@ def test_what_reaches_the_server(kfp_server):
 def test_they_are_listed(kfp_server):
     server = Server(kfp_server.url)
     assert server.list_recurring_runs() == []
-    server.schedule(TEXT, Recurrence(cron="0 0 3 * * *"), "nightly")
-    server.schedule(TEXT, Recurrence(interval_secs=60, catches_up=True, max_concurrency=3), "often")
+    schedule(server, Recurrence(cron="0 0 3 * * *"), "nightly")
+    schedule(server, Recurrence(interval_secs=60, catches_up=True, max_concurrency=3), "often")
     nightly, often = sorted(server.list_recurring_runs(), key=lambda one: one.name)
     assert (nightly.name, nightly.when, nightly.status) == ("nightly", "0 0 3 * * *", "ENABLED")
     assert (nightly.missed, nightly.max_concurrency) == ("latest", 1)
@@ -50,26 +54,26 @@ def test_they_are_listed(kfp_server):
 
 def test_one_of_the_same_name_is_replaced_only_if_asked(kfp_server):
     server = Server(kfp_server.url)
-    first = server.schedule(TEXT, Recurrence(cron="0 0 3 * * *"))
+    first = schedule(server, Recurrence(cron="0 0 3 * * *"))
     with pytest.raises(BadInputError, match=r"a schedule 'taxi' on .*0 0 3 \* \* \*, ENABLED"):
-        server.schedule(TEXT, Recurrence(cron="0 0 4 * * *"))
+        schedule(server, Recurrence(cron="0 0 4 * * *"))
     assert list(kfp_server.recurring) == [first.recurring_run_id]
-    second = server.schedule(TEXT, Recurrence(cron="0 0 4 * * *"), replace=True)
+    second = schedule(server, Recurrence(cron="0 0 4 * * *"), replace=True)
     assert second.replaced == (first.recurring_run_id,)
     assert list(kfp_server.recurring) == [second.recurring_run_id]
-    other = server.schedule(TEXT, Recurrence(cron="0 0 5 * * *"), "dawn")
+    other = schedule(server, Recurrence(cron="0 0 5 * * *"), "dawn")
     assert other.replaced == ()
 
 
 def test_parameters_that_a_replaced_one_had_are_told(kfp_server):
     server = Server(kfp_server.url)
     cron = Recurrence(cron="0 0 3 * * *")
-    server.schedule(TEXT, cron, parameters={"steps": "7"})
+    schedule(server, cron, parameters={"steps": "7"})
     (listed,) = server.list_recurring_runs()
     assert listed.parameters == {"steps": 7}
-    kept = server.schedule(TEXT, cron, replace=True, parameters={"steps": "8"})
+    kept = schedule(server, cron, replace=True, parameters={"steps": "8"})
     assert kept.dropped_parameters == {}
-    lost = server.schedule(TEXT, cron, replace=True)
+    lost = schedule(server, cron, replace=True)
     assert lost.dropped_parameters == {"steps": 8}
     (sent,) = kfp_server.recurring.values()
     assert not sent["runtime_config"].get("parameters")
@@ -80,5 +84,5 @@ def test_parameters_are_written_as_options_take_them():
         "steps=7 data_path=/mnt/a.csv on=true"
     )
     assert dropped_warning({"steps": 7, "rate": 0.5}).startswith(
-        "the former schedule set --param steps=7 --param rate=0.5; this one does not"
+        "the previous schedule set --param steps=7 --param rate=0.5; the new schedule does not"
     )

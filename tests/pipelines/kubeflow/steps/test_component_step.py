@@ -226,7 +226,7 @@ def test_two_runs_at_a_time_do_not_disturb_each_other(pushing):
     assert len(StepFolders(pushing.root.artifacts).all_finished("Save")) == 1
     assert pushing.step("Pusher", "run-1") == 0
     assert [pushing.step(component, "run-2") for component in ("Pusher", END)] == [1, 0]
-    reason = f"run {pushing.record('run-1').run_id} made it meanwhile"
+    reason = f"run {pushing.record('run-1').run_id} has made it since"
     assert components_of(pushing.record("run-2"))[1] == ("Save", "cached", reason)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from components.pusher.provenance import Provenance
 from pipelines.kubeflow.run_folder import RunFolder, StepEnd
-from pipelines.kubeflow.steps.old_runs import tidy_runs
+from pipelines.kubeflow.steps.plan_step import tidy_runs
 from pipelines.root import Root
 from pipelines.root.signs_of_life import SILENT_SECS
 from tests.pushed_versions import write_version

@@ -169,7 +169,7 @@ def test_where_beam_works_changes_no_plan_and_reaches_the_steps(plan, tmp_path, 
         "--direct_num_workers=2", "--direct_running_mode=multi_processing", "--temp_location=/tmp/b",
     )  # fmt: skip
     assert not any("--runner" in note for note in read_runs(Root(tmp_path / "root"))[-1].notes)
-    with pytest.raises(BadInputError, match="no meaning on Kubeflow"):
+    with pytest.raises(BadInputError, match="does not work on Kubeflow"):
         plan("run-3", beam={"runner": "flink", "flink": {"master": "localhost:8081"}})
 
 

@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from kubernetes.client import CustomObjectsApi
+from kubernetes.client import ApiClient
 
 from pipelines.config.kubeflow import KubeflowConfig, TrainingJobConfig
 from pipelines.kubeflow.training.cluster_jobs import (
@@ -18,7 +18,7 @@ from pipelines.kubeflow.training.indexed_job import manifest
 from pipelines.kubeflow.training.training_job import training_job
 from pipelines.steps.causes import describe_cause
 from tests.pipelines.kubeflow.kubernetes_server import KubernetesServer, RefusedError
-from tests.pipelines.kubeflow.training.test_kubernetes_errors import REFUSED_CERTIFICATE
+from tests.pipelines.kubeflow.training.test_job_pods import REFUSED_CERTIFICATE
 
 HEAD = "import json, os, sys, time\n"
 TASK = "task = json.loads(os.environ['TF_CONFIG'])['task']\nkind, index = task['type'], task['index']\n"
@@ -28,7 +28,7 @@ SERVE_FOR_EVER = "if kind == 'ps': time.sleep(600)\n"
 INDEXED = """
 from pathlib import Path
 from pipelines.kubeflow import indexed_task
-os.environ['TF_CONFIG'] = indexed_task.tf_config_of(os.environ)
+os.environ['TF_CONFIG'] = indexed_task.pod_tf_config(os.environ)
 def play():
     try:
         exec({program!r}, globals())
@@ -179,7 +179,7 @@ def test_a_job_that_stays_is_an_error(server, jobs):
     server.submit(job(server, jobs, "time.sleep(600)"))
     jobs._delete("trainer-1")
     with pytest.raises(
-        TrainingJobError, match=r"still there 0.3 s after.*kubectl -n ml get jobs\."
+        TrainingJobError, match=r"still exists 0.3 s after.*kubectl -n ml get jobs\."
     ):
         replace(jobs, patience_secs=0.3).run(job(server, jobs, ""))
 
@@ -213,7 +213,7 @@ def test_a_certificate_that_is_refused_is_no_reason_to_wait(server, jobs, monkey
         raise REFUSED_CERTIFICATE
 
     body = job(server, jobs, "")
-    monkeypatch.setattr(CustomObjectsApi, "create_namespaced_custom_object", refuse)
+    monkeypatch.setattr(ApiClient, "call_api", refuse)
     with pytest.raises(
         TrainingJobError, match=r"certificate of Kubernetes' API is refused \(submitting the Job"
     ):
@@ -279,7 +279,7 @@ def test_what_kubernetes_refuses(server, jobs, code, message):
 
 def test_no_process_of_a_test_stays(server, jobs):
     server.submit(job(server, jobs, "time.sleep(600)"))
-    replace(jobs, patience_secs=5)._complete(server.jobs["trainer-1"])
+    replace(jobs, patience_secs=5)._create_service(server.jobs["trainer-1"])
     while "trainer-1" not in server.pods:
         time.sleep(0.05)
     processes = [pod.process.pid for pod in server.pods["trainer-1"]]

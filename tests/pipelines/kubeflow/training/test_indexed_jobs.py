@@ -2,11 +2,12 @@ import contextlib
 import json
 
 import pytest
+from kubernetes.client import ApiException
 
 from pipelines.config.kubeflow import KubeflowConfig
 from pipelines.kubeflow.indexed_task import CLUSTER_VARIABLE
 from pipelines.kubeflow.training.cluster_jobs import ClusterJobs, TrainingJobError
-from pipelines.kubeflow.training.indexed_job import cluster_of, manifest, service, state
+from pipelines.kubeflow.training.indexed_job import manifest, service, state, task_addresses
 from pipelines.kubeflow.training.training_job import training_job
 from tests.pipelines.kubeflow.kubernetes_server import KubernetesServer
 from tests.pipelines.kubeflow.training.test_cluster_jobs import SERVE_FOR_EVER, job, jobs_of
@@ -35,12 +36,12 @@ def test_each_task_has_an_index():
         "/mnt/task.json",
     ]
     assert container["env"] == [
-        {"name": CLUSTER_VARIABLE, "value": json.dumps(cluster_of("trainer-1", 3, 2))}
+        {"name": CLUSTER_VARIABLE, "value": json.dumps(task_addresses("trainer-1", 3, 2))}
     ]
 
 
 def test_the_addresses_are_in_the_order_of_the_indices():
-    assert cluster_of("t", 2, 2) == {
+    assert task_addresses("t", 2, 2) == {
         "chief": ["t-0.t:2222"],
         "worker": ["t-1.t:2222", "t-2.t:2222"],
         "ps": ["t-3.t:2222", "t-4.t:2222"],
@@ -161,8 +162,12 @@ def test_a_job_without_its_service_is_deleted(server):
 
 def test_a_service_that_stays_is_an_error(server):
     class Stuck(ClusterJobs):
-        def _is_there(self, core, what, body):
-            return False
+        def _call(self, doing, kind, *arguments):
+            if kind != "Service":
+                return super()._call(doing, kind, *arguments)
+            if doing == "submitting":
+                raise ApiException(status=409)
+            return {"metadata": {"deletionTimestamp": "2026-01-02T03:04:05Z"}}
 
     jobs = jobs_of(server)
     stuck = Stuck(jobs.client, "ml", 0.05, patience_secs=0.2)

@@ -1,12 +1,23 @@
 import json
+import ssl
 
 import pytest
 from kubernetes import client
-from urllib3.exceptions import ProtocolError
+from urllib3.exceptions import MaxRetryError, ProtocolError, SSLError
 
-from pipelines.kubeflow.training.job_pods import JobPods
+from pipelines.kubeflow.training.job_pods import JobPods, api_message, is_transient
 
 LOGS = {"killed": "step 7\n", "fails": "a traceback\nValueError: odd row\n \n", "silent": "\n"}
+
+REFUSED_CERTIFICATE = MaxRetryError(
+    None,
+    "/apis/batch/v1",
+    SSLError(
+        ssl.SSLCertVerificationError(
+            1, "[SSL: CERTIFICATE_VERIFY_FAILED] CA cert does not include key usage extension"
+        )
+    ),
+)
 
 
 def pod(name, code, phase="Failed", reason="Error"):
@@ -76,3 +87,29 @@ def test_logs_that_cannot_be_read_hide_no_error(why, monkeypatch, tmp_path, capl
     assert "The logs of the Job a are lost: connection aborted" in caplog.text
     job = json.loads('{"status": {"conditions": [{"type": "Failed", "status": "True"}]}}')
     assert pods.why("a", job) == "the Job a failed: "
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (client.ApiException(status=503), True),
+        (client.ApiException(status=429), True),
+        (client.ApiException(status=0), True),
+        (ProtocolError("connection aborted"), True),
+        (REFUSED_CERTIFICATE, False),
+        (client.ApiException(status=403), False),
+        (client.ApiException(status=409), False),
+    ],
+)
+def test_what_may_be_otherwise_later(error, expected):
+    assert is_transient(error) == expected
+
+
+def test_what_kubernetes_says_is_the_message():
+    said = client.ApiException(status=403, reason="Forbidden")
+    assert api_message(said) == "Forbidden"
+    said.body = '{"kind": "Status", "message": "jobs.batch is forbidden"}'
+    assert api_message(said) == "jobs.batch is forbidden"
+    said.body = "<html>a proxy</html>"
+    assert api_message(said) == "Forbidden"
+    assert api_message(ProtocolError("connection aborted")) == "connection aborted"

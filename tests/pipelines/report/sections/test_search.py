@@ -2,7 +2,7 @@ import dataclasses
 
 from pipelines.report.context import Context
 from pipelines.report.page import render_report
-from pipelines.report.sections.search import describe, history_of
+from pipelines.report.sections.search import describe, history_plot
 from pipelines.report.words import NOTHING
 
 from ..conftest import HOSTILE, SEARCH  # noqa: TID252
@@ -40,9 +40,9 @@ def test_the_default_is_marked_if_the_difference_may_be_chance():
 
 def test_a_lower_value_is_better_if_it_is_minimized():
     search = {**SEARCH, "direction": "minimize", "best": 1}
-    assert "from 0.7 in trial 0 to 0.6 in trial 1" in history_of(search).description
-    assert "from 0.7 in trial 0 to 0.8 in trial 2" in history_of(SEARCH).description
-    assert history_of({**SEARCH, "trials": SEARCH["trials"][:1]}) is None
+    assert "from 0.7 in trial 0 to 0.6 in trial 1" in history_plot(search).description
+    assert "from 0.7 in trial 0 to 0.8 in trial 2" in history_plot(SEARCH).description
+    assert history_plot({**SEARCH, "trials": SEARCH["trials"][:1]}) is None
     rows = describe_of(search)["rows"]
     assert [row["number"] for row in rows] == [1, 0, 2, 3, 4]
 

@@ -1,7 +1,7 @@
 import pytest
 
 from estimator_core.summaries import INPUT_WAIT
-from pipelines.report.sections.training import describe, models_table, plots_of, waiting_in_words
+from pipelines.report.sections.training import curve_plots, describe, models_table, waiting_in_words
 
 from ..conftest import HOSTILE  # noqa: TID252
 
@@ -21,15 +21,15 @@ def test_training_and_evaluation_share_a_plot(full):
 
 def test_what_matters_is_drawn_first():
     names = ["bias", "global_step/sec", "auc", *(f"m{number}" for number in range(6)), "loss"]
-    plots, others = plots_of([*map(curve, names), curve("one point", points=((1, 0.5),))])
+    plots, others = curve_plots([*map(curve, names), curve("one point", points=((1, 0.5),))])
     assert [plot.title for plot in plots] == ["loss", "auc", "m0", "m1", "m2", "m3"]
     assert others == ["m4", "m5", "bias", "global_step/sec"]
-    plots, others = plots_of([curve("bias")])
+    plots, others = curve_plots([curve("bias")])
     assert ([plot.title for plot in plots], others) == (["bias"], [])
 
 
 def test_a_summary_that_was_written_twice_is_one_curve():
-    plots, others = plots_of(
+    plots, others = curve_plots(
         [curve("loss_2"), curve("loss_1"), curve("loss", "eval"), curve("top_5")]
     )
     assert ([plot.title for plot in plots], others) == (["loss", "top_5"], [])
@@ -37,23 +37,23 @@ def test_a_summary_that_was_written_twice_is_one_curve():
         plots[0].description.count("training: ") == plots[0].description.count("evaluation: ") == 1
     )
     twins = [curve("auc"), curve("auc_1"), curve("auc_2", points=((1, 0.5), (70, 0.3)))]
-    assert [plot.title for plot in plots_of(twins)[0]] == ["auc", "auc_2"]
+    assert [plot.title for plot in curve_plots(twins)[0]] == ["auc", "auc_2"]
 
 
 def test_the_mean_loss_of_an_evaluation_is_beside_the_loss_of_the_training():
     batches, rows = ((1, 0.8), (70, 0.3)), ((1, 0.75), (70, 0.25))
     evaluation = [curve("loss", "eval", batches), curve("average_loss", "eval", rows)]
-    (plot,), _ = plots_of([curve("loss"), *evaluation])
+    (plot,), _ = curve_plots([curve("loss"), *evaluation])
     assert plot.description.endswith("evaluation: from 0.75 at step 1 to 0.25 at step 70.")
     sums = curve("loss", "eval", ((1, 48.0), (70, 16.0)))  # of 64 rows
-    plots, _ = plots_of([curve("loss"), sums, evaluation[1]])
+    plots, _ = curve_plots([curve("loss"), sums, evaluation[1]])
     assert [plot.title for plot in plots] == ["loss", "average_loss"]
-    (plot,), _ = plots_of([evaluation[1]])
+    (plot,), _ = curve_plots([evaluation[1]])
     assert plot.title == "average_loss"
 
 
 def test_a_single_evaluation_is_a_point_beside_the_curve_of_the_training():
-    plots, others = plots_of(
+    plots, others = curve_plots(
         [curve("loss"), *(curve(tag, "eval", ((70, 0.3),)) for tag in ("loss", "auc"))]
     )
     assert ([plot.title for plot in plots], others) == (["loss"], [])
@@ -61,7 +61,7 @@ def test_a_single_evaluation_is_a_point_beside_the_curve_of_the_training():
 
 
 def test_keras_curves_are_of_the_same_quantity():
-    (plot,), _ = plots_of([curve("epoch_loss", "train"), curve("epoch_loss", "validation")])
+    (plot,), _ = curve_plots([curve("epoch_loss", "train"), curve("epoch_loss", "validation")])
     assert plot.title == "loss"
     assert "training: " in plot.description
     assert "evaluation: " in plot.description
@@ -71,10 +71,10 @@ def test_keras_curves_are_of_the_same_quantity():
     ("share", "found"),
     [
         (None, ""),
-        (0.126, "The training waited for its input 13% of the time."),
+        (0.126, "Time spent waiting for input data: 13%."),
         (
             0.5,
-            "The training waited for its input 50% of the time. Its input takes longer than its steps: parse "
+            "Time spent waiting for input data: 50%. The input is slower than the steps: parse "
             "whole batches (batch before map), cache data that fit in memory, run map in parallel, and "
             "prefetch.",
         ),
@@ -94,11 +94,11 @@ def test_how_long_it_waited_for_its_input(share, found):
             {"is_dropped": True, "last_step": 1200, "steps_per_tree": 6},
             "dropped at step 1,200 (200 trees)",
         ),
-        ({"is_dropped": True}, "dropped"),  # of an earlier version
     ],
 )
 def test_where_a_model_was_dropped(changes, expected):
     fields = {"model": "linear", "loss": 0.5, "metrics": {}, "step": 300, "seconds": 1.0}
+    fields |= {"is_dropped": False, "last_step": 300, "steps_per_tree": 0}
     (row,) = models_table([{**fields, "failure": "", "is_chosen": False, **changes}])["rows"]
     assert row["dropped"] == expected
     assert row["step"] == ("300 (50 trees)" if "steps_per_tree" in changes else "300")

@@ -60,7 +60,7 @@ def test_one_that_was_stopped_while_it_ran(standing, record, root):
     overview, trips = standing(1.5)
     assert (trips.running, trips.interrupted, trips.due.late) == (None, TICK.key, ())
     assert overview.problems() == [
-        f"trips: the run of {TICK.key} was stopped or killed, and no scheduler is working that could "
+        f"trips: the run of {TICK.key} was stopped or killed, and no scheduler is running that could "
         "resume it"
     ]
     with root.lock.writing.held():  # its scheduler was killed, and it goes on

@@ -13,7 +13,7 @@ from pipelines.root.rollback import rollback
 from pipelines.serving.server import app
 from pipelines.serving.server.batching import BatchLimits
 from pipelines.serving.server.connections import ConnectionLimits
-from pipelines.serving.server.prepared_request import LARGE_BYTES
+from pipelines.serving.server.request import LARGE_BYTES
 from pipelines.serving.server.server_settings import ServerSettings
 from tests.pipelines.serving.server.conftest import served
 
@@ -67,13 +67,13 @@ def test_a_body_that_does_not_arrive_is_given_up(push):
 def test_a_request_has_its_time_limit_while_its_body_is_read_as_well(push, monkeypatch):
     go = threading.Event()
 
-    def parsed(body):
+    def check_json(*arguments):
         assert go.wait(60)
 
-    monkeypatch.setattr(app, "_parsed", parsed)
+    monkeypatch.setattr(app, "check_json", check_json)
     settings = ServerSettings(batches=BatchLimits(timeout_secs=0.2))
     with served(push("regressor", 1), settings) as client:
-        answer = client.post(PREDICT, " " * (LARGE_BYTES + 1))
+        answer = client.post(PREDICT, {**BODY, "more": "x" * LARGE_BYTES})
         go.set()
         assert (answer.status_code, answer.json()["error"]) == (
             504,

@@ -10,7 +10,7 @@ from pipelines.errors import BadInputError
 from pipelines.serving.saved_model import Signature, Tensor
 from pipelines.serving.server.batching import Batcher, BatchLimits
 from pipelines.serving.server.metrics import ServerMetrics
-from pipelines.serving.server.request_error import RequestError
+from pipelines.serving.server.request import RequestError
 
 
 def signature(shape=(None,)):

@@ -1,7 +1,6 @@
 import pytest
 
-from pipelines.serving.server.request_error import RequestError
-from pipelines.serving.server.request_limits import HeldBytes, check_json
+from pipelines.serving.server.request import HeldBytes, RequestError, check_json
 
 
 @pytest.mark.parametrize(

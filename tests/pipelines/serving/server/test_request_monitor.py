@@ -128,17 +128,17 @@ def test_statistics_that_cannot_be_read_are_not_those_of_the_version_before(
     model.version = 5
     monitor.update(model)
     assert "request_drift{" in metrics.text().decode()
-    training = TrainingData.of_version(Root(root), 5)
+    training = TrainingData.read_version(Root(root), 5)
 
     def locked(root, version):
         raise RuntimeError("database is locked")
 
-    monkeypatch.setattr(TrainingData, "of_version", locked)
+    monkeypatch.setattr(TrainingData, "read_version", locked)
     model.version = 6
     for _ in range(2):
         with pytest.raises(RuntimeError, match="locked"):
             monitor.update(model)
         assert "request_drift{" not in metrics.text().decode()
-    monkeypatch.setattr(TrainingData, "of_version", lambda root, version: training)
+    monkeypatch.setattr(TrainingData, "read_version", lambda root, version: training)
     monitor.update(model)
     assert "request_drift{" in metrics.text().decode()

@@ -141,7 +141,7 @@ def test_status_and_metadata_have_the_documented_form(client):
         (":predict", {"instances": [serialized(2.0), {}]}, 400, "The instance 0 is a serialized"),
         (":predict", {"instances": [{"x": 1}, {"inputs": serialized(2.0)}]}, 400, "row 2 has inputs"),
         (":classify", {"examples": [{"x": 1}, serialized(2.0)]}, 400, "row 2 has b64"),
-        (":predict", {"instances": [7]}, 400, "The instance 0 is 7. Give an object with the CSV's"),
+        (":predict", {"instances": [7]}, 400, "The instance 0 is 7. Give an object with the columns"),
         (":predict", {"instances": [[1]]}, 400, "The instance 0 is [1]."),
         (":predict", {"instances": [{"b64": "!"}]}, 400, "needs a text in base64"),
         (":predict", {"instances": [{"b64": "AAAA"}]}, 400, "The model refuses the input"),

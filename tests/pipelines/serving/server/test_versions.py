@@ -4,7 +4,7 @@ import pytest
 
 from pipelines.root import Root
 from pipelines.serving.server.metrics import ServerMetrics
-from pipelines.serving.server.request_error import RequestError
+from pipelines.serving.server.request import RequestError
 from pipelines.serving.server.tf_serving import status
 from pipelines.serving.server.versions import LoadedVersion, ServedVersions
 from tests.pushed_versions import add_model
