@@ -196,7 +196,7 @@ def show_disk(root: Path) -> None:
 def checks(folder: Path, weeks: list[Week]) -> list[tuple[str, bool]]:
     """Returns the conditions for the year, and True for those that hold."""
     root = folder / "root"
-    by_tick = History.read(Root(root)).of(NAME)
+    by_tick = History.read(Root(root)).runs_by_tick(NAME)
     told = read_lines(folder / "told.jsonl")
     runs = [week for week in weeks if week["status"] != "down"]
     spans = [week["span"] for week in runs]
