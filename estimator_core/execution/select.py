@@ -142,7 +142,7 @@ def _check(config: RunConfig, mode: str) -> None:
         raise ValueError(
             f"{name} can be a tf.distribute MirroredStrategy, OneDeviceStrategy, CentralStorageStrategy or "
             "MultiWorkerMirroredStrategy, or a tf.compat.v1.distribute.experimental.ParameterServerStrategy. "
-            f"{_instead_of(strategy)} Received: {name}={strategy!r}"
+            f"Leave it out to run on one device. Received: {name}={strategy!r}"
         )
     if mode == ModeKeys.TRAIN:
         _check_can_be_compiled(config)
@@ -219,12 +219,3 @@ def _has_several(tasks: Mapping[str, Sequence[str]]) -> bool:
 
 def _listed(tasks: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     return {kind: list(addresses) for kind, addresses in tasks.items()}
-
-
-def _instead_of(strategy: Any) -> str:
-    if isinstance(strategy, tf.distribute.experimental.ParameterServerStrategy):
-        return (
-            "To train with parameter servers, leave it out: a TF_CONFIG with tasks of type 'ps' is enough. "
-            "tf.distribute.experimental.ParameterServerStrategy is for training loops with a coordinator."
-        )
-    return "Leave it out to run on one device."
