@@ -6,7 +6,7 @@ import threading
 import weakref
 from unittest import mock
 
-import keras
+import keras as keras3
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -518,7 +518,7 @@ def test_get_updates_of_a_class_of_the_users_own(tmp_path):
         def get_config(self):
             return {"name": "Own"}
 
-    class OwnOfKeras3(keras.optimizers.Optimizer):
+    class OwnOfKeras3(keras3.optimizers.Optimizer):
         def get_updates(self, loss, params):
             gradients = tf.gradients(loss, params)
             return [p.assign_sub(0.25 * g) for p, g in zip(params, gradients, strict=True)]
