@@ -50,7 +50,8 @@ _OTHER_STEPS = {
     "_train_with_estimator_spec": _TRAIN,
     "_train_with_estimator_spec_distributed": _TRAIN,
 }
-# Here for programs that call them; this Estimator calls neither these nor the steps above.
+# Here for programs that call them; this Estimator calls neither these nor the steps above, so they can't be
+# replaced.
 _HELPERS = (
     "_extract_batch_length",
     "_extract_keys",
@@ -138,6 +139,24 @@ class _OtherStep:
         raise AttributeError(self._message)
 
 
+class _Helper:
+    """A method that can't be replaced on an instance, because nothing here would call it."""
+
+    def __init__(self, function: Any):
+        self._function = function
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self._function.__get__(instance, owner)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        raise AttributeError(
+            f"This Estimator never calls {self._function.__name__}, so it can't be replaced. Replace "
+            "_call_input_fn or _model_fn, or use hooks."
+        )
+
+
+for _name in _HELPERS:
+    setattr(FormerMembers, _name, _Helper(vars(FormerMembers)[_name]))
 for _name, _instead in _OTHER_STEPS.items():
     setattr(FormerMembers, _name, _OtherStep(_name, _instead))
 

@@ -169,10 +169,17 @@ class RunConfig:
                     f"{name} is set twice: as an argument, and in experimental_distribute; leave one "
                     f"out. Received: {name}={both[0]!r}, in experimental_distribute: {both[1]!r}"
                 )
-        if cluster.tasks and not (cluster.has_chief or self.trains_by_strategy):
+            if isinstance(both[0] or both[1], tf.distribute.ParameterServerStrategy):
+                raise ValueError(
+                    f"{name} can't be a tf.distribute.ParameterServerStrategy, which is for training loops "
+                    "with a coordinator. Leave it out: a TF_CONFIG with tasks of type 'ps' is enough. "
+                    f"Received: {name}={both[0] or both[1]!r}"
+                )
+        has_chief = cluster_lib.CHIEF in cluster.training_tasks or cluster.has_chief
+        if cluster.training_tasks and not (has_chief or self.trains_by_strategy):
             raise ValueError(
                 "TF_CONFIG's `cluster` must have a 'chief' task; it may have only workers with a "
-                f"train_distribute. Received: {sorted(cluster.tasks)}"
+                f"train_distribute. Received: {sorted(cluster.training_tasks)}"
             )
         if self.tf_random_seed is not None and not isinstance(self.tf_random_seed, int):
             raise ValueError(

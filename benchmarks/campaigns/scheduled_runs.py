@@ -134,7 +134,7 @@ def run_scheduler(folder: Path, ticks: int, kills: dict[int, str]) -> None:
     while True:
         for run in scheduler.run_due():
             print(f"  {run.scheduled_by} {run.status}", flush=True)
-        if len(History.read(root).of(NAME)) >= ticks:
+        if len(History.read(root).runs_by_tick(NAME)) >= ticks:
             return
         clock.sleep(60)
 
@@ -166,7 +166,7 @@ def show_ticks(folder: Path, ticks: int, kills: dict[int, str]) -> None:
         print("  the scheduler was killed", flush=True)
     if code:
         sys.exit(f"the scheduler ended with exit code {code}")
-    by_tick = History.read(Root(folder / "root")).of(NAME)
+    by_tick = History.read(Root(folder / "root")).runs_by_tick(NAME)
     records = Root(folder / "root").records.read_all()
     rows = [
         (

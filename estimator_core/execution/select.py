@@ -119,17 +119,10 @@ def _check(config: RunConfig, mode: str) -> None:
         )
     name, strategy = _NAMES.get(mode), _strategy(config, mode)
     if strategy and not isinstance(strategy, _STRATEGIES):
-        advice = "Leave it out to run on one device."
-        if isinstance(strategy, tf.distribute.experimental.ParameterServerStrategy):
-            advice = (
-                "To train with parameter servers, leave it out: a TF_CONFIG with tasks of type 'ps' is "
-                "enough. tf.distribute.experimental.ParameterServerStrategy is for training loops with a "
-                "coordinator."
-            )
         raise ValueError(
             f"{name} can be a tf.distribute MirroredStrategy, OneDeviceStrategy, CentralStorageStrategy or "
             "MultiWorkerMirroredStrategy, or a tf.compat.v1.distribute.experimental.ParameterServerStrategy. "
-            f"{advice} Received: {name}={strategy!r}"
+            f"Leave it out to run on one device. Received: {name}={strategy!r}"
         )
     if mode == ModeKeys.TRAIN:
         _check_can_be_compiled(config)

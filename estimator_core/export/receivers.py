@@ -23,7 +23,8 @@ def _tensors_by_name(
     for name, tensor in tensors.items():
         if not isinstance(name, kinds_of_names):
             raise ValueError(f"{what} keys must be strings. Received: {name!r}")
-        if not (tf.is_tensor(tensor) or isinstance(tensor, (tf.SparseTensor, tf.RaggedTensor))):
+        is_tensor = tf.is_tensor(tensor) or isinstance(tensor, (tf.SparseTensor, tf.RaggedTensor))
+        if not is_tensor or isinstance(tensor, tf.Variable):
             raise ValueError(
                 f"{what} {name!r} must be a Tensor or SparseTensor. Received: {tensor!r}"
             )

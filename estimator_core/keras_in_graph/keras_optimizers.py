@@ -37,11 +37,11 @@ def in_this_graph(optimizer: Any, iterations: Any = None, itself: bool = False) 
     `itself`: lets the first graph have an unused `tf_keras.optimizers.legacy` optimizer itself, as
     tf.estimator 2.15 did. Other graphs have copies; in 2.15 they were an error.
     """
-    if _is_legacy(optimizer):
-        if not hasattr(type(optimizer), "from_config"):  # a mock
-            if iterations is not None:
-                optimizer.iterations = iterations
-            return optimizer
+    if _is_legacy(optimizer) and not hasattr(type(optimizer), "from_config"):  # a mock
+        if iterations is not None:
+            optimizer.iterations = iterations
+        return optimizer
+    if _is_legacy(optimizer) and hasattr(optimizer, "weights"):  # one of Keras 3 has none
         legacy = _legacy_in_this_graph(optimizer, itself)
         if iterations is not None and not legacy.weights:  # the first weight is the step count
             legacy.iterations = iterations

@@ -35,6 +35,12 @@ class TfKerasModel(GraphModel):
         super().__init__(model, conversion)
         if not keras_internals.is_functional(model):
             _check_has_configuration(model)
+        if isinstance(model.optimizer, (list, tuple)):
+            raise ValueError(
+                "A WideDeepModel with two optimizers can't be made an Estimator: compile it with one, or use "
+                "DNNLinearCombinedClassifier or DNNLinearCombinedRegressor, which take one for each part. "
+                f"Received: optimizer={list(model.optimizer)}"
+            )
         # Read now: while a copy is made, the model's class is changed.
         self._settings = keras_internals.tf_keras_compile_settings(model) if model.optimizer else {}
         self._optimizer = _as_legacy(model.optimizer)

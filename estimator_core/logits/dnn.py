@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -41,16 +40,15 @@ def dnn_logit_fn_builder(
         raise ValueError(
             f"hidden_units must be a list of layer sizes. Received: hidden_units={hidden_units!r}"
         )
-    hidden_units = [  # programs split them from a flag
-        int(size) if isinstance(size, str) and size.strip().isdecimal() else size
-        for size in hidden_units
-    ]
-    for size in (units, *hidden_units):
-        if not isinstance(size, numbers.Integral) or size < 1:
-            raise ValueError(
-                "units and hidden_units must be positive integers. "
-                f"Received: units={units!r}, hidden_units={hidden_units!r}"
-            )
+    sizes = [
+        _whole_number(size) for size in (units, *hidden_units)
+    ]  # programs split them from a flag
+    if min(sizes) < 1:
+        raise ValueError(
+            "units and hidden_units must be positive integers. "
+            f"Received: units={units!r}, hidden_units={list(hidden_units)!r}"
+        )
+    units, hidden_units = sizes[0], sizes[1:]
     if dropout is not None and not 0.0 <= dropout < 1.0:
         raise ValueError(f"dropout must be in [0, 1). Received: dropout={dropout}")
     activation = _activation(activation_fn)
@@ -81,6 +79,14 @@ def dnn_logit_fn_builder(
         return logits
 
     return logit_fn
+
+
+def _whole_number(size: Any) -> int:
+    """Returns the number that a size stands for, such as 8.0 or "+8"; 0 if it is none."""
+    try:
+        return int(size) if isinstance(size, str) or int(size) == size else 0
+    except (TypeError, ValueError):
+        return 0
 
 
 def _activation(activation_fn: Any) -> Callable[[Any], Any]:

@@ -174,6 +174,15 @@ def _checked_eval_metric_ops(
                 "Keras metrics. "
                 f"Received: {name}={metric!r}"
             )
+        if (
+            is_keras_metric
+            and not tf.executing_eagerly()
+            and getattr(metric, "updates", None) == []
+        ):
+            raise ValueError(
+                "A Keras metric in eval_metric_ops must be updated in model_fn: call its update_state(). "
+                f"Received: {name}={metric!r}"
+            )
         for part in tf.nest.flatten(metric) if is_pair else ():
             _check_graph(part, f"eval_metric_ops[{name!r}]")
     return dict(eval_metric_ops)

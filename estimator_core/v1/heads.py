@@ -85,6 +85,7 @@ class _CannedHead(WeightedHead):
             is_binary = PredictionKeys.LOGISTIC in predictions
             name = "ExpandDims" if is_binary else "ExpandDims_2"
             aliases[f"predictions/{name}"] = predictions[PredictionKeys.CLASS_IDS]
+            aliases["predictions/class_ids"] = tf.squeeze(predictions[PredictionKeys.CLASS_IDS], -1)
         if PredictionKeys.CLASSES in predictions and self._vocabulary is not None:
             classes = aliases.pop("predictions/str_classes")
             aliases["predictions/hash_table_Lookup/LookupTableFindV2"] = classes

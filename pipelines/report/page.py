@@ -1,4 +1,4 @@
-"""Renders the report of a run."""
+"""Renders the report of a run, and the index of a root, from their templates."""
 
 import base64
 import functools

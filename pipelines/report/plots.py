@@ -1,4 +1,4 @@
-"""Plots of a report, drawn with matplotlib, which is imported when a plot is drawn."""
+"""Plots of a report, drawn with matplotlib, which is imported when a plot is drawn; and their cache."""
 
 import functools
 import gzip

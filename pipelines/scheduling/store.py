@@ -1,4 +1,4 @@
-"""The schedules of a root: `ROOT/schedules/NAME.json`."""
+"""The schedules of a root: `ROOT/schedules/NAME.json`; those of format 1 are rewritten."""
 
 import contextlib
 import os

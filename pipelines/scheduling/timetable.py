@@ -1,4 +1,4 @@
-"""Due times of runs: the arithmetic of cron expressions and intervals."""
+"""Due times of runs: cron expressions, intervals, and durations as on the command line."""
 
 import re
 from dataclasses import dataclass

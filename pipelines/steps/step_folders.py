@@ -226,7 +226,6 @@ class StepFolders:
 def new_artifact(
     type_path: str, fields: Mapping[str, Any] | None = None, number: int = 0
 ) -> "Artifact":
-    """Returns a new artifact."""
     from google.protobuf import json_format
 
     module, _, name = type_path.rpartition(".")

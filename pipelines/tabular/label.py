@@ -51,7 +51,6 @@ def check_label_column(profile: CsvProfile, label: str) -> ColumnProfile:
 def plan_label(
     profile: CsvProfile, column: ColumnProfile, data: DataConfig, kind: ColumnKind | None = None
 ) -> LabelPlan:
-    """Returns the plan of the label column."""
     where = f"{profile.user_files[0]}, column {column.name!r} (lines 2 to {profile.num_rows + 1})"
     if column.num_values < MIN_LABELLED_ROWS:
         raise BadInputError(

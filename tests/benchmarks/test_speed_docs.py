@@ -13,7 +13,7 @@ from benchmarks.speed_works import OURS, REFERENCE, WORKS
 def rows():
     (work,) = (work for work in WORKS if work.letter == "f")
     runs = [Run(OURS, 1e-6, 2e-6), Run(REFERENCE, 4e-6, 6e-6)]
-    return speed_table.sample_rows(work, runs, by_processor=False)
+    return speed_table.table_rows(work, runs, by_processor=False)
 
 
 def test_only_what_is_between_the_comments_is_replaced():

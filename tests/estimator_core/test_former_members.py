@@ -216,6 +216,10 @@ def test_a_step_of_tf_estimator_says_what_to_use_instead():
     assert not hasattr(estimator, "_evaluate_run")
     with pytest.raises(AttributeError, match=r"Use train\(\) with hooks"):
         estimator._train_model = lambda *args: None
+    with pytest.raises(
+        AttributeError, match=r"never calls _get_features_and.*Replace _call_input_fn"
+    ):
+        estimator._get_features_and_labels_from_input_fn = lambda *args: None
 
 
 def test_replaced_settings_count(tmp_path):

@@ -2,6 +2,7 @@ import json
 import pathlib
 import re
 import types
+from unittest import mock
 
 import pytest
 import tensorflow as tf
@@ -128,6 +129,8 @@ def test_a_cluster_of_one_task_runs_in_its_process(monkeypatch):
         ({"cluster": _CLUSTER, "task": {"type": "worker", "index": 2}}, "index 2"),
         ({"cluster": _CLUSTER, "task": {"type": "worker", "index": -1}}, "-1"),
         ({"cluster": {"worker": ["w:1"]}, "task": {"type": "worker", "index": 0}}, "'chief'"),
+        ({"cluster": {"worker": ["w:1"]}, "task": {"type": "evaluator", "index": 0}}, "'chief'"),
+        ({"cluster": {"evaluator": ["e:1"]}, "task": {"type": "evaluator", "index": 0}}, "'chief'"),
         ({"cluster": {"chief": ["a", "b"]}, "task": {"type": "chief", "index": 0}}, "exactly one"),
         ({"cluster": {"chief": "a"}, "task": {"type": "chief", "index": 0}}, "list addresses"),
         ({"task": {"type": "ps"}}, "without a `cluster`"),
@@ -144,6 +147,18 @@ def test_tf_config_may_give_the_model_dir(monkeypatch):
     assert est.RunConfig().model_dir == "there"
     with pytest.raises(ValueError, match="differs"):
         est.RunConfig(model_dir="elsewhere")
+
+
+@pytest.mark.parametrize("name", ["train_distribute", "eval_distribute"])
+def test_a_strategy_for_loops_with_a_coordinator_is_refused(name):
+    strategy = mock.Mock(spec=tf.distribute.ParameterServerStrategy)
+    with pytest.raises(
+        ValueError, match=rf"{name} can't be a tf\.distribute\.ParameterServerStrategy"
+    ):
+        est.RunConfig(**{name: strategy})
+    both = {"train_distribute": None, "eval_distribute": None, name: strategy}
+    with pytest.raises(ValueError, match=f"{name} can't be"):
+        est.RunConfig(experimental_distribute=types.SimpleNamespace(**both, remote_cluster=None))
 
 
 def test_a_remote_cluster_is_refused(tmp_path):

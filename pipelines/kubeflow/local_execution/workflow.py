@@ -47,7 +47,6 @@ class TaskDisplay:
 
 
 def kubeflow_record(root: Root, run_id: str) -> RunRecord | None:
-    """Returns the record of a run by its id on Kubeflow."""
     records = (record for record in root.records.read_all() if record.kubeflow_run == run_id)
     return next(records, None)
 

@@ -1,4 +1,4 @@
-"""The step `Plan`, the first one: begins the run, and plans all other steps."""
+"""The step `Plan`, the first: tidies the root, begins the run, and plans all other steps."""
 
 import shutil
 import sys
@@ -40,6 +40,12 @@ if TYPE_CHECKING:
 
     Explain = Callable[[StepPlan, FinishedStep | None], str]
 
+
+KEPT_SECS = 2 * SILENT_SECS
+"""Time that the files of a run's steps are kept, counted from the newest of them."""
+
+_OLD_FOLDERS = ("plans", "findings", "training")
+"""Folders in which the steps of early versions kept their plans and findings."""
 
 _MAX_TRIES = 3
 
@@ -261,13 +267,6 @@ def _plan_definition(run: _NewRun, config: TfxPipelineConfig) -> PlannedRun:
         )
 
 
-KEPT_SECS = 2 * SILENT_SECS
-"""Time that the files of a run's steps are kept, counted from the newest of them."""
-
-_FORMER = ("plans", "findings", "training")
-"""Folders in which steps kept their plans and findings before these were kept with the run."""
-
-
 def tidy_runs(root: Root, now: float | None = None) -> list[str]:
     """Closes the records of runs without a sign of life, and removes the files that their steps left.
 
@@ -288,8 +287,8 @@ def tidy_runs(root: Root, now: float | None = None) -> list[str]:
     for folder in run_folders(root):
         if newest_change(folder) < now - KEPT_SECS:
             shutil.rmtree(folder, ignore_errors=True)
-    former = (root.path / name for name in _FORMER if (root.path / name).is_dir())
-    for path in (*former, *root.data.glob("[!.]*")):
+    old = (root.path / name for name in _OLD_FOLDERS if (root.path / name).is_dir())
+    for path in (*old, *root.data.glob("[!.]*")):
         if path.stat().st_mtime < now - KEPT_SECS:  # each Plan touches the data that it needs
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)

@@ -28,7 +28,6 @@ _SHOWN = 3  # changed definitions in a message
 
 
 def plan_run(request: RunRequest, display: Display, inputs: RunInputs | None = None) -> RunPlan:
-    """Returns the plan of a run."""
     inputs = inputs or read_inputs(request, display)
     root, config, data = inputs.root, inputs.config, inputs.data
     root_schema, unfinished = inputs.root_schema, inputs.unfinished

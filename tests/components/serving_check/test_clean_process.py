@@ -78,7 +78,7 @@ def test_a_value_that_is_missing_has_a_mark_in_serving_rows(ask):
 @pytest.mark.parametrize(
     ("inputs", "reason"),
     [
-        ({"x": (tf.float32, [None]), "y": (tf.float32, [None])}, "its input 'y' is no column"),
+        ({"x": (tf.float32, [None]), "y": (tf.float32, [None])}, "its input 'y' is not a column"),
         ({"x": (tf.float32, [None, 2])}, "no row has a value for each of its 1 inputs"),
     ],
 )

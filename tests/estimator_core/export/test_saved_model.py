@@ -279,6 +279,10 @@ def test_classification_needs_serialized_examples():
         (lambda: est.export.PredictOutput({"a": 1}), "must be a Tensor"),
         (lambda: est.export.ServingInputReceiver(None, {}), "None"),
         (lambda: est.export.ServingInputReceiver({"a": 1}, {}), "'a' must be a Tensor"),
+        (
+            lambda: est.export.ServingInputReceiver({}, {"a": tf.Variable(1)}),
+            "'a' must be a Tensor",
+        ),
         (lambda: est.export.TensorServingInputReceiver({}, {}), "must be one Tensor"),
         (lambda: est.export.EvalInputReceiver({}, {}, None), "None"),
         (

@@ -299,3 +299,26 @@ def test_an_object_based_checkpoint_of_tf_estimator_says_how_to_go_on(tmp_path):
     tf1.train.update_checkpoint_state(str(tmp_path), path)
     with pytest.raises(ValueError, match=r"Checkpoint\(root=model\).*another model_dir.*ckpt-8"):
         est.model_to_estimator(model, model_dir=tmp_path)
+
+
+def test_a_wide_and_deep_model_of_two_optimizers_is_refused():
+    """2.15 trains it if both are of tf_keras.optimizers.legacy, and counts each step twice."""
+
+    def made(optimizer):
+        wide = keras.experimental.LinearModel(kernel_initializer="zeros")
+        deep = keras.Sequential([keras.layers.Dense(1, kernel_initializer="ones")])
+        model = keras.experimental.WideDeepModel(wide, deep)
+        model.compile(optimizer, "mse")
+        return est.model_to_estimator(model)
+
+    sgd = keras.optimizers.legacy.SGD
+    with pytest.raises(
+        ValueError, match="two optimizers can't be made an Estimator: compile it with"
+    ):
+        made([sgd(0.1), sgd(0.2)])
+    # From a prediction of 0 * 1 + 1 * 1, all gradients are 2 * (1 - 3).
+    estimator = made(sgd(0.1))
+    batch = (([[1.0]], [[1.0]]), [[3.0]])
+    estimator.train(lambda: tf.data.Dataset.from_tensors(batch), steps=1)
+    predictions = estimator.predict(lambda: tf.data.Dataset.from_tensors((batch[0],)))
+    assert next(predictions)["output_1"] == pytest.approx(0.4 + 0.4 + 1.4 + 0.4)

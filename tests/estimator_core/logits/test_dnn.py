@@ -112,6 +112,8 @@ def test_a_batch_without_rows_leaves_the_moving_averages_of_batch_normalization(
         ({"hidden_units": 5}, "list of layer sizes"),
         ({"hidden_units": [0]}, "positive"),
         ({"hidden_units": ["8.5"]}, "positive"),
+        ({"hidden_units": [8.5]}, "positive"),
+        ({"hidden_units": [None]}, "positive"),
         ({"hidden_units": ["-8"]}, "positive"),
         ({"hidden_units": "16 8"}, "list of layer sizes"),
         ({"units": 0}, "positive"),
@@ -125,8 +127,8 @@ def test_what_can_not_work(kwargs, message):
         dnn_logit_fn_builder(**arguments)
 
 
-@pytest.mark.parametrize("size", [np.int32(4), "4", " 4"])  # text from a flag, as 2.15 takes it
-def test_sizes_may_be_numpy_integers_or_text(size):
+@pytest.mark.parametrize("size", [np.int32(4), 4.0, "4", " 4", "+4"])  # as 2.15, which calls int()
+def test_sizes_may_be_whole_numbers_of_any_type_or_text(size):
     with tf.Graph().as_default():
         dnn_logit_fn_builder(np.int64(2), [size], [PRICE])({"price": tf.constant([[3.0]])}, "train")
         shapes = {v.op.name: v.shape.as_list() for v in tf1.trainable_variables()}

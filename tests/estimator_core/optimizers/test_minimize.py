@@ -6,6 +6,7 @@ import threading
 import weakref
 from unittest import mock
 
+import keras as keras3
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -517,6 +518,11 @@ def test_get_updates_of_a_class_of_the_users_own(tmp_path):
         def get_config(self):
             return {"name": "Own"}
 
+    class OwnOfKeras3(keras3.optimizers.Optimizer):
+        def get_updates(self, loss, params):
+            gradients = tf.gradients(loss, params)
+            return [p.assign_sub(0.25 * g) for p, g in zip(params, gradients, strict=True)]
+
     def trained_bias(optimizer):
         estimator = est.BaselineRegressor(optimizer=optimizer)
         estimator.train(lambda: tf.data.Dataset.from_tensors(({"x": [[0.0]]}, [[2.0]])).repeat(2))
@@ -527,6 +533,7 @@ def test_get_updates_of_a_class_of_the_users_own(tmp_path):
     assert trained_bias(Shrinking(0.125)) == pytest.approx([0.75])
     # Half of the way to 2 in each step.
     assert trained_bias(Own("Own")) == pytest.approx([1.5])
+    assert trained_bias(OwnOfKeras3(0.1)) == pytest.approx([1.5])
 
 
 def test_updates_that_read_the_step_in_a_function_leave_the_counting():

@@ -107,6 +107,20 @@ def test_operations_of_another_graph_are_refused():
                 est.EstimatorSpec("eval", loss=loss, eval_metric_ops={"a": metric})
 
 
+def test_a_keras_metric_without_updates_is_refused():
+    """As in 2.15: Please call update_state(...) on the "mean" metric."""
+    metrics = pytest.importorskip("tf_keras").metrics
+    with tf.Graph().as_default():
+        metric, loss = metrics.Mean(name="mean"), tf.constant(1.0)
+        with pytest.raises(
+            ValueError, match=r"call its update_state\(\)\. Received: mean=<tf_keras"
+        ):
+            est.EstimatorSpec("eval", loss=loss, eval_metric_ops={"mean": metric})
+        metric.update_state(loss)
+        spec = est.EstimatorSpec("eval", loss=loss, eval_metric_ops={"mean": metric})
+        assert spec.eval_metric_ops == {"mean": metric}
+
+
 def test_export_outputs_get_a_default():
     predictions = tf.constant([1.0])
     one = _output()

@@ -52,7 +52,7 @@ def _names(family, kind, case, mode):
     if kind == "Classifier":
         is_binary = not case.startswith("classes")
         classes = "hash_table_Lookup/LookupTableFindV2" if "words" in case else "str_classes"
-        predictions = ["probabilities", classes, "Tile", "Tile_1"]
+        predictions = ["probabilities", "class_ids", classes, "Tile", "Tile_1"]
         predictions += ["logistic", "ExpandDims"] if is_binary else ["ExpandDims_2"]
         names += [f"{head}predictions/{name}" for name in predictions]
     if mode != "infer":

@@ -1,6 +1,6 @@
 """Each default check has a bad model that it stops; honest models that it stops are counted.
 
-More data sets, and the pipeline's own model: gate_false_alarms.py at the tag campaigns-2026-11.
+More data sets, and the pipeline's own model: gate_false_alarms.py in commit b7fd33cf.
 """
 
 import math
