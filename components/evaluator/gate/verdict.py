@@ -1,12 +1,12 @@
-"""The verdict on a model: the blessing, its metrics, the default checks, and a sentence for each failure."""
+"""The verdict on a model: the blessing, its metrics, the default checks, and a sentence for each failure.
+
+TFX is imported where files are read and written: a plan imports this module, and needs no TensorFlow.
+"""
 
 import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-
-from tfx.dsl.io import fileio
-from tfx.utils import io_utils
 
 from components.evaluator.gate.check import Check
 from components.evaluator.gate.metric_intervals import Interval
@@ -55,6 +55,8 @@ class Verdict:
 
     def write(self, evaluation_uri: str, name: str = VERDICT_FILE) -> None:
         """Writes the verdict as a file into a ModelEvaluation artifact."""
+        from tfx.utils import io_utils
+
         io_utils.write_string_file(
             os.path.join(evaluation_uri, name),
             json.dumps(asdict(self), indent=2, allow_nan=False) + "\n",
@@ -67,6 +69,8 @@ def load_verdict(evaluation_uri: str) -> Verdict:
     Raises:
         FileNotFoundError: There is no verdict: another Evaluator wrote the artifact.
     """
+    from tfx.dsl.io import fileio
+
     path = os.path.join(evaluation_uri, VERDICT_FILE)
     if not fileio.exists(path):
         raise FileNotFoundError(f"No verdict in {evaluation_uri}: {path} is missing.")
@@ -75,6 +79,8 @@ def load_verdict(evaluation_uri: str) -> Verdict:
 
 def read_verdict(path: str) -> Verdict:
     """Returns the verdict in a file, with the types that JSON lacks."""
+    from tfx.utils import io_utils
+
     fields = json.loads(io_utils.read_string_file(path))
     fields["checks"] = tuple(Check(**check) for check in fields["checks"])
     fields["excesses"] = parse_excesses(fields["excesses"])
