@@ -15,7 +15,7 @@ KERNEL = (0.4 * RNG.randn(5, 3)).astype(np.float32)
 
 
 def gathered(rows, num_shards):
-    """Returns the rows of all shards, and the number of the first row of this one."""
+    """Returns the rows of all shards, and the number of this shard's first row."""
     if num_shards == 1:
         return rows, 0
     shard = tf.cast(tf.cast(xla.replica_id(), tf.uint32), tf.int32)

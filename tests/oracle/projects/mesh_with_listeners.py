@@ -1,5 +1,5 @@
-"""A program like those of mesh-tensorflow: TPUEstimator from TensorFlow's private module, a Saver and
-a CheckpointSaverHook of its own with listeners, and slices of variables that they copy together."""
+"""A program like those of mesh-tensorflow: TPUEstimator from TensorFlow's private module, with its
+own Saver and CheckpointSaverHook, whose listener copies slices of a variable together."""
 
 import numpy as np
 import tensorflow.compat.v1 as tf

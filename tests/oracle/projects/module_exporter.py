@@ -1,4 +1,4 @@
-"""Exports a module by an Exporter of its own: it builds the graph anew and restores it in a session
+"""Exports a module by its own Exporter, which builds the graph again and restores it in a session
 with the Estimator's private settings."""
 
 import os
