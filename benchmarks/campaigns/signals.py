@@ -36,7 +36,7 @@ from benchmarks.campaigns.forked_run import ForkedRun, import_all
 from benchmarks.tables import format_table
 from pipelines.root import Root
 from pipelines.root.records import RunRecord
-from pipelines.scheduling.run_process import Launch, RunProcess, end_of, last_line
+from pipelines.scheduling.run_process import Launch, RunProcess, last_line, output_tail
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CONFIG = """\
@@ -108,7 +108,7 @@ class Campaign:
         self._secs[is_plain] = time.monotonic() - start
         line = last_line(self._out(root))
         if code != 0 or line is None or line["status"] != "pushed":
-            printed = end_of(self._out(root).with_suffix(".err"), 2_000)
+            printed = output_tail(self._out(root).with_suffix(".err"), 2_000)
             raise RuntimeError(
                 f"A run without a signal ended with exit code {code}: {line or printed}"
             )
