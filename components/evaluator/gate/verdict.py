@@ -56,8 +56,7 @@ class Verdict:
     def write(self, evaluation_uri: str, name: str = VERDICT_FILE) -> None:
         """Writes the verdict as a file into a ModelEvaluation artifact."""
         io_utils.write_string_file(
-            os.path.join(evaluation_uri, name),
-            json.dumps(asdict(self), indent=2, allow_nan=False) + "\n",
+            os.path.join(evaluation_uri, name), json.dumps(asdict(self), indent=2, allow_nan=False) + "\n"
         )
 
 

@@ -25,9 +25,7 @@ def add_adversarial_regularization(estimator, optimizer_fn):
         (gradient,) = tf.gradients(spec.loss, [features["x"]])
         size = tf.norm(gradient, axis=1, keepdims=True) + 1e-6
         neighbor = tf.stop_gradient(features["x"] + STEP * gradient / size)
-        with tf.variable_scope(
-            tf.get_variable_scope(), reuse=tf.AUTO_REUSE, auxiliary_name_scope=False
-        ):
+        with tf.variable_scope(tf.get_variable_scope(), reuse=tf.AUTO_REUSE, auxiliary_name_scope=False):
             other = base({"x": neighbor}, labels, mode, config=config)
         loss = spec.loss + MULTIPLIER * other.loss
         tf.summary.scalar("adversarial_loss", other.loss)

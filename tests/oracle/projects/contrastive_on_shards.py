@@ -51,8 +51,7 @@ def main(use_tpu=False):
     estimator = tf.estimator.tpu.TPUEstimator(
         model_fn,
         config=tf.estimator.tpu.RunConfig(
-            tpu_config=tf.estimator.tpu.TPUConfig(iterations_per_loop=5, num_shards=SHARDS),
-            model_dir="model",
+            tpu_config=tf.estimator.tpu.TPUConfig(iterations_per_loop=5, num_shards=SHARDS), model_dir="model"
         ),
         use_tpu=use_tpu,
         train_batch_size=16,

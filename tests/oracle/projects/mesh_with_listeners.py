@@ -69,9 +69,7 @@ def model_fn(features, labels, mode, params):
     if mode == tf.estimator.ModeKeys.EVAL:
         metrics = (lambda outputs: {"mean": tf.metrics.mean(outputs)}, [outputs])
         hooks = [RestoreHook(lowering)]
-        return tpu_estimator.TPUEstimatorSpec(
-            mode, loss=loss, eval_metrics=metrics, evaluation_hooks=hooks
-        )
+        return tpu_estimator.TPUEstimatorSpec(mode, loss=loss, eval_metrics=metrics, evaluation_hooks=hooks)
     step = tf.train.get_or_create_global_step()
     train_op = tf.train.GradientDescentOptimizer(0.2).minimize(loss, step)
     saver = tf.train.Saver([step, lowering.whole], max_to_keep=2, sharded=True)
@@ -90,9 +88,7 @@ def input_fn(params):
 
 
 def main():
-    config = tpu_config.RunConfig(
-        model_dir="model", save_checkpoints_steps=None, save_checkpoints_secs=None
-    )
+    config = tpu_config.RunConfig(model_dir="model", save_checkpoints_steps=None, save_checkpoints_secs=None)
     estimator = tpu_estimator.TPUEstimator(
         model_fn,
         config=config,

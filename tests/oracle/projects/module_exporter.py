@@ -74,8 +74,6 @@ def main():
         path = exporter.written[-1][0]
         signature = tf.saved_model.loader.load(session, ["serve"], path).signature_def
         names = signature["serving_default"]
-        embedding = session.run(
-            names.outputs["embedding"].name, {names.inputs["x"].name: X[:3]}
-        ).tolist()
+        embedding = session.run(names.outputs["embedding"].name, {names.inputs["x"].name: X[:3]}).tolist()
     written = [[os.path.relpath(each[0]), *each[1:]] for each in exporter.written]
     return {"written": written, "embedding": embedding, "metrics": estimator.evaluate(input_fn)}

@@ -22,9 +22,7 @@ def rmse(labels, predictions):
 
 
 def canned(hparams):
-    miles = tf.feature_column.bucketized_column(
-        tf.feature_column.numeric_column("miles"), [2.0, 4.0, 6.0]
-    )
+    miles = tf.feature_column.bucketized_column(tf.feature_column.numeric_column("miles"), [2.0, 4.0, 6.0])
     optimizer = tf.contrib.estimator.clip_gradients_by_norm(
         tf.train.FtrlOptimizer(hparams.learning_rate), hparams.clip_norm
     )
@@ -39,9 +37,7 @@ def canned(hparams):
 
 
 def model_fn(features, labels, mode, params):
-    table = tf.contrib.lookup.index_table_from_tensor(
-        mapping=tf.constant(["suburb", "center", "airport"])
-    )
+    table = tf.contrib.lookup.index_table_from_tensor(mapping=tf.constant(["suburb", "center", "airport"]))
     zone = tf.cast(table.lookup(features["zone"]), tf.float32)
     inputs = tf.concat([features["miles"], zone], 1)
     regularizer = tf.contrib.layers.l2_regularizer(params.l2)

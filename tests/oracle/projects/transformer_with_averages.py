@@ -66,8 +66,7 @@ class AverageExporter(tf.estimator.Exporter):
             return None
         state = tf.train.get_checkpoint_state(estimator.model_dir)
         readers = [
-            tf.train.load_checkpoint(path)
-            for path in list(state.all_model_checkpoint_paths)[-self._number :]
+            tf.train.load_checkpoint(path) for path in list(state.all_model_checkpoint_paths)[-self._number :]
         ]
         names = sorted(n for n in estimator.get_variable_names() if n.startswith("transformer/"))
         names = [name for name in names if "Adam" not in name]

@@ -18,9 +18,7 @@ def input_fn(num_epochs=1):
 def main():
     age = tf.feature_column.numeric_column("age")
     buckets = tf.feature_column.bucketized_column(age, [-0.4, 0.0])
-    job = tf.feature_column.categorical_column_with_vocabulary_list(
-        "job", ["clerk", "cook", "smith"]
-    )
+    job = tf.feature_column.categorical_column_with_vocabulary_list("job", ["clerk", "cook", "smith"])
     crossed = tf.feature_column.crossed_column([buckets, "job"], 50)
     config = tf.estimator.RunConfig("model", save_summary_steps=6, log_step_count_steps=6)
     model = tf.estimator.DNNLinearCombinedClassifier(
