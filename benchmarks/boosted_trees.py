@@ -116,9 +116,7 @@ def main() -> None:
     rows_of_table.append(_row(f"serving, {options.serving_rows:,} rows", serving))
     header = ["work", "ours, s", "LightGBM, s", "ratio", "ratio of processor time"]
     print(tables.format_table(header, rows_of_table))
-    rates = [
-        options.serving_rows / statistics.median(pair[who][0] for pair in serving) for who in (0, 1)
-    ]
+    rates = [options.serving_rows / statistics.median(pair[who][0] for pair in serving) for who in (0, 1)]
     print(f"Rows served a second: {rates[0]:,.0f}, LightGBM {rates[1]:,.0f}")
     print(f"Largest difference between predictions: {np.abs(answer - expected).max():.1e}")
     for name, metric in (("log loss", metrics.log_loss), ("AUC", metrics.roc_auc_score)):
@@ -128,9 +126,7 @@ def main() -> None:
 
 def _row(name: str, pairs: list[Any]) -> list[str]:
     seconds = [statistics.median(pair[who][0] for pair in pairs) for who in (0, 1)]
-    ratios = [
-        statistics.median(ours[kind] / theirs[kind] for ours, theirs in pairs) for kind in (0, 1)
-    ]
+    ratios = [statistics.median(ours[kind] / theirs[kind] for ours, theirs in pairs) for kind in (0, 1)]
     return [name, *(f"{value:.2f}" for value in seconds), *(f"{value:.2f}" for value in ratios)]
 
 

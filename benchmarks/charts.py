@@ -91,9 +91,7 @@ def lines(
         path = "L".join(f"{x(a):.1f} {y(b):.1f}" for a, b in line)
         parts.append(f'<path class="s{index} l" stroke-dasharray="{_DASHES[index]}" d="M{path}"/>')
         if log_x:
-            parts += [
-                f'<circle class="s{index}" cx="{x(a):.1f}" cy="{y(b):.1f}" r="3"/>' for a, b in line
-            ]
+            parts += [f'<circle class="s{index}" cx="{x(a):.1f}" cy="{y(b):.1f}" r="3"/>' for a, b in line]
         end = top + 16 + 22 * index
         parts.append(
             f'<path class="s{index} l" stroke-dasharray="{_DASHES[index]}" '

@@ -81,10 +81,7 @@ def train(root, timeout_secs, port_is_taken):
         other.listen()
     estimator = est.Estimator(model_fn, config=config)
     stop = est.experimental.make_early_stopping_hook(
-        estimator,
-        lambda: os.path.exists(os.path.join(root, "stop")),
-        run_every_secs=None,
-        run_every_steps=3,
+        estimator, lambda: os.path.exists(os.path.join(root, "stop")), run_every_secs=None, run_every_steps=3
     )
     hooks = [NoteSteps(root, f"{task['type']}-{task['index']}"), stop]
     return est.train_and_evaluate(
@@ -153,9 +150,7 @@ def wait_until(condition):
 
 
 @contextlib.contextmanager
-def training(
-    started=("ps", "chief", "worker", "evaluator"), timeout_secs=7200, port_is_taken=False
-):
+def training(started=("ps", "chief", "worker", "evaluator"), timeout_secs=7200, port_is_taken=False):
     """Starts some of the tasks, and yields the training after more than one checkpoint."""
     with tempfile.TemporaryDirectory() as root:
         job = functools.partial(train, root, timeout_secs, port_is_taken)

@@ -147,14 +147,7 @@ def main():
                 ]
             )
             print("\t".join(rows[-1]), file=sys.stderr, flush=True)
-    header = [
-        "",
-        "parameters",
-        "steps/s",
-        "KiB/step",
-        "bytes/weight bytes",
-        "examples / one process",
-    ]
+    header = ["", "parameters", "steps/s", "KiB/step", "bytes/weight bytes", "examples / one process"]
     print(tables.format_table(header, rows))
 
 

@@ -86,19 +86,11 @@ def main():
     started = Clock()
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("work", choices=(*TRAINING, "vector", *INFERENCE, *OTHER))
-    parser.add_argument(
-        "kind", choices=("ours", "reference", "keras", "floor", "input", "tensorflow")
-    )
-    parser.add_argument(
-        "--settings", type=json.loads, default={}, help="settings of its RunConfig, or fit"
-    )
+    parser.add_argument("kind", choices=("ours", "reference", "keras", "floor", "input", "tensorflow"))
+    parser.add_argument("--settings", type=json.loads, default={}, help="settings of its RunConfig, or fit")
     parser.add_argument("--count", type=int, help="steps, rows or calls")
-    parser.add_argument(
-        "--size", type=lambda text: [int(part) for part in text.split(",")], help="of vector"
-    )
-    parser.add_argument(
-        "--check", action="store_true", help="also print the values that must be equal"
-    )
+    parser.add_argument("--size", type=lambda text: [int(part) for part in text.split(",")], help="of vector")
+    parser.add_argument("--check", action="store_true", help="also print the values that must be equal")
     args = parser.parse_args()
     if args.work in (*TRAINING, "vector"):
         measured = train(args.work, args.kind, args.settings, args.count, args.size, args.check)
@@ -120,9 +112,7 @@ def main():
         else:
             from benchmarks.workloads import inference
 
-            measured = inference.measure(
-                args.work, estimator, args.settings, args.count, args.check
-            )
+            measured = inference.measure(args.work, estimator, args.settings, args.count, args.check)
     print(json.dumps(measured))
 
 

@@ -37,11 +37,7 @@ from collections.abc import Callable, Sequence
 REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(REPOSITORY))
 
-from benchmarks import (  # noqa: E402  (the script may be started from anywhere)
-    charts,
-    tables,
-    wide_table,
-)
+from benchmarks import charts, tables, wide_table  # noqa: E402  (the script may be started from anywhere)
 
 COMPONENTS = (
     "CsvExampleGen",
@@ -71,11 +67,7 @@ class Measurement:
 
     @classmethod
     def of(
-        cls,
-        process_secs: float,
-        usage: resource.struct_rusage,
-        component_secs: dict[str, float],
-        auc: float,
+        cls, process_secs: float, usage: resource.struct_rusage, component_secs: dict[str, float], auc: float
     ) -> "Measurement":
         """Returns the measurement of a process that has ended with this usage."""
         cpu_secs = usage.ru_utime + usage.ru_stime
@@ -163,9 +155,7 @@ def run_python(
     log = root / "benchmark.log"
     with log.open("w") as stderr, tempfile.TemporaryFile("w+") as stdout:
         start = time.monotonic()
-        process = subprocess.Popen(
-            [sys.executable, *arguments], cwd=REPOSITORY, stdout=stdout, stderr=stderr
-        )
+        process = subprocess.Popen([sys.executable, *arguments], cwd=REPOSITORY, stdout=stdout, stderr=stderr)
         stopping = threading.Timer(min(limit_secs, threading.TIMEOUT_MAX), process.kill)
         stopping.start()
         _, status, usage = os.wait4(process.pid, 0)
@@ -192,9 +182,7 @@ def component_secs(metadata: pathlib.Path) -> dict[str, float]:
     store = ml_metadata.MetadataStore(connection)
     names = {kind.id: kind.name.rpartition(".")[2] for kind in store.get_execution_types()}
     return {
-        names[execution.type_id]: (
-            execution.last_update_time_since_epoch - execution.create_time_since_epoch
-        )
+        names[execution.type_id]: (execution.last_update_time_since_epoch - execution.create_time_since_epoch)
         / 1000
         for execution in store.get_executions()
     }
@@ -235,9 +223,7 @@ def median(measurements: list[Measurement]) -> Measurement:
 def report(stock: Measurement | None, ours: Measurement | None) -> str:
     """Returns the comparison as a table; a side without a measurement was stopped."""
 
-    def row(
-        name: str, value: Callable[[Measurement], float | None], form: str = ".2f"
-    ) -> list[str]:
+    def row(name: str, value: Callable[[Measurement], float | None], form: str = ".2f") -> list[str]:
         theirs, mine = (None if side is None else value(side) for side in (stock, ours))
         both = theirs is not None and mine is not None and min(theirs, mine) >= _LEAST_SECS
         cells = ["-" if cell is None else f"{cell:{form}}" for cell in (theirs, mine)]
@@ -311,9 +297,7 @@ def compare(works: Sequence[Work], rounds: int) -> dict[str, dict[int, Measureme
             side: {**of_size, work.size: median(measured[side])} if measured[side] else of_size
             for side, of_size in medians.items()
         }
-        print(
-            f"\n{work.title}\n{report(*(of_size.get(work.size) for of_size in medians.values()))}"
-        )
+        print(f"\n{work.title}\n{report(*(of_size.get(work.size) for of_size in medians.values()))}")
         pairs = list(zip(*measured.values(), strict=False))
         for what, name in (("process_secs", "whole process"), ("cpu_secs", "its processor time")):
             ratios = [f"{getattr(stock, what) / getattr(ours, what):.2f}x" for stock, ours in pairs]

@@ -85,11 +85,7 @@ def load(url: str, bodies: pathlib.Path, script: pathlib.Path, secs: int) -> dic
     """Returns the figures of `wrk`: requests, usecs, p50 and p99 in microseconds, errors."""
     command = ["wrk", "-t1", f"-c{CLIENTS}", f"-d{secs}s", "-s", str(script), url]
     done = subprocess.run(
-        command,
-        env=os.environ | {"BODIES": str(bodies)},
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
+        command, env=os.environ | {"BODIES": str(bodies)}, stdout=subprocess.PIPE, text=True, check=True
     )
     found: dict[str, int] = json.loads(done.stdout.splitlines()[-1])
     return found
@@ -147,9 +143,7 @@ def table(measurements: dict[str, list[Measurement]]) -> str:
     rows = []
     for name, rounds in measurements.items():
         middle = {
-            field.name: statistics.median(
-                getattr(measurement, field.name) for measurement in rounds
-            )
+            field.name: statistics.median(getattr(measurement, field.name) for measurement in rounds)
             for field in dataclasses.fields(Measurement)
         }
         rows.append(
@@ -171,14 +165,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--root", type=pathlib.Path, required=True, help="root of a taxi run")
     parser.add_argument("--data", type=pathlib.Path, required=True, help="its CSV")
-    parser.add_argument(
-        "--uv", default="uv", help="the program uv, for the environments of the peers"
-    )
+    parser.add_argument("--uv", default="uv", help="the program uv, for the environments of the peers")
     parser.add_argument("--peers", type=pathlib.Path, help="folder of existing environments")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument(
-        "--secs", type=int, default=10, help="seconds of load, after a third of them"
-    )
+    parser.add_argument("--secs", type=int, default=10, help="seconds of load, after a third of them")
     parser.add_argument("--rows", type=int, default=500, help="different rows")
     parser.add_argument("--only", default="ours,mlserver,litserve,bentoml", help="kinds")
     arguments = parser.parse_args()
@@ -195,11 +185,7 @@ def main() -> None:
     names = [name for name in predicted if name.startswith("probability_")]
     wanted = list(zip(*(predicted[name].tolist() for name in names), strict=True))
 
-    chosen = [
-        contestant
-        for contestant in contestants(types)
-        if contestant.kind in arguments.only.split(",")
-    ]
+    chosen = [contestant for contestant in contestants(types) if contestant.kind in arguments.only.split(",")]
     pythons = {"ours": sys.executable}
     for kind in {contestant.kind for contestant in chosen} - {"ours"}:
         pythons[kind] = (
@@ -215,9 +201,7 @@ def main() -> None:
             figures = measured(contestant, root, saved_model, pythons[contestant.kind])
             measurements[contestant.name].append(figures)
             print(f"{number + 1}/{arguments.rounds} {contestant.name}: {figures}", file=sys.stderr)
-    print(
-        f"{CLIENTS} clients, one row a request, {os.cpu_count()} processors, {arguments.rounds} rounds"
-    )
+    print(f"{CLIENTS} clients, one row a request, {os.cpu_count()} processors, {arguments.rounds} rounds")
     print(table(measurements))
 
 

@@ -56,28 +56,16 @@ def contestants(types: dict[str, str]) -> list[Contestant]:
 
     def mlserver(name: str, batch: int) -> Contestant:
         path = "/v2/models/taxi/infer"
-        return Contestant(
-            name, "mlserver", path, tensors, lambda answer: answer["outputs"][0]["data"], batch
-        )
+        return Contestant(name, "mlserver", path, tensors, lambda answer: answer["outputs"][0]["data"], batch)
 
     def litserve(name: str, batch: int) -> Contestant:
         return Contestant(
-            name,
-            "litserve",
-            "/predict",
-            lambda row: {"row": row},
-            lambda answer: answer["scores"],
-            batch,
+            name, "litserve", "/predict", lambda row: {"row": row}, lambda answer: answer["scores"], batch
         )
 
     def bentoml(name: str, batch: int) -> Contestant:
         return Contestant(
-            name,
-            "bentoml",
-            "/predict",
-            lambda row: {"rows": [row]},
-            lambda answer: answer[0],
-            batch,
+            name, "bentoml", "/predict", lambda row: {"rows": [row]}, lambda answer: answer[0], batch
         )
 
     return [
@@ -88,13 +76,7 @@ def contestants(types: dict[str, str]) -> list[Contestant]:
             lambda row: {"instances": [row]},
             lambda answer: answer["predictions"][0]["scores"],
         ),
-        Contestant(
-            "serve, Open Inference Protocol",
-            "ours",
-            "/v2/models/taxi/infer",
-            tensors,
-            probabilities,
-        ),
+        Contestant("serve, Open Inference Protocol", "ours", "/v2/models/taxi/infer", tensors, probabilities),
         mlserver("MLServer", 0),
         mlserver("MLServer, batches", BATCH),
         litserve("LitServe", 0),
@@ -112,9 +94,7 @@ def sample_rows(data: pathlib.Path, types: dict[str, str], count: int) -> list[R
         for number, cells in enumerate(csv.DictReader(file)):
             if number == count:
                 break
-            rows.append(
-                {name: convert[types[name]](cells[name]) if cells[name] else None for name in types}
-            )
+            rows.append({name: convert[types[name]](cells[name]) if cells[name] else None for name in types})
     return rows
 
 
@@ -195,9 +175,7 @@ def free_port() -> int:
 
 def post(url: str, value: Any) -> Any:
     """Returns the JSON value of the answer to a JSON value."""
-    request = urllib.request.Request(
-        url, json.dumps(value).encode(), {"Content-Type": "application/json"}
-    )
+    request = urllib.request.Request(url, json.dumps(value).encode(), {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=30) as answer:
         return json.load(answer)
 
@@ -215,16 +193,12 @@ def wait_until_ready(contestant: Contestant, url: str, row: Row, server: int) ->
             time.sleep(0.2)
 
 
-def check(
-    contestant: Contestant, url: str, rows: Sequence[Row], wanted: Sequence[Sequence[float]]
-) -> None:
+def check(contestant: Contestant, url: str, rows: Sequence[Row], wanted: Sequence[Sequence[float]]) -> None:
     """Compares the answers of a server with the model's."""
     for row, expected in zip(rows, wanted, strict=True):
         scores = contestant.scores(post(url, contestant.body(row)))
         if max(abs(a - b) for a, b in zip(scores, expected, strict=True)) > _TOLERANCE:
-            raise RuntimeError(
-                f"{contestant.name} predicts {scores}, the model {expected}, for {row}"
-            )
+            raise RuntimeError(f"{contestant.name} predicts {scores}, the model {expected}, for {row}")
 
 
 def _processes(server: int) -> list[pathlib.Path]:

@@ -42,10 +42,7 @@ def only_kinds(works: Sequence[Work], kinds: Collection[str]) -> list[Work]:
     """Returns works with the contestants of some KINDS."""
     return [
         dataclasses.replace(
-            work,
-            contestants=tuple(
-                contestant for contestant in work.contestants if contestant.kind in kinds
-            ),
+            work, contestants=tuple(contestant for contestant in work.contestants if contestant.kind in kinds)
         )
         for work in works
     ]
@@ -55,11 +52,7 @@ def environments(
     works: Sequence[Work], uv: str, reference_python: str | None, with_reference: bool
 ) -> dict[str, str]:
     """Returns the Pythons of the environments that contestants run in; missing ones are created."""
-    names = {
-        contestant.environment or contestant.kind
-        for work in works
-        for contestant in work.contestants
-    }
+    names = {contestant.environment or contestant.kind for work in works for contestant in work.contestants}
     names |= {"reference"} if with_reference else set()
     environments_by_name = {"reference": reference_python} if reference_python else {}
     return environments_by_name | {
@@ -76,27 +69,17 @@ def main() -> None:
     parser.add_argument("--only", default=letters, help=f"letters of {letters}; all by default")
     parser.add_argument("--kinds", default=KINDS, help=f"kinds of contestants; {KINDS} by default")
     parser.add_argument("--rounds", type=int, default=5, help="alternations")
-    parser.add_argument(
-        "--reference-python", help="Python with tf.estimator 2.15; default: create one"
-    )
+    parser.add_argument("--reference-python", help="Python with tf.estimator 2.15; default: create one")
     parser.add_argument("--uv", default="uv", help="that makes it")
-    parser.add_argument(
-        "--ours", action="append", default=[], metavar="NAME=JSON", help="another RunConfig"
-    )
+    parser.add_argument("--ours", action="append", default=[], metavar="NAME=JSON", help="another RunConfig")
     parser.add_argument("--by-processor", action="store_true", help="judge by processor time")
-    parser.add_argument(
-        "--growth", action="store_true", help="also measure steps/s by batch and by features"
-    )
+    parser.add_argument("--growth", action="store_true", help="also measure steps/s by batch and by features")
     parser.add_argument(
         "--memory-steps", type=int, help="also measure memory in a training of this many steps"
     )
-    parser.add_argument(
-        "--memory-calls", type=int, help="also measure memory in this many calls of evaluate"
-    )
+    parser.add_argument("--memory-calls", type=int, help="also measure memory in this many calls of evaluate")
     parser.add_argument("--docs", action="store_true", help="write docs/speed.md and its figures")
-    parser.add_argument(
-        "--show", action="store_true", help="only print the table of the last results"
-    )
+    parser.add_argument("--show", action="store_true", help="only print the table of the last results")
     args = parser.parse_args()
     unknown = set(filter(None, args.only.split(","))) - set(letters.split(","))
     if unknown:
@@ -107,9 +90,7 @@ def main() -> None:
         parser.error(str(error))
     if not args.show:
         chosen = [
-            work
-            for work in only_kinds(works, args.kinds.split(","))
-            if work.letter in args.only.split(",")
+            work for work in only_kinds(works, args.kinds.split(",")) if work.letter in args.only.split(",")
         ]
         others = args.growth or args.memory_steps or args.memory_calls
         pythons = environments(chosen, args.uv, args.reference_python, with_reference=others)

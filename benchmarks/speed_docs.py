@@ -8,10 +8,7 @@ from benchmarks import charts, speed_growth, speed_table
 from benchmarks.speed_table import Row
 
 PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "speed.md"
-BEGIN, END = (
-    "<!-- made by benchmarks/speed.py: begin -->",
-    "<!-- made by benchmarks/speed.py: end -->",
-)
+BEGIN, END = ("<!-- made by benchmarks/speed.py: begin -->", "<!-- made by benchmarks/speed.py: end -->")
 
 
 def replaced(text: str, made: str) -> str:
@@ -36,11 +33,7 @@ def ratios_figure(rows: Sequence[Row], by_processor: bool) -> str:
 
 
 def write(
-    page: pathlib.Path,
-    rows: Sequence[Row],
-    results: dict[str, Any],
-    conditions: str,
-    by_processor: bool,
+    page: pathlib.Path, rows: Sequence[Row], results: dict[str, Any], conditions: str, by_processor: bool
 ) -> None:
     """Writes the table into a page, and the figures into the folder figures/ next to it."""
     figures = {"speed-ratios.svg": ratios_figure(rows, by_processor)}

@@ -71,28 +71,20 @@ def table_rows(work: Work, runs: Sequence[Run], by_processor: bool) -> list[Row]
         by_name.setdefault(run.contestant, []).append(run)
     first = work.contestants[0].name
     names = [contestant.name for contestant in work.contestants[1:] if contestant.name in by_name]
-    rows = [
-        _row(work, name, by_name[first], by_name[name], work.targets.get(name)) for name in names
-    ]
+    rows = [_row(work, name, by_name[first], by_name[name], work.targets.get(name)) for name in names]
     keras = {contestant.name for contestant in work.contestants if contestant.kind == "keras"}
     fits = [row for row in rows if row.peer in keras]
     if fits and BEST_KERAS in work.targets:
         best = min(fits, key=lambda row: row.its[by_processor])
         target = work.targets[BEST_KERAS]
-        rows[rows.index(best)] = dataclasses.replace(
-            best, target=target, peer=f"{best.peer} (its best)"
-        )
+        rows[rows.index(best)] = dataclasses.replace(best, target=target, peer=f"{best.peer} (its best)")
     return rows
 
 
-def _row(
-    work: Work, peer: str, ours: Sequence[Run], its: Sequence[Run], target: float | None
-) -> Row:
+def _row(work: Work, peer: str, ours: Sequence[Run], its: Sequence[Run], target: float | None) -> Row:
     times = [[run.secs for run in runs] for runs in (ours, its)]
     processor = [[run.processor_secs for run in runs] for runs in (ours, its)]
-    own, other = (
-        (statistics.median(times[side]), statistics.median(processor[side])) for side in (0, 1)
-    )
+    own, other = ((statistics.median(times[side]), statistics.median(processor[side])) for side in (0, 1))
     return Row(work, peer, own, other, Ratios.of(*times), Ratios.of(*processor), target)
 
 
@@ -102,9 +94,7 @@ def table(works: Sequence[Work], results: Mapping[str, Any], by_processor: bool)
         row
         for work in works
         if work.letter in results
-        for row in table_rows(
-            work, [Run(**run) for run in results[work.letter]["measured"]], by_processor
-        )
+        for row in table_rows(work, [Run(**run) for run in results[work.letter]["measured"]], by_processor)
     ]
 
 
@@ -150,9 +140,7 @@ def differences(work: Work, checks: Mapping[str, Mapping[str, float]]) -> list[s
     for name, check in others:
         for key in sorted({*expected, *check} - {"loss"}):
             if expected.get(key) != check.get(key):
-                messages.append(
-                    f"{key}: {expected.get(key)} of {first}, {check.get(key)} of {name}"
-                )
+                messages.append(f"{key}: {expected.get(key)} of {first}, {check.get(key)} of {name}")
     if work.untrained_loss is None:
         return messages
     losses = {name: check["loss"] for name, check in checks.items()}
@@ -163,7 +151,5 @@ def differences(work: Work, checks: Mapping[str, Mapping[str, float]]) -> list[s
         if not abs(loss - median) <= allowed:
             messages.append(f"loss: {loss:.4g} of {name}, with a median of {median:.4g}")
         if not loss < 0.95 * work.untrained_loss:
-            messages.append(
-                f"loss: {loss:.4g} of {name} is no better than that of an untrained model"
-            )
+            messages.append(f"loss: {loss:.4g} of {name} is no better than that of an untrained model")
     return messages

@@ -88,9 +88,7 @@ def _read(
 ) -> tf.data.Dataset:
     """Returns batches of (features, label), read like in TFX's own examples."""
     options = tfxio.TensorFlowDatasetOptions(batch_size=batch_size, label_key=taxi_module.LABEL)
-    dataset = fn_args.data_accessor.tf_dataset_factory(
-        files, options, transform.transformed_metadata.schema
-    )
+    dataset = fn_args.data_accessor.tf_dataset_factory(files, options, transform.transformed_metadata.schema)
     return dataset.map(lambda features, label: (_of_model(features), label)).repeat()
 
 

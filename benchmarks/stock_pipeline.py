@@ -19,9 +19,7 @@ def main() -> None:
     parser.add_argument("--root", type=pathlib.Path, required=True)
     parser.add_argument("--module", default="benchmarks.stock_keras_module")
     parser.add_argument("--label", default="tips_xf", help="transformed label")
-    parser.add_argument(
-        "--slice", default="trip_start_hour", help="column to slice by; may be empty"
-    )
+    parser.add_argument("--slice", default="trip_start_hour", help="column to slice by; may be empty")
     args = parser.parse_args()
 
     tfx_compat.install()  # stock TFX 1.21 does not start without it
@@ -66,9 +64,7 @@ def main() -> None:
         model=trainer.outputs["model"],
         model_blessing=evaluator.outputs["blessing"],
         push_destination=tfx.proto.PushDestination(
-            filesystem=tfx.proto.PushDestination.Filesystem(
-                base_directory=str(args.root / "serving")
-            )
+            filesystem=tfx.proto.PushDestination.Filesystem(base_directory=str(args.root / "serving"))
         ),
     )
     tfx.orchestration.LocalDagRunner().run(

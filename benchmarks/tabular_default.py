@@ -57,9 +57,7 @@ class Comparison:
         if self._file.is_file():
             self.figures = json.loads(self._file.read_text())
 
-    def complete(
-        self, peers: Sequence[str], project: pathlib.Path, settings: tuple[str, ...]
-    ) -> None:
+    def complete(self, peers: Sequence[str], project: pathlib.Path, settings: tuple[str, ...]) -> None:
         """Runs the pipeline and the peers that have no figures yet."""
         scores, secs = self.figures["scores"], self.figures["secs"]
         left = [name for name in peers if name not in scores]
@@ -69,9 +67,7 @@ class Comparison:
         evaluated = self._rows(root, "eval")
         trained = self._rows(root, "train") if left else None
         for name in left:
-            scores[name], secs[name] = tabular_peers.compare(
-                self.data, name, trained, evaluated, self.seed
-            )
+            scores[name], secs[name] = tabular_peers.compare(self.data, name, trained, evaluated, self.seed)
             self._write()
         shutil.rmtree(self._folder)
 
@@ -107,9 +103,7 @@ class Comparison:
                 best = np.stack([1 - best, best], axis=1)
             self._score("best", evaluated, best, ["0", "1"])
         serialized = tabular_run.serialized_split(run.root, "eval")
-        predicted = tabular_run.predict(
-            data, run.root, [serialized[index] for index in evaluated.index]
-        )
+        predicted = tabular_run.predict(data, run.root, [serialized[index] for index in evaluated.index])
         if predicted is not None:
             self._score(OURS, evaluated, *predicted)
         self._write()
@@ -139,10 +133,7 @@ def report(done: list[Comparison], peers: Sequence[str]) -> str:
     for comparison in done:
         by_table.setdefault(comparison.data.name, []).append(comparison)
     parts = []
-    for title, at, names in (
-        ("score", 0, tabular_peers.SCORE_NAMES),
-        ("loss", 1, tabular_peers.LOSS_NAMES),
-    ):
+    for title, at, names in (("score", 0, tabular_peers.SCORE_NAMES), ("loss", 1, tabular_peers.LOSS_NAMES)):
         contestants = (OURS, *peers)
         lines, ranks, leads = [], [], []
         for group in by_table.values():
@@ -156,15 +147,11 @@ def report(done: list[Comparison], peers: Sequence[str]) -> str:
             chosen = "/".join(dict.fromkeys(comparison.figures["model"] for comparison in group))
             sizes = [str(first["rows"]), str(first["columns"]), str(len(group))]
             shown = [names[data.problem], *map(_shown, means), *best]
-            lines.append(
-                [data.name, *sizes, *shown, f"{ranks[-1][0]:g}", f"{leads[-1]:+.2%}", chosen]
-            )
+            lines.append([data.name, *sizes, *shown, f"{ranks[-1][0]:g}", f"{leads[-1]:+.2%}", chosen])
         header = ["data set", "rows", "columns", "seeds", title, *contestants, "best"]
         parts.append(tables.format_table([*header, "our rank", "ahead by", "model"], lines))
         mean_ranks = np.mean(ranks, axis=0)
-        listed = ", ".join(
-            f"{name} {mean:.2f}" for name, mean in zip(contestants, mean_ranks, strict=True)
-        )
+        listed = ", ".join(f"{name} {mean:.2f}" for name, mean in zip(contestants, mean_ranks, strict=True))
         within = sum(lead >= -0.01 for lead in leads)
         parts.append(
             f"Mean rank by {title} over {len(lines)} tables: {listed}. "
@@ -190,9 +177,7 @@ def report(done: list[Comparison], peers: Sequence[str]) -> str:
 def rank(values: Sequence[float]) -> list[float]:
     """Returns the rank of each value, the lowest first, 1; equal values share their mean rank."""
     return [
-        1
-        + sum(other < value for other in values)
-        + (sum(other == value for other in values) - 1) / 2
+        1 + sum(other < value for other in values) + (sum(other == value for other in values) - 1) / 2
         for value in values
     ]
 
@@ -224,19 +209,13 @@ def main() -> None:
         help=f"of {', '.join(sets)}; default: those of packages",
     )
     parser.add_argument("--seeds", nargs="+", type=int, default=[1])
-    parser.add_argument(
-        "--peers", nargs="*", choices=tabular_peers.PEERS, default=[*tabular_peers.PEERS]
-    )
+    parser.add_argument("--peers", nargs="*", choices=tabular_peers.PEERS, default=[*tabular_peers.PEERS])
     parser.add_argument("--model", help="trainer.model of each run")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="section.key=value", help="of each run"
-    )
+    parser.add_argument("--set", action="append", default=[], metavar="section.key=value", help="of each run")
     parser.add_argument(
         "--project", type=pathlib.Path, default=REPOSITORY, help="folder of the pipelines to run"
     )
-    parser.add_argument(
-        "--work", type=pathlib.Path, help="folder for the figures; default: a temporary one"
-    )
+    parser.add_argument("--work", type=pathlib.Path, help="folder for the figures; default: a temporary one")
     args = parser.parse_args()
     settings = tuple(args.set) + ((f'trainer.model="{args.model}"',) if args.model else ())
     with tempfile.TemporaryDirectory() as scratch:

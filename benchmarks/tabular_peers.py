@@ -64,9 +64,7 @@ def compare(
     return scores(data, evaluated[data.label], predicted, classes), secs
 
 
-def _lightgbm(
-    data: DataSet, train: pd.DataFrame, rows: pd.DataFrame, seed: int
-) -> tuple[Array, list[str]]:
+def _lightgbm(data: DataSet, train: pd.DataFrame, rows: pd.DataFrame, seed: int) -> tuple[Array, list[str]]:
     import lightgbm
 
     kind = lightgbm.LGBMRegressor if data.problem == "regression" else lightgbm.LGBMClassifier
@@ -89,9 +87,7 @@ def _hist_gradient_boosting(
     return _fit_and_predict(data, parts, model, train, rows)
 
 
-def _catboost(
-    data: DataSet, train: pd.DataFrame, rows: pd.DataFrame, seed: int
-) -> tuple[Array, list[str]]:
+def _catboost(data: DataSet, train: pd.DataFrame, rows: pd.DataFrame, seed: int) -> tuple[Array, list[str]]:
     try:
         import catboost
     except ImportError as error:
@@ -117,9 +113,7 @@ def _catboost(
     return model.predict_proba(of_rows), [str(name) for name in model.classes_]
 
 
-def _linear(
-    data: DataSet, train: pd.DataFrame, rows: pd.DataFrame, seed: int
-) -> tuple[Array, list[str]]:
+def _linear(data: DataSet, train: pd.DataFrame, rows: pd.DataFrame, seed: int) -> tuple[Array, list[str]]:
     del seed  # nothing is drawn
     features = _prepare(data, train, as_words=True)
     categories = _categories(data, features)

@@ -91,9 +91,7 @@ def serialized_split(root: pathlib.Path, split: str) -> list[bytes]:
     """Returns the serialized tf.Examples of CsvExampleGen's split `train` or `eval`."""
     import tensorflow as tf
 
-    made = sorted(
-        root.glob("artifacts/CsvExampleGen/*/examples"), key=lambda path: path.stat().st_mtime
-    )
+    made = sorted(root.glob("artifacts/CsvExampleGen/*/examples"), key=lambda path: path.stat().st_mtime)
     if not made:
         return []
     files = sorted(map(str, made[-1].glob(f"Split-{split}/*")))
@@ -125,9 +123,7 @@ def read_rows(serialized: list[bytes]) -> pd.DataFrame:
     return table
 
 
-def predict(
-    data: DataSet, root: pathlib.Path, serialized: list[bytes]
-) -> tuple[Array, list[str]] | None:
+def predict(data: DataSet, root: pathlib.Path, serialized: list[bytes]) -> tuple[Array, list[str]] | None:
     """Returns the predictions of the run's serving model for raw tf.Examples; None without a model.
 
     They are probabilities `[rows, classes]` with the names of the classes, or numbers `[rows]` without.

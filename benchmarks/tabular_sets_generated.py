@@ -37,9 +37,7 @@ def generated() -> tuple[DataSet, ...]:
             dates=("ordered_at",),
             best=_dates_best,
         ),
-        DataSet(
-            "text", "topic words", "negative", "binary", _text, texts=("review",), best=_text_best
-        ),
+        DataSet("text", "topic words", "negative", "binary", _text, texts=("review",), best=_text_best),
         DataSet(
             "currency",
             "$1,250.00, 15 % missing",
@@ -51,14 +49,7 @@ def generated() -> tuple[DataSet, ...]:
             best=_currency_best,
         ),
         DataSet("wide", "300 columns, 10 matter", "label", "binary", _wide, best=_wide_best),
-        DataSet(
-            "duplicates",
-            "each row 20 times",
-            "positive",
-            "binary",
-            _duplicates,
-            best=_duplicates_best,
-        ),
+        DataSet("duplicates", "each row 20 times", "positive", "binary", _duplicates, best=_duplicates_best),
         DataSet(
             "groups",
             "patients",

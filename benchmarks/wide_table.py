@@ -41,9 +41,7 @@ def preprocessing_fn(inputs: dict[str, Any]) -> dict[str, Any]:
         if isinstance(values, tf.SparseTensor):
             scores = tft.scale_to_z_score(values)
             shape = tf.stack([values.dense_shape[0], 1])
-            outputs[name] = tf.sparse.to_dense(
-                tf.SparseTensor(scores.indices, scores.values, shape)
-            )
+            outputs[name] = tf.sparse.to_dense(tf.SparseTensor(scores.indices, scores.values, shape))
         else:
             outputs[name] = tft.scale_to_z_score(values)
     return outputs

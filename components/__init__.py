@@ -29,20 +29,14 @@ tfx_wide_tables.install()
 if TYPE_CHECKING:  # the public names; `_public_modules` reads them here as well
     from ml_metadata.proto.metadata_store_pb2 import ConnectionConfig as ConnectionConfig
     from tensorflow_model_analysis.proto.config_pb2 import EvalConfig as EvalConfig
-    from tensorflow_model_analysis.proto.config_pb2 import (
-        GenericChangeThreshold as GenericChangeThreshold,
-    )
-    from tensorflow_model_analysis.proto.config_pb2 import (
-        GenericValueThreshold as GenericValueThreshold,
-    )
+    from tensorflow_model_analysis.proto.config_pb2 import GenericChangeThreshold as GenericChangeThreshold
+    from tensorflow_model_analysis.proto.config_pb2 import GenericValueThreshold as GenericValueThreshold
     from tensorflow_model_analysis.proto.config_pb2 import MetricConfig as MetricConfig
     from tensorflow_model_analysis.proto.config_pb2 import MetricDirection as MetricDirection
     from tensorflow_model_analysis.proto.config_pb2 import MetricsSpec as MetricsSpec
     from tensorflow_model_analysis.proto.config_pb2 import MetricThreshold as MetricThreshold
     from tensorflow_model_analysis.proto.config_pb2 import ModelSpec as ModelSpec
-    from tensorflow_model_analysis.proto.config_pb2 import (
-        PerSliceMetricThreshold as PerSliceMetricThreshold,
-    )
+    from tensorflow_model_analysis.proto.config_pb2 import PerSliceMetricThreshold as PerSliceMetricThreshold
     from tensorflow_model_analysis.proto.config_pb2 import SlicingSpec as SlicingSpec
     from tfx.components.bulk_inferrer.component import BulkInferrer as BulkInferrer
     from tfx.components.schema_gen.component import SchemaGen as SchemaGen

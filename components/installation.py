@@ -27,11 +27,7 @@ _REPLACED = [
         ("example_gen.csv_example_gen.executor", "Executor", "example_gen.executor"),
         ("statistics_gen.component", "StatisticsGen", "statistics_gen.component"),
         ("statistics_gen.executor", "Executor", "statistics_gen.executor"),
-        (
-            "schema_gen.import_schema_gen.component",
-            "ImportSchemaGen",
-            "import_schema_gen.component",
-        ),
+        ("schema_gen.import_schema_gen.component", "ImportSchemaGen", "import_schema_gen.component"),
         ("example_validator.component", "ExampleValidator", "example_validator.component"),
         ("example_validator.executor", "Executor", "example_validator.executor"),
         ("transform.component", "Transform", "transform.component"),

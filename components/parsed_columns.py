@@ -51,21 +51,17 @@ class ParsedColumns:
             lists = columns.get(name)
             if lists is None or pa.types.is_null(lists.type):
                 continue
-            rows: Any = np.repeat(
-                np.arange(len(lists)), lists.value_lengths().fill_null(0).to_numpy()
-            )
+            rows: Any = np.repeat(np.arange(len(lists)), lists.value_lengths().fill_null(0).to_numpy())
             cells = lists.flatten().cast(pa.string())
             for description, cell_format in formats.items():
                 for quantity, values in parse(cells, cell_format).items():
                     is_known = np.isfinite(values)
                     counts = np.bincount(rows[is_known], minlength=len(lists))
-                    columns[_SEPARATOR.join((name, description, quantity))] = (
-                        pa.ListArray.from_arrays(
-                            np.concatenate([[0], np.cumsum(counts)]).astype(np.int32),
-                            values[is_known],
-                            # TFDV would count an empty list as a value.
-                            mask=pa.array(counts == 0),
-                        )
+                    columns[_SEPARATOR.join((name, description, quantity))] = pa.ListArray.from_arrays(
+                        np.concatenate([[0], np.cumsum(counts)]).astype(np.int32),
+                        values[is_known],
+                        # TFDV would count an empty list as a value.
+                        mask=pa.array(counts == 0),
                     )
         return pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
 
@@ -77,9 +73,7 @@ class ParsedColumns:
                 for description in formats:
                     prefix = _SEPARATOR.join((name, description, ""))
                     for key in sorted(key for key in features if key.startswith(prefix)):
-                        add_reading(
-                            features[name], description, key.removeprefix(prefix), features.pop(key)
-                        )
+                        add_reading(features[name], description, key.removeprefix(prefix), features.pop(key))
             kept = list(features.values())
             del dataset.features[:]
             dataset.features.extend(kept)

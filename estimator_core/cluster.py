@@ -40,9 +40,7 @@ class Cluster:
     @property
     def spec(self) -> tf.train.ClusterSpec:
         """The tasks as TensorFlow's `ClusterSpec`."""
-        return tf.train.ClusterSpec(
-            {kind: list(addresses) for kind, addresses in self.tasks.items()}
-        )
+        return tf.train.ClusterSpec({kind: list(addresses) for kind, addresses in self.tasks.items()})
 
     @property
     def without_evaluator(self) -> Cluster:
@@ -121,17 +119,13 @@ def from_environment(environ: Mapping[str, str] | None = None) -> Cluster:
     try:
         config = json.loads(tf_config)
     except ValueError as error:
-        raise ValueError(
-            f"TF_CONFIG must be a JSON object: {error}. Received: {tf_config!r}"
-        ) from error
+        raise ValueError(f"TF_CONFIG must be a JSON object: {error}. Received: {tf_config!r}") from error
     if not isinstance(config, dict):
         raise ValueError(f"TF_CONFIG must be a JSON object. Received: {tf_config!r}")
 
     cluster = _parse_cluster(config, tf_config)
     if cluster.task_type != EVALUATOR:
-        cluster = dataclasses.replace(
-            cluster, master=config.get("session_master") or cluster.master
-        )
+        cluster = dataclasses.replace(cluster, master=config.get("session_master") or cluster.master)
     if not cluster.tasks:
         evaluation_master = config.get("eval_session_master") or ""
         cluster = dataclasses.replace(cluster, evaluation_master=evaluation_master)
@@ -144,9 +138,7 @@ def _parse_cluster(config: Mapping[str, Any], tf_config: str) -> Cluster:
     tasks: dict[str, tuple[str, ...]] = {}
     for kind, addresses in (config.get("cluster") or {}).items():
         if not isinstance(addresses, list) or not all(isinstance(item, str) for item in addresses):
-            raise ValueError(
-                f"TF_CONFIG's `cluster` must list addresses. Received: {kind}={addresses!r}"
-            )
+            raise ValueError(f"TF_CONFIG's `cluster` must list addresses. Received: {kind}={addresses!r}")
         tasks[kind] = tuple(addresses)
     model_dir = config.get("model_dir")
     if model_dir == "":
@@ -156,9 +148,7 @@ def _parse_cluster(config: Mapping[str, Any], tf_config: str) -> Cluster:
         )
     service = config.get("service")
     if service is not None and not isinstance(service, dict):
-        raise TypeError(
-            f"TF_CONFIG's `service` must be a JSON object. Received: service={service!r}"
-        )
+        raise TypeError(f"TF_CONFIG's `service` must be a JSON object. Received: service={service!r}")
     if not tasks:
         task_type = task.get("type") or WORKER
         if task_type not in (WORKER, EVALUATOR):
@@ -186,18 +176,14 @@ def _parse_cluster(config: Mapping[str, Any], tf_config: str) -> Cluster:
         )
     for kind in (CHIEF, MASTER):
         if len(tasks.get(kind, ())) > 1:
-            raise ValueError(
-                f"There must be exactly one {kind!r} task. Received: {list(tasks[kind])}"
-            )
+            raise ValueError(f"There must be exactly one {kind!r} task. Received: {list(tasks[kind])}")
     if task_type == EVALUATOR and MASTER in tasks:
         raise ValueError(
             f"A {MASTER!r} task evaluates itself, so its cluster has no {EVALUATOR!r}: name the task "
             f"{CHIEF!r} to have one. Received: {tf_config!r}"
         )
     if task_type == EVALUATOR:  # in no cluster itself: it evaluates the others' checkpoints
-        return Cluster(
-            {}, task_type, task_id, model_dir=model_dir, service=service, evaluated_tasks=tasks
-        )
+        return Cluster({}, task_type, task_id, model_dir=model_dir, service=service, evaluated_tasks=tasks)
     if task_id >= len(tasks.get(task_type, ())):
         raise ValueError(
             f"TF_CONFIG's `cluster` has no {task_type!r} task with index {task_id}. "

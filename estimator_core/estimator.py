@@ -25,11 +25,7 @@ from estimator_core.keras_in_graph.calling import call_model_fn
 from estimator_core.logs import logger
 from estimator_core.run_config import RunConfig
 from estimator_core.spec import calling
-from estimator_core.spec.arguments import (
-    checked_instances,
-    checked_steps,
-    config_with_model_dir,
-)
+from estimator_core.spec.arguments import checked_instances, checked_steps, config_with_model_dir
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.export_outputs import EvalOutput, ExportOutput, TrainOutput
 from estimator_core.spec.mode_keys import ModeKeys
@@ -114,9 +110,7 @@ class Estimator(FormerMembers):
     def model_fn(self) -> ModelFn:
         """The model function, as a function of (features, labels, mode, config)."""
 
-        def public_model_fn(
-            features: Any, labels: Any, mode: str, config: RunConfig
-        ) -> EstimatorSpec:
+        def public_model_fn(features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
             return with_metric_ops(self._call_model_fn(features, labels, mode, config))
 
         return public_model_fn
@@ -150,9 +144,7 @@ class Estimator(FormerMembers):
                 f"Can not provide both steps and max_steps. Received: steps={steps}, max_steps={max_steps}"
             )
         hooks = list(checked_instances(hooks, "hooks"))
-        listeners = checked_instances(
-            saving_listeners, "saving_listeners", tf1.train.CheckpointSaverListener
-        )
+        listeners = checked_instances(saving_listeners, "saving_listeners", tf1.train.CheckpointSaverListener)
         if max_steps is not None:
             if reader.saved_global_step(self.model_dir) >= max_steps:
                 logger.info("Skipping training since max_steps has already saved.")
@@ -438,11 +430,7 @@ class Estimator(FormerMembers):
         return tf.compat.as_bytes(writer.path)
 
     def _export_mode(
-        self,
-        writer: SavedModelWriter,
-        mode: str,
-        receiver_fn: ReceiverFn,
-        checkpoint_path: str,
+        self, writer: SavedModelWriter, mode: str, receiver_fn: ReceiverFn, checkpoint_path: str
     ) -> None:
         for model, tags in self._graphs_to_export(mode):
             program, receiver = self._build_for_receiver(model, mode, receiver_fn)
@@ -484,9 +472,7 @@ class Estimator(FormerMembers):
             self._fingerprint_of_model,
         )
 
-    def _call_model_fn(
-        self, features: Any, labels: Any, mode: str, config: RunConfig
-    ) -> EstimatorSpec:
+    def _call_model_fn(self, features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
         return call_model_fn(self._model_fn, features, labels, mode, self.params, config)
 
     def _call_input_fn(self, input_fn: InputFn, mode: str, input_context: Any = None) -> Any:
@@ -515,9 +501,7 @@ class Estimator(FormerMembers):
         execution = execution or select_execution(self._config, mode)
         return build(self._model_now(), execution, mode, input_fn, starts_from_checkpoint)
 
-    def _build_for_receiver(
-        self, model: Model, mode: str, receiver_fn: ReceiverFn
-    ) -> tuple[Program, Any]:
+    def _build_for_receiver(self, model: Model, mode: str, receiver_fn: ReceiverFn) -> tuple[Program, Any]:
         # One copy of the model, as for prediction, however many replicas trained it.
         execution = select_execution(self._config, ModeKeys.PREDICT)
         return build_for_receiver(model, execution, mode, receiver_fn)
@@ -552,9 +536,7 @@ class Estimator(FormerMembers):
         """
         return reader.variable_value(self.model_dir, name)
 
-    def _checkpoint_to_restore(
-        self, checkpoint_path: str | None, purpose: str
-    ) -> Callable[[], str | None]:
+    def _checkpoint_to_restore(self, checkpoint_path: str | None, purpose: str) -> Callable[[], str | None]:
         """Returns a function that returns the checkpoint; always None if there is none now."""
         if checkpoint_path:
             return lambda: os.fspath(checkpoint_path)

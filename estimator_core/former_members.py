@@ -128,9 +128,7 @@ class _OtherStep:
     """A member that can be neither read nor replaced, because nothing here would call it."""
 
     def __init__(self, name: str, instead: str):
-        self._message = (
-            f"This Estimator has no {name}, a private method of tf.estimator. Use {instead}."
-        )
+        self._message = f"This Estimator has no {name}, a private method of tf.estimator. Use {instead}."
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         raise AttributeError(self._message)

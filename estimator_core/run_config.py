@@ -129,9 +129,7 @@ class RunConfig:
             check_path("model_dir", self.model_dir)
         self._settle_checkpoint_interval()
         if self.session_config is not None and not isinstance(self.session_config, tf1.ConfigProto):
-            raise ValueError(
-                f"session_config must be a ConfigProto. Received: {self.session_config!r}"
-            )
+            raise ValueError(f"session_config must be a ConfigProto. Received: {self.session_config!r}")
         for name in (
             "save_summary_steps",
             "save_checkpoints_steps",
@@ -155,9 +153,7 @@ class RunConfig:
                 f"steps_per_session_run must be 'auto' or a whole number of 1 or more. Received: {steps!r}"
             )
         if not isinstance(self.jit_compile, bool) and self.jit_compile != AUTO:
-            raise ValueError(
-                f"jit_compile must be 'auto', True or False. Received: {self.jit_compile!r}"
-            )
+            raise ValueError(f"jit_compile must be 'auto', True or False. Received: {self.jit_compile!r}")
         for name in ("keep_checkpoint_every_n_hours", "session_creation_timeout_secs"):
             value = getattr(self, name)
             if value is not None and value <= 0:
@@ -182,13 +178,9 @@ class RunConfig:
                 f"train_distribute. Received: {sorted(cluster.training_tasks)}"
             )
         if self.tf_random_seed is not None and not isinstance(self.tf_random_seed, int):
-            raise ValueError(
-                f"tf_random_seed must be an integer. Received: {self.tf_random_seed!r}"
-            )
+            raise ValueError(f"tf_random_seed must be an integer. Received: {self.tf_random_seed!r}")
         if self.device_fn is not None and not callable(self.device_fn):
-            raise ValueError(
-                f"device_fn must be callable with one argument. Received: {self.device_fn!r}"
-            )
+            raise ValueError(f"device_fn must be callable with one argument. Received: {self.device_fn!r}")
         if self.device_fn is not None and _positional(self.device_fn) != ["op"]:
             raise ValueError(
                 'device_fn must be callable with exactly one argument "op". Received: '
@@ -242,9 +234,7 @@ class RunConfig:
         settings = [field.name for field in dataclasses.fields(self) if field.init]
         for name in changes:
             if name not in settings:
-                raise ValueError(
-                    f"RunConfig has no setting {name!r} to replace. It has: {settings}"
-                )
+                raise ValueError(f"RunConfig has no setting {name!r} to replace. It has: {settings}")
         steps, secs = "save_checkpoints_steps", "save_checkpoints_secs"
         if steps in changes and secs not in changes:
             changes[secs] = None if changes[steps] is not None else self.save_checkpoints_secs

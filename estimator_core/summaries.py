@@ -51,9 +51,7 @@ def write_evaluation(eval_dir: str, results: Mapping[str, Any], global_step: int
 
 def write_checkpoint_path(eval_dir: str, checkpoint_path: str, global_step: int) -> None:
     """Writes the path of the evaluated checkpoint as the text summary "checkpoint_path"."""
-    logger.info(
-        "Saving 'checkpoint_path' summary for global step %d: %s", global_step, checkpoint_path
-    )
+    logger.info("Saving 'checkpoint_path' summary for global step %d: %s", global_step, checkpoint_path)
     metadata = tf1.SummaryMetadata(plugin_data=tf1.SummaryMetadata.PluginData(plugin_name="text"))
     proto = tf1.Summary()
     proto.value.add(

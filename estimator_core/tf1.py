@@ -26,9 +26,7 @@ from tensorflow.compat.v1 import control_flow_v2_enabled as control_flow_v2_enab
 from tensorflow.compat.v1 import data as data
 from tensorflow.compat.v1 import device as device
 from tensorflow.compat.v1 import distribute as distribute
-from tensorflow.compat.v1 import (
-    executing_eagerly_outside_functions as executing_eagerly_outside_functions,
-)
+from tensorflow.compat.v1 import executing_eagerly_outside_functions as executing_eagerly_outside_functions
 from tensorflow.compat.v1 import get_collection as get_collection
 from tensorflow.compat.v1 import get_collection_ref as get_collection_ref
 from tensorflow.compat.v1 import get_default_graph as get_default_graph
@@ -51,12 +49,8 @@ from tensorflow.compat.v1 import train as train
 from tensorflow.compat.v1 import trainable_variables as trainable_variables
 from tensorflow.compat.v1 import variable_scope as variable_scope
 from tensorflow.core.protobuf import rewriter_config_pb2 as rewriter_config_pb2
-from tensorflow.python.client.session import (
-    SessionInterface as SessionInterface,  # has no public name
-)
-from tensorflow.python.ops import (
-    lookup_ops as lookup_ops,  # tables of vocabularies have no public names
-)
+from tensorflow.python.client.session import SessionInterface as SessionInterface  # has no public name
+from tensorflow.python.ops import lookup_ops as lookup_ops  # tables of vocabularies have no public names
 
 
 def tpu_context() -> Any:
@@ -67,9 +61,7 @@ def tpu_context() -> Any:
     return _find_tpu_context()
 
 
-_find_tpu_context = tpu.CrossShardOptimizer.compute_gradients.__globals__[
-    "tpu_function"
-].get_tpu_context
+_find_tpu_context = tpu.CrossShardOptimizer.compute_gradients.__globals__["tpu_function"].get_tpu_context
 
 
 def define_function(function_def: Any) -> None:

@@ -77,9 +77,7 @@ def pytest_runtest_logreport(report):
     """Names a failed test at once: a run that is cut off would not show it otherwise."""
     if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
         crash = getattr(report.longrepr, "reprcrash", None)
-        print(
-            f"\n{report.when}: {report.nodeid}\n{str(crash or report.longrepr)[:2000]}", flush=True
-        )
+        print(f"\n{report.when}: {report.nodeid}\n{str(crash or report.longrepr)[:2000]}", flush=True)
 
 
 @pytest.fixture
@@ -111,10 +109,7 @@ def _uninstall():
         if (
             first == "tensorflow_estimator"
             or (first == "tensorflow_model_analysis" and name.endswith(".export"))
-            or (
-                first == "tensorflow"
-                and {"contrib", "estimator", "estimator_training"} & {*name.split(".")}
-            )
+            or (first == "tensorflow" and {"contrib", "estimator", "estimator_training"} & {*name.split(".")})
         ):
             del sys.modules[name]
     sys.meta_path[:] = [finder for finder in sys.meta_path if not _is_ours(finder)]

@@ -15,6 +15,4 @@ def with_slow(values: Iterable[Any], slow: Collection[Any]) -> list[Any]:
     values = list(values)
     if unknown := [value for value in slow if value not in values]:
         raise ValueError(f"slow must hold some of {values}. Received: {unknown}")
-    return [
-        pytest.param(value, marks=pytest.mark.slow) if value in slow else value for value in values
-    ]
+    return [pytest.param(value, marks=pytest.mark.slow) if value in slow else value for value in values]

@@ -33,10 +33,7 @@ def places(code):
         ("from os import rename", "os.rename"),
         ("import shutil", "shutil"),
         ("from pathlib import Path", "pathlib"),
-        (
-            'import tensorflow as tf\ntf.train.load_checkpoint("a")',
-            "tensorflow.train.load_checkpoint",
-        ),
+        ('import tensorflow as tf\ntf.train.load_checkpoint("a")', "tensorflow.train.load_checkpoint"),
     ],
 )
 def test_what_knows_local_files_only_is_banned(code, rule):

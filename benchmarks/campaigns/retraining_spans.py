@@ -92,11 +92,7 @@ def _with_another_label(rows: list[Row]) -> list[Row]:
     return [{**row, "tipped": "perhaps"} if i % 20 == 0 else row for i, row in enumerate(rows)]
 
 
-FAULTS = {
-    "metres": _in_another_unit,
-    "no city": _without_city,
-    "another label": _with_another_label,
-}
+FAULTS = {"metres": _in_another_unit, "no city": _without_city, "another label": _with_another_label}
 
 
 def spans_of(sequence: str, count: int) -> Iterator[tuple[str, list[Row]]]:
@@ -104,10 +100,7 @@ def spans_of(sequence: str, count: int) -> Iterator[tuple[str, list[Row]]]:
     faults = list(FAULTS)
     for number in range(1, count + 1):
         if sequence == "drift":
-            yield (
-                f"miles x {GROWTH ** (number - 1):.2f}",
-                rows_of_span(number, GROWTH ** (number - 1)),
-            )
+            yield (f"miles x {GROWTH ** (number - 1):.2f}", rows_of_span(number, GROWTH ** (number - 1)))
         elif sequence == "broken" and number % 3 == 2:
             fault = faults[(number // 3) % len(faults)]
             yield fault, FAULTS[fault](rows_of_span(number))
@@ -129,9 +122,7 @@ def run_sequence(sequence: str, count: int, folder: Path, run: Run) -> Iterator[
         line = json.loads(done.stdout.splitlines()[-1])
         record = json.loads((folder / "root" / "runs" / f"{line['run_id']}.json").read_text())
         anomalies = [
-            note.removeprefix("anomaly: ")
-            for note in record["notes"]
-            if note.startswith("anomaly: ")
+            note.removeprefix("anomaly: ") for note in record["notes"] if note.startswith("anomaly: ")
         ]
         said = anomalies or ([line["reason"]] if line.get("reason") else [])
         trained = any(part["name"] == "Transform" for part in record["components"])

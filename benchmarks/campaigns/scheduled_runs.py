@@ -150,13 +150,7 @@ def show_ticks(folder: Path, ticks: int, kills: dict[int, str]) -> None:
     ScheduleStore(Root(folder / "root")).write(make_schedule(folder))
     schedulers = 0
     while True:
-        words = [
-            sys.executable,
-            "-m",
-            "benchmarks.campaigns.scheduled_runs",
-            "--scheduler",
-            str(folder),
-        ]
+        words = [sys.executable, "-m", "benchmarks.campaigns.scheduled_runs", "--scheduler", str(folder)]
         print("a scheduler begins", flush=True)
         given = [f"{number}={what}" for number, what in kills.items()]
         code = subprocess.run([*words, "--ticks", str(ticks), "--kills", *given]).returncode

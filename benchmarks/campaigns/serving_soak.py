@@ -190,9 +190,7 @@ def run(
     def push(outcome: Outcome | None = None) -> int:
         index = len(model_of) % len(models)
         newest = max(model_of, default=0)
-        version = push_version(
-            str(models[index]), str(root.serving), time.time(), newer_than=newest
-        )
+        version = push_version(str(models[index]), str(root.serving), time.time(), newer_than=newest)
         model_of[version] = index
         prune_versions(str(root.serving), KEPT)
         if outcome is not None:
@@ -224,15 +222,7 @@ def run(
     with running(one, root.path, models[0], sys.executable, port) as server:
         wait_until_ready(one, f"http://127.0.0.1:{port}{one.path}", rows[0], server)
         return asyncio.run(
-            soak(
-                server,
-                port,
-                one,
-                rows,
-                lambda version: probabilities[model_of[version]],
-                changes,
-                secs,
-            )
+            soak(server, port, one, rows, lambda version: probabilities[model_of[version]], changes, secs)
         )
 
 

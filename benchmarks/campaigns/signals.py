@@ -109,9 +109,7 @@ class Campaign:
         line = last_line(self._out(root))
         if code != 0 or line is None or line["status"] != "pushed":
             printed = output_tail(self._out(root).with_suffix(".err"), 2_000)
-            raise RuntimeError(
-                f"A run without a signal ended with exit code {code}: {line or printed}"
-            )
+            raise RuntimeError(f"A run without a signal ended with exit code {code}: {line or printed}")
         shutil.rmtree(root)
         return self._secs[is_plain]
 
@@ -135,9 +133,7 @@ class Campaign:
             (root / "serving" / str(version)).stat().st_ctime <= sent[1]
             for version in Root(root).versions.served()
         )
-        row.wrong = list(
-            _faults_of_kill(root, row) if is_kill else self._faults(root, row, process.pid)
-        )
+        row.wrong = list(_faults_of_kill(root, row) if is_kill else self._faults(root, row, process.pid))
         record = _record(root)
         if not row.pushed or (is_kill and record is not None and record.status != "pushed"):
             row.resumed = self._resume(root, row)
@@ -191,9 +187,7 @@ class Campaign:
         if after.run_id != before.run_id:
             row.wrong.append(f"it continued run {after.run_id}, not {before.run_id}")
         finished = {one.name for one in before.components if one.status != "failed"}
-        again = [
-            one.name for one in after.components if one.name in finished and one.status != "cached"
-        ]
+        again = [one.name for one in after.components if one.name in finished and one.status != "cached"]
         if again:
             row.wrong.append(f"{', '.join(again)} ran again")
         return "no" if again or after.run_id != before.run_id else "yes"
@@ -252,18 +246,14 @@ def _has_processes(session: int) -> bool:
 
 def main() -> int:
     """Runs the campaign, prints its table and a summary."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--signals", type=int, default=200)
     parser.add_argument("--kills", type=int, default=0, help="further rows, before the signals")
     parser.add_argument("--plain-every", type=int, default=5, help="0: no plain command")
     parser.add_argument("--rows", type=int, default=600)
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument(
-        "--max-secs", type=float, default=float("inf"), help="no further signals then"
-    )
+    parser.add_argument("--max-secs", type=float, default=float("inf"), help="no further signals then")
     parser.add_argument("--progress", type=Path, help="file for a line of each signal, as it ends")
     args = parser.parse_args()
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
@@ -274,10 +264,7 @@ def main() -> int:
         campaign = Campaign(Path(folder), args.rows, args.steps, args.seed)
         for is_plain in (False, True) if args.plain_every else (False,):
             secs = campaign.measure(is_plain)
-            _say(
-                f"{'plain command' if is_plain else 'fork'}: {secs:.1f} s without a signal",
-                args.progress,
-            )
+            _say(f"{'plain command' if is_plain else 'fork'}: {secs:.1f} s without a signal", args.progress)
         index = 0
         while len(rows) < args.kills + args.signals and time.monotonic() - start < args.max_secs:
             is_plain = bool(args.plain_every) and index % args.plain_every == args.plain_every - 1

@@ -32,8 +32,5 @@ if __name__ == "__main__":
     api = Taxi(max_batch_size=BATCH or 1, batch_timeout=0.0)
     server = litserve.LitServer(api, accelerator="cpu", devices=1, fast_queue=True)
     server.run(
-        host="127.0.0.1",
-        port=int(os.environ["PORT"]),
-        generate_client_file=False,
-        log_level="warning",
+        host="127.0.0.1", port=int(os.environ["PORT"]), generate_client_file=False, log_level="warning"
     )

@@ -114,6 +114,4 @@ def make_floor():
     return floor.Model(parameters, loss, batches(), floor.Adam())
 
 
-WORK = Training(
-    BATCH_SIZE, input_fn, make_estimator, make_keras, make_floor, warm_up_steps=100, steps=300
-)
+WORK = Training(BATCH_SIZE, input_fn, make_estimator, make_keras, make_floor, warm_up_steps=100, steps=300)

@@ -86,9 +86,7 @@ def glorot(rng, *shape):
 
 def initial_layers(rng, sizes):
     """Returns the initial kernels and biases of dense layers with `sizes` units, from the inputs on."""
-    pairs = [
-        (glorot(rng, *pair), np.zeros(pair[1], np.float32)) for pair in itertools.pairwise(sizes)
-    ]
+    pairs = [(glorot(rng, *pair), np.zeros(pair[1], np.float32)) for pair in itertools.pairwise(sizes)]
     return [value for pair in pairs for value in pair]
 
 
@@ -139,6 +137,4 @@ def make_estimator_of_keras_model(estimator, config):
     return estimator.model_to_estimator(make_keras(), config=config)
 
 
-KERAS_MODEL = dataclasses.replace(
-    WORK, make_estimator=make_estimator_of_keras_model, make_floor=None
-)
+KERAS_MODEL = dataclasses.replace(WORK, make_estimator=make_estimator_of_keras_model, make_floor=None)

@@ -82,9 +82,7 @@ class Loop:
     def run(self, steps):
         """Runs `steps` steps in one call, and waits for their end."""
         bounds = tf.constant(self.steps), tf.constant(self.steps + steps)
-        self.parameters, self._slots = self._advance(
-            self.parameters, self._slots, self._batches, *bounds
-        )
+        self.parameters, self._slots = self._advance(self.parameters, self._slots, self._batches, *bounds)
         self.parameters[0].numpy()
         self.steps += steps
 

@@ -28,9 +28,7 @@ def make_estimator(estimator, config):
         for layer, units in enumerate((64, 32, 1)):
             with tf.compat.v1.variable_scope(f"layer_{layer}"):
                 kernel = tf.compat.v1.get_variable("kernel", [width, units])
-                bias = tf.compat.v1.get_variable(
-                    "bias", [units], initializer=tf.zeros_initializer()
-                )
+                bias = tf.compat.v1.get_variable("bias", [units], initializer=tf.zeros_initializer())
             hidden = hidden @ kernel + bias
             hidden, width = (hidden if units == 1 else tf.nn.relu(hidden)), units
         loss = dnn.binary_loss(hidden, labels)

@@ -65,8 +65,7 @@ def predictor(classifier, calls):
 
     features, _ = dnn.arrays(1)
     specs = {
-        name: tf.TensorSpec([None, 1], tf.float32 if name in dnn.NUMBERS else tf.int64)
-        for name in features
+        name: tf.TensorSpec([None, 1], tf.float32 if name in dnn.NUMBERS else tf.int64) for name in features
     }
     receiver_fn = estimator_core.export.build_raw_serving_input_receiver_fn(specs)
     ask = classifier.predictor(receiver_fn)

@@ -34,10 +34,7 @@ def make_estimator(estimator, config):
     """Returns the classifier, with its default optimizer: Adagrad with clipped gradients."""
     words = tf.feature_column.sequence_categorical_column_with_identity("words", WORDS)
     return estimator.experimental.RNNClassifier(
-        [tf.feature_column.embedding_column(words, DIMENSION)],
-        units=[UNITS],
-        cell_type="lstm",
-        config=config,
+        [tf.feature_column.embedding_column(words, DIMENSION)], units=[UNITS], cell_type="lstm", config=config
     )
 
 
@@ -87,6 +84,4 @@ def make_floor():
     return floor.Model(parameters, loss, batches(), floor.Adagrad())
 
 
-WORK = Training(
-    BATCH_SIZE, input_fn, make_estimator, make_keras, make_floor, warm_up_steps=300, steps=500
-)
+WORK = Training(BATCH_SIZE, input_fn, make_estimator, make_keras, make_floor, warm_up_steps=300, steps=500)

@@ -16,9 +16,7 @@ WORDS = 200_000
 def input_fn():
     """Returns an endless dataset of batches of words; empty strings count as missing."""
     rng = np.random.default_rng(0)
-    words = (WORDS * rng.random((EXAMPLES, LONGEST)) ** 3).astype(
-        np.int64
-    )  # low numbers are frequent
+    words = (WORDS * rng.random((EXAMPLES, LONGEST)) ** 3).astype(np.int64)  # low numbers are frequent
     there = np.arange(LONGEST) < rng.integers(5, LONGEST + 1, (EXAMPLES, 1))
     opinions = rng.normal(size=WORDS)
     labels = ((opinions[words] * there).sum(1, keepdims=True) > 0).astype(np.int64)

@@ -64,9 +64,7 @@ def file():
     from pipelines.examples.taxi import trips
 
     blocks = list(trips.generate(ROWS, 1))
-    columns = {
-        name: np.concatenate([block.columns[name] for block in blocks]) for name in trips.COLUMNS
-    }
+    columns = {name: np.concatenate([block.columns[name] for block in blocks]) for name in trips.COLUMNS}
     values = transformed(columns, np.concatenate([block.good_tip for block in blocks]))
     part = path.with_suffix(".part")
     with tf.io.TFRecordWriter(str(part), "GZIP") as writer:
@@ -83,10 +81,7 @@ def file():
 
 def input_fn():
     """Returns an endless dataset of batches, read like in the pipeline's module."""
-    spec = {
-        name: tf.io.FixedLenFeature([1], tf.float32)
-        for name in (f"{column}_xf" for column in SKEWED)
-    }
+    spec = {name: tf.io.FixedLenFeature([1], tf.float32) for name in (f"{column}_xf" for column in SKEWED)}
     spec |= {name: tf.io.FixedLenFeature([1], tf.int64) for name in (*SIZES, LABEL)}
 
     def parse(serialized):
@@ -101,9 +96,7 @@ def input_fn():
 def make_estimator(estimator, config):
     """Returns the model of the taxi example, without its dropout."""
     columns = tf.feature_column
-    wide = [
-        columns.categorical_column_with_identity(*item, default_value=0) for item in SIZES.items()
-    ]
+    wide = [columns.categorical_column_with_identity(*item, default_value=0) for item in SIZES.items()]
     numeric = [columns.numeric_column(f"{name}_xf") for name in SKEWED]
     deep = [columns.embedding_column(column, dimension=4) for column in wide]
     # tf.estimator 2.15 needs Keras 2's optimizers from before 2.11, which Keras 3 lacks.

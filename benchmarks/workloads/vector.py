@@ -25,9 +25,7 @@ def work(batch_size, features, steps=None):
         steps = int(np.clip(2e8 / (batch_size * (features + 64)), 100, 2000)) // 100 * 100
 
     def input_fn():
-        return (
-            tf.data.Dataset.from_tensor_slices(batches(batch_size, features)).repeat().prefetch(2)
-        )
+        return tf.data.Dataset.from_tensor_slices(batches(batch_size, features)).repeat().prefetch(2)
 
     def make_estimator(estimator, config):
         column = tf.feature_column.numeric_column("numbers", (features,))

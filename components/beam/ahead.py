@@ -17,9 +17,7 @@ def ahead(items: Iterable[T]) -> Iterator[T]:
     return map_ahead(lambda item: item, items, threads=1)
 
 
-def map_ahead(
-    function: Callable[[S], T], items: Iterable[S], threads: int = 2
-) -> Generator[T, None, None]:
+def map_ahead(function: Callable[[S], T], items: Iterable[S], threads: int = 2) -> Generator[T, None, None]:
     """Yields the value of a function for each item, in order, and works on the next ones in threads."""
     following = iter(items)
     end = object()

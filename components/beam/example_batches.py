@@ -57,8 +57,7 @@ class BatchedExampleRecord(tf_example_record.TFExampleRecord):
         files = list(enumerate(find_files(self._file_pattern)))
         schema = self._GetSchemaForDecoding()
         read = self._reader(
-            None if schema is None else schema.SerializeToString(),
-            batch_size or MAX_BATCH_EXAMPLES,
+            None if schema is None else schema.SerializeToString(), batch_size or MAX_BATCH_EXAMPLES
         )
 
         @beam.typehints.with_input_types(Any)

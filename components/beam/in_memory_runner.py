@@ -201,9 +201,7 @@ class _Pass(_Step):
 class _Group(_Step):
     """Collects the values of each key."""
 
-    def __init__(
-        self, sources: _Sources, output: _Collection, label: str, element_type: Any
-    ) -> None:
+    def __init__(self, sources: _Sources, output: _Collection, label: str, element_type: Any) -> None:
         super().__init__(sources, 1, output)
         self._label = label
         key_type, _ = trivial_inference.key_value_types(element_type)

@@ -79,9 +79,7 @@ def read_records(path: str) -> Iterator[bytes]:
     gzip's checksum is verified, those of TFRecord are not.
     """
     with contextlib.ExitStack() as stack:
-        file = stack.enter_context(
-            FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
-        )
+        file = stack.enter_context(FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED))
         if path.endswith(".gz"):
             file = stack.enter_context(gzip.GzipFile(fileobj=file))
         file = io.BufferedReader(file, _CHUNK_BYTES)

@@ -58,10 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def worker_variables(worker_id: str, provision_endpoint: str) -> dict[str, str]:
     """Returns the environment variables of Beam's worker, from the runner's provision service."""
     import grpc
-    from apache_beam.portability.api import (
-        beam_provision_api_pb2,
-        beam_provision_api_pb2_grpc,
-    )
+    from apache_beam.portability.api import beam_provision_api_pb2, beam_provision_api_pb2_grpc
     from apache_beam.runners.worker.worker_id_interceptor import WorkerIdInterceptor
 
     with grpc.insecure_channel(provision_endpoint) as channel:
@@ -83,9 +80,7 @@ def worker_variables(worker_id: str, provision_endpoint: str) -> dict[str, str]:
         "LOGGING_API_SERVICE_DESCRIPTOR": text_format.MessageToString(info.logging_endpoint),
     }
     if info.HasField("status_endpoint"):
-        variables["STATUS_API_SERVICE_DESCRIPTOR"] = text_format.MessageToString(
-            info.status_endpoint
-        )
+        variables["STATUS_API_SERVICE_DESCRIPTOR"] = text_format.MessageToString(info.status_endpoint)
     return variables
 
 
@@ -165,9 +160,7 @@ def worker_pool(port: int) -> Iterator[int]:
         launcher = Path(folder) / "worker.sh"
         write_launcher(launcher)
         pool = WorkerPool(launcher)
-        server = grpc.server(
-            concurrent.futures.ThreadPoolExecutor(), options=[("grpc.so_reuseport", 0)]
-        )
+        server = grpc.server(concurrent.futures.ThreadPoolExecutor(), options=[("grpc.so_reuseport", 0)])
         beam_fn_api_pb2_grpc.add_BeamFnExternalWorkerPoolServicer_to_server(pool, server)
         port = server.add_insecure_port(f"[::]:{port}")
         server.start()
@@ -182,11 +175,7 @@ def _serve_pool(port: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: sys.exit(0))
     with worker_pool(port) as bound:
-        print(
-            f"starting workers on request at port {bound}; stop with Ctrl-C",
-            file=sys.stderr,
-            flush=True,
-        )
+        print(f"starting workers on request at port {bound}; stop with Ctrl-C", file=sys.stderr, flush=True)
         signal.pause()
 
 

@@ -59,14 +59,11 @@ def gate_evaluator(
     )
 
 
-def to_batch(
-    extracts: Sequence[dict[str, Any]], gate: Gate, features_of_slices: Sequence[str] = ()
-) -> Batch:
+def to_batch(extracts: Sequence[dict[str, Any]], gate: Gate, features_of_slices: Sequence[str] = ()) -> Batch:
     """Returns TFMA's extracts of several examples as a batch."""
     names = [gate.candidate, *([gate.baseline] if gate.baseline else [])]
     predictions = {
-        name: _stack([_model_part(item[tfma.PREDICTIONS_KEY], name) for item in extracts])
-        for name in names
+        name: _stack([_model_part(item[tfma.PREDICTIONS_KEY], name) for item in extracts]) for name in names
     }
     labels = [_model_part(item[tfma.LABELS_KEY], gate.candidate) for item in extracts]
     features: dict[str, list[Any]] = {

@@ -160,9 +160,7 @@ class Evaluator(base_beam_component.BaseBeamComponent):
         super().__init__(spec=spec)
         if module_file and udf_utils.should_package_user_modules():
             udf_utils.add_user_module_dependency(
-                self,
-                standard_component_specs.MODULE_FILE_KEY,
-                standard_component_specs.MODULE_PATH_KEY,
+                self, standard_component_specs.MODULE_FILE_KEY, standard_component_specs.MODULE_PATH_KEY
             )
 
 

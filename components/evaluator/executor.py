@@ -113,10 +113,7 @@ class EvaluationRequest:
 
     def files(self) -> list[str]:
         for artifact in self.examples:
-            if (
-                examples_utils.get_payload_format(artifact)
-                != example_gen_pb2.PayloadFormat.FORMAT_TF_EXAMPLE
-            ):
+            if examples_utils.get_payload_format(artifact) != example_gen_pb2.PayloadFormat.FORMAT_TF_EXAMPLE:
                 raise ValueError(
                     "The Evaluator reads tf.Examples only. Received: "
                     f"{examples_utils.get_payload_format_string(artifact)} in {artifact.uri}"
@@ -190,9 +187,7 @@ class Executor(InMemoryExecutor):
             _LOGGER.warning("Doubted: %s", doubt)
         for reason in result.not_checked:
             _LOGGER.warning("Not checked: %s", reason)
-        blessing = artifact_utils.get_single_instance(
-            output_dict[standard_component_specs.BLESSING_KEY]
-        )
+        blessing = artifact_utils.get_single_instance(output_dict[standard_component_specs.BLESSING_KEY])
         _write_blessing(blessing, result, request, exec_properties.get("current_component_id"))
 
     def _evaluate_estimator(self, request: EvaluationRequest) -> None:
@@ -213,10 +208,7 @@ class Executor(InMemoryExecutor):
                 )
         config = resolve_thresholds(config, graphs)
         raw_features = extraction.RawFeatures.from_config(
-            config,
-            request.schema,
-            checks.categories if checks else (),
-            checks.numbers if checks else (),
+            config, request.schema, checks.categories if checks else (), checks.numbers if checks else ()
         )
         raw_features = replace(raw_features, same_values=request.same_values)
         # TFMA reads only the names and paths from these; it does not load them.
@@ -236,13 +228,9 @@ class Executor(InMemoryExecutor):
             files = request.files()
             batches = pipeline | "Files" >> Spread(files) | "ReadAndEvaluate" >> beam.ParDo(read)
             if batched_evaluation.Computations.from_config(config) is not None:
-                evaluation = batched_evaluation.evaluate(
-                    batches, config, raw_features.example_weight
-                )
+                evaluation = batched_evaluation.evaluate(batches, config, raw_features.example_weight)
             else:
-                evaluation = by_example.evaluate(
-                    batches, config, named, raw_features.example_weight
-                )
+                evaluation = by_example.evaluate(batches, config, named, raw_features.example_weight)
             details.write_details(batches, Slices(config), gate, request.evaluation_uri)
             details.write_importance(
                 pipeline
@@ -264,9 +252,7 @@ class Executor(InMemoryExecutor):
                 write_checks(batches, labels, gate, request.evaluation_uri)
             _ = evaluation | "WriteResults" >> tfma.WriteResults(
                 writers=tfma.default_writers(
-                    output_path=request.evaluation_uri,
-                    eval_config=config,
-                    eval_shared_model=named,
+                    output_path=request.evaluation_uri, eval_config=config, eval_shared_model=named
                 )
             )
 
@@ -274,9 +260,7 @@ class Executor(InMemoryExecutor):
         """Evaluates on the serving models, with TFMA's own extractors."""
         config = request.effective_config
         _check_labels(config, request)
-        make_model = getattr(
-            request.module, "custom_eval_shared_model", tfma.default_eval_shared_model
-        )
+        make_model = getattr(request.module, "custom_eval_shared_model", tfma.default_eval_shared_model)
         models = [
             make_model(
                 eval_saved_model_path=serving_model_path(request.artifact(spec)),
@@ -299,16 +283,13 @@ class Executor(InMemoryExecutor):
         adapter_config = None
         if request.schema is not None:
             adapter_config = tensor_adapter.TensorAdapterConfig(
-                arrow_schema=tfxio.ArrowSchema(),
-                tensor_representations=tfxio.TensorRepresentations(),
+                arrow_schema=tfxio.ArrowSchema(), tensor_representations=tfxio.TensorRepresentations()
             )
         shared_model = models[0] if len(models) == 1 else models
         extractors = None
         if make_extractors := getattr(request.module, "custom_extractors", None):
             extractors = make_extractors(
-                eval_shared_model=shared_model,
-                eval_config=config,
-                tensor_adapter_config=adapter_config,
+                eval_shared_model=shared_model, eval_config=config, tensor_adapter_config=adapter_config
             )
         evaluators = tfma.default_evaluators(eval_config=config, eval_shared_model=models)
         weight = config.model_specs[0].example_weight_key
@@ -353,9 +334,7 @@ class Executor(InMemoryExecutor):
 
 # In containers compiled by TFX's KubeflowV2DagRunner, TFX converts the ids in a blessing to those that its
 # LatestBlessedModelStrategy reads, but only for subclasses of TFX's Evaluator executor.
-after_import(
-    ["tfx.components.evaluator.executor"], lambda module: module.Executor.register(Executor)
-)
+after_import(["tfx.components.evaluator.executor"], lambda module: module.Executor.register(Executor))
 
 
 def _describe_empty_slices(request: EvaluationRequest) -> tuple[str, ...]:
@@ -367,9 +346,7 @@ def _describe_empty_slices(request: EvaluationRequest) -> tuple[str, ...]:
         for key, _ in result.slicing_metrics
         if not slicer_lib.is_cross_slice_key(key)
     ]
-    wanted = [
-        {*spec.feature_keys, *spec.feature_values} for spec in request.eval_config.slicing_specs
-    ]
+    wanted = [{*spec.feature_keys, *spec.feature_values} for spec in request.eval_config.slicing_specs]
     return tuple(
         f"the slices by {', '.join(sorted(features))}: no example falls into one. Slices are by raw columns"
         for features in wanted
@@ -384,9 +361,7 @@ def _describe_other_types(error: str) -> str:
         re.search(pattern, error, re.IGNORECASE)  # sparse columns, or dense ones
         for pattern in (r"expected type: (\w+)", r"(?:actual|data) type: (\w+)")
     )
-    column = (
-        f": {name[1]!r} was {was[1]}, and is {is_now[1]} now" if name and was and is_now else ""
-    )
+    column = f": {name[1]!r} was {was[1]}, and is {is_now[1]} now" if name and was and is_now else ""
     return f"the model against the baseline, which has other column types{column}"
 
 
@@ -404,9 +379,7 @@ def _parse(
     slicing_json = exec_properties.get(standard_component_specs.FEATURE_SLICING_SPEC_KEY)
     proto_utils.json_to_proto(slicing_json or "{}", feature_slicing_spec)
     fairness_json = exec_properties.get(standard_component_specs.FAIRNESS_INDICATOR_THRESHOLDS_KEY)
-    splits = json_utils.loads(
-        exec_properties.get(standard_component_specs.EXAMPLE_SPLITS_KEY) or "null"
-    )
+    splits = json_utils.loads(exec_properties.get(standard_component_specs.EXAMPLE_SPLITS_KEY) or "null")
     baseline = input_dict.get(standard_component_specs.BASELINE_MODEL_KEY)
     schema = None
     if input_dict.get(standard_component_specs.SCHEMA_KEY):
@@ -426,9 +399,7 @@ def _parse(
             json_utils.loads(fairness_json or "null") or (),
         ),
         schema=schema,
-        evaluation_uri=artifact_utils.get_single_uri(
-            output_dict[standard_component_specs.EVALUATION_KEY]
-        ),
+        evaluation_uri=artifact_utils.get_single_uri(output_dict[standard_component_specs.EVALUATION_KEY]),
         default_checks=DefaultChecks.from_json(exec_properties.get(DEFAULT_CHECKS_KEY)),
         same_values=json_utils.loads(exec_properties.get(SAME_VALUES_KEY) or "{}"),
         module=module,
@@ -471,24 +442,16 @@ def _raw_feature_names(request: EvaluationRequest) -> list[str]:
     return []
 
 
-def _model_to_evaluate(
-    spec: config_pb2.ModelSpec, request: EvaluationRequest
-) -> extraction.ModelToEvaluate:
+def _model_to_evaluate(spec: config_pb2.ModelSpec, request: EvaluationRequest) -> extraction.ModelToEvaluate:
     path = eval_model_path(request.artifact(spec).uri)
     assert path is not None  # a baseline without one is left out
     return extraction.ModelToEvaluate(
-        name=spec.name,
-        path=path,
-        prediction_key=spec.prediction_key,
-        label_key=spec.label_key,
+        name=spec.name, path=path, prediction_key=spec.prediction_key, label_key=spec.label_key
     )
 
 
 def _write_blessing(
-    blessing: Artifact,
-    result: Verdict,
-    request: EvaluationRequest,
-    component_id: str | None,
+    blessing: Artifact, result: Verdict, request: EvaluationRequest, component_id: str | None
 ) -> None:
     """Writes the blessing for stock Resolver and Pusher."""
     name = constants.BLESSED_FILE_NAME if result.blessed else constants.NOT_BLESSED_FILE_NAME

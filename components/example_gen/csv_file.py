@@ -61,9 +61,7 @@ class CsvFile:
                 num_rows += len(block)
             return
         except (pa.ArrowInvalid, _UndecidedError) as error:
-            _LOGGER.info(
-                "%s: read with the csv module after row %d: %s", self.path, num_rows, error
-            )
+            _LOGGER.info("%s: read with the csv module after row %d: %s", self.path, num_rows, error)
         yield from self._read_by_row(columns, num_rows)
 
     def known_types(self) -> dict[str, ColumnType]:
@@ -85,9 +83,7 @@ class CsvFile:
             blocks = pyarrow.csv.open_csv(
                 WholeLineEnds(text, len(positions)),
                 pyarrow.csv.ReadOptions(
-                    column_names=positions,
-                    skip_rows=1,
-                    block_size=block_bytes(_BLOCK_BYTES, len(positions)),
+                    column_names=positions, skip_rows=1, block_size=block_bytes(_BLOCK_BYTES, len(positions))
                 ),
                 pyarrow.csv.ParseOptions(newlines_in_values=True),
                 pyarrow.csv.ConvertOptions(

@@ -60,9 +60,7 @@ class Executor(BeamExecutor):
                 "output_config.split_config divides one input split. Received: "
                 f"{len(source.splits)} input splits ({', '.join(s.name for s in source.splits)})"
             )
-        examples = artifact_utils.get_single_instance(
-            output_dict[standard_component_specs.EXAMPLES_KEY]
-        )
+        examples = artifact_utils.get_single_instance(output_dict[standard_component_specs.EXAMPLES_KEY])
         names = utils.generate_output_split_names(source, output)
         examples.split_names = artifact_utils.encode_split_names(names)
         folders = {name: artifact_utils.get_split_uri([examples], name) for name in names}
@@ -111,10 +109,7 @@ class Executor(BeamExecutor):
             csv_bytes = num_bytes(find_files(folder, patterns[name]))
             shares = {split.name: split.hash_buckets for split in config.splits} or {name: 1}
             _ = part | f"Write[{name}]" >> WriteRows(
-                [
-                    os.path.join(folders[split], write_split.DEFAULT_TF_RECORD_FILE_NAME)
-                    for split in shares
-                ],
+                [os.path.join(folders[split], write_split.DEFAULT_TF_RECORD_FILE_NAME) for split in shares],
                 list(itertools.accumulate(shares.values())),
                 config.partition_feature_name,
                 num_files=max(1, math.ceil(csv_bytes / CSV_BYTES_PER_FILE)),

@@ -32,9 +32,7 @@ def as_fingerprint(digests: Mapping[str, str]) -> str:
 class PlannedFiles:
     """The files of a folder with their planned content; without a fingerprint of ours, as they are now."""
 
-    def __init__(
-        self, folder: str, patterns: Iterable[str], fingerprint: str | None = None
-    ) -> None:
+    def __init__(self, folder: str, patterns: Iterable[str], fingerprint: str | None = None) -> None:
         self._digests: dict[str, str]
         self._folder = folder
         self._patterns = list(patterns)
@@ -65,9 +63,7 @@ class PlannedFiles:
     def _refuse(self, what: str, names: Iterable[str]) -> None:
         first, *others = [*sorted(names), None]
         if first is not None:
-            raise SettingError(
-                describe_change(os.path.join(self._folder, first), what, len(others) - 1)
-            )
+            raise SettingError(describe_change(os.path.join(self._folder, first), what, len(others) - 1))
 
     def _paths(self) -> list[str]:
         return [path for pattern in self._patterns for path in find_files(self._folder, pattern)]

@@ -74,9 +74,7 @@ def read_batches(
     }
 
 
-def _infer_types(
-    file: CsvFile, text_columns: frozenset[str], float_columns: frozenset[str]
-) -> Types:
+def _infer_types(file: CsvFile, text_columns: frozenset[str], float_columns: frozenset[str]) -> Types:
     declared = file.known_types()
     types = {name: declared.get(name, ColumnType.EMPTY) for name in file.names}
     columns = [

@@ -44,9 +44,7 @@ class WriteRows(beam.PTransform):
         batches | WriteRows(["out/Split-train/data", "out/Split-eval/data"], [2, 3], "", num_files=4)
     """
 
-    def __init__(
-        self, prefixes: Sequence[str], bounds: Sequence[int], column: str, num_files: int
-    ) -> None:
+    def __init__(self, prefixes: Sequence[str], bounds: Sequence[int], column: str, num_files: int) -> None:
         super().__init__()
         self._prefixes = list(prefixes)
         self._bounds = list(bounds)
@@ -57,8 +55,7 @@ class WriteRows(beam.PTransform):
         files = (
             batches.pipeline
             | "Files" >> beam.Create(list(range(self._num_files)), reshuffle=False)
-            | "NoRows"
-            >> beam.Map(lambda number: (number, ("", []))).with_output_types(tuple[int, Spilled])
+            | "NoRows" >> beam.Map(lambda number: (number, ("", []))).with_output_types(tuple[int, Spilled])
         )
         spill = _Spill(self._prefixes[0], self._bounds, self._column, self._num_files)
         write = _Write(self._prefixes, self._bounds, self._num_files)
@@ -117,9 +114,7 @@ class _Part:
     rows: bytes  # Serialized rows, one after the other
 
 
-def _divide(
-    batch: Any, bounds: list[int], column: str, num_files: int
-) -> list[tuple[int, Compressed]]:
+def _divide(batch: Any, bounds: list[int], column: str, num_files: int) -> list[tuple[int, Compressed]]:
     """Returns the rows of each file, in several parts; a file covers one range of digests."""
     groups = _splits_by_column(batch, column, bounds) if column else np.full(len(batch), -1)
     parts: list[tuple[int, Compressed]] = []
@@ -221,9 +216,7 @@ class _Rows:
     def in_order(self, bounds: list[int]) -> tuple[Any, Any]:
         """Returns the position of each copy of each row, in the order of their digests, and its split."""
         digests, places, same = np.unique(
-            _joined([part.digests for part in self._parts], "S32"),
-            return_index=True,
-            return_inverse=True,
+            _joined([part.digests for part in self._parts], "S32"), return_index=True, return_inverse=True
         )
         counts = np.bincount(same, _joined([part.counts for part in self._parts], np.int64))
         counts = counts.astype(np.int64)

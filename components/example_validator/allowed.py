@@ -34,9 +34,7 @@ class Allowed:
         feature = self._features.get(name)
         if feature is None or feature.lifecycle_stage in _NOT_CHECKED:
             return True
-        if TRAINING in self._schema.default_environment and (
-            TRAINING in feature.not_in_environment
-        ):
+        if TRAINING in self._schema.default_environment and (TRAINING in feature.not_in_environment):
             return True
         presence = feature.presence
         return not presence.min_count and not presence.min_fraction

@@ -78,13 +78,9 @@ def compare_readings(baseline: _Feature, now: _Feature) -> dict[str, Shift]:
     for num_cells, reading in zip(cells, (former[description], new[description]), strict=True):
         values = next(iter(reading.values()))
         unread.append(1 - num_present(common_stats(values)) / num_cells)
-    message = (
-        f"{percent(unread[1] - unread[0])} of the cells can no longer be parsed as {description}"
-    )
+    message = f"{percent(unread[1] - unread[0])} of the cells can no longer be parsed as {description}"
     more = max(0.0, unread[1] - unread[0])
-    shifts = {
-        "unread": Shift("l_infinity", more, _noise_of_share(unread[0], unread[1], *cells), message)
-    }
+    shifts = {"unread": Shift("l_infinity", more, _noise_of_share(unread[0], unread[1], *cells), message)}
     for quantity, values in former[description].items():
         if quantity not in new[description]:
             continue
@@ -106,11 +102,7 @@ def new_values(baseline: _Feature, now: _Feature) -> dict[str, float]:
         return {}
     old_values = {bucket.label for bucket in baseline.string_stats.rank_histogram.buckets}
     total = num_present(now.string_stats.common_stats)
-    if (
-        not old_values
-        or len(old_values) > _MOST_CATEGORIES
-        or baseline.string_stats.unique > len(old_values)
-    ):
+    if not old_values or len(old_values) > _MOST_CATEGORIES or baseline.string_stats.unique > len(old_values):
         return {}
     return {
         bucket.label: bucket.sample_count / total
@@ -152,9 +144,7 @@ def _compare_categories(
 def _compare_numbers(
     baseline: statistics_pb2.NumericStatistics, now: statistics_pb2.NumericStatistics
 ) -> Shift | None:
-    quantiles = [
-        histogram for stats in (baseline, now) if (histogram := _quantiles(stats)) is not None
-    ]
+    quantiles = [histogram for stats in (baseline, now) if (histogram := _quantiles(stats)) is not None]
     if len(quantiles) < 2:
         return None
     # The last bin is open: the values between the last quantile and the maximum are mostly unknown.
@@ -207,18 +197,14 @@ class _Quantiles:
         """Returns the share of the values at or below each edge."""
         width = self.high - self.low
         inside = edges[:, None] - self.low
-        part = np.where(
-            width > 0, np.clip(inside / np.where(width > 0, width, 1), 0, 1), inside >= 0
-        )
+        part = np.where(width > 0, np.clip(inside / np.where(width > 0, width, 1), 0, 1), inside >= 0)
         return part @ self.share
 
 
 def _quantiles(stats: statistics_pb2.NumericStatistics) -> _Quantiles | None:
     for histogram in stats.histograms:
         if histogram.type == statistics_pb2.Histogram.QUANTILES and histogram.buckets:
-            table = np.array(
-                [(b.low_value, b.high_value, b.sample_count) for b in histogram.buckets]
-            )
+            table = np.array([(b.low_value, b.high_value, b.sample_count) for b in histogram.buckets])
             total = table[:, 2].sum()
             if total > 0 and np.isfinite(table).all():
                 return _Quantiles(table[:, 0], table[:, 1], table[:, 2] / total)

@@ -46,9 +46,7 @@ class Executor(base_executor.BaseExecutor):
             split: validate(
                 _read_statistics(statistics, split),
                 schema,
-                _read_statistics(baseline, split)
-                if baseline and split in _splits(baseline)
-                else None,
+                _read_statistics(baseline, split) if baseline and split in _splits(baseline) else None,
                 exec_properties.get("label") or None,
                 limits,
                 json.loads(exec_properties.get("moving") or "[]"),

@@ -42,9 +42,7 @@ class ServedStatisticsStrategy(resolver.ResolverStrategy):
         (key,) = input_dict
         existing = [
             artifact
-            for artifact in store.get_artifacts_by_id(
-                _outputs(store, self._executions(store), "statistics")
-            )
+            for artifact in store.get_artifacts_by_id(_outputs(store, self._executions(store), "statistics"))
             if fileio.isdir(artifact.uri)
         ]
         if not existing:
@@ -61,23 +59,17 @@ class ServedStatisticsStrategy(resolver.ResolverStrategy):
         else:
             contexts = self._contexts_of_served_model(store)
         return [
-            execution.id
-            for context in contexts
-            for execution in store.get_executions_by_context(context.id)
+            execution.id for context in contexts for execution in store.get_executions_by_context(context.id)
         ]
 
-    def _contexts_of_served_model(
-        self, store: ml_metadata.MetadataStore
-    ) -> list[metadata_store_pb2.Context]:
+    def _contexts_of_served_model(self, store: ml_metadata.MetadataStore) -> list[metadata_store_pb2.Context]:
         served = list_versions(self._base_directory)
         provenance = read_provenance(self._base_directory, served[-1]) if served else None
         if provenance is None:
             return []
         models = [artifact.id for artifact in store.get_artifacts_by_uri(provenance.model_uri)]
         makers = {
-            event.execution_id
-            for event in store.get_events_by_artifact_ids(models)
-            if event.type == _OUTPUT
+            event.execution_id for event in store.get_events_by_artifact_ids(models) if event.type == _OUTPUT
         }
         return [
             context

@@ -44,16 +44,10 @@ EMPTY = frozenset({_Info.FEATURE_TYPE_NOT_PRESENT, _Info.FEATURE_TYPE_LOW_NUMBER
 _OTHER_TYPE = frozenset(
     value
     for name, value in _Info.Type.items()
-    if name.endswith(
-        ("_NOT_STRING", "_NOT_INT", "_NOT_FLOAT", "_EXPECTED", "_NOW_FLOAT", "_NOW_INT")
-    )
+    if name.endswith(("_NOT_STRING", "_NOT_INT", "_NOT_FLOAT", "_EXPECTED", "_NOW_FLOAT", "_NOW_INT"))
 ) | {_Info.UNEXPECTED_DATA_TYPE}
 _BREAKING = EMPTY | _OTHER_TYPE | {_Info.SCHEMA_MISSING_COLUMN}
-_WORDS = {
-    "INT": "whole numbers (INT)",
-    "FLOAT": "numbers with fractions (FLOAT)",
-    "BYTES": "text (BYTES)",
-}
+_WORDS = {"INT": "whole numbers (INT)", "FLOAT": "numbers with fractions (FLOAT)", "BYTES": "text (BYTES)"}
 
 
 @dataclass(frozen=True)
@@ -120,9 +114,7 @@ def _validate_in_parts(
 ) -> anomalies_pb2.Anomalies:
     """Returns TFDV's anomalies, computed for some columns at a time: TFDV's time grows with their square."""
     features = [feature for dataset in statistics.datasets for feature in dataset.features]
-    names = list(
-        dict.fromkeys([*map(_name, features), *(feature.name for feature in schema.feature)])
-    )
+    names = list(dict.fromkeys([*map(_name, features), *(feature.name for feature in schema.feature)]))
     has_groups = schema.sparse_feature or schema.weighted_feature  # of columns of several parts
     if len(names) <= _PART_SIZE or len(statistics.datasets) != 1 or has_groups:
         return tfdv.validate_statistics(statistics, schema, environment)
@@ -144,9 +136,7 @@ def _validate_in_parts(
         used = dict.fromkeys(feature.domain for feature in its_schema.feature)
         its_schema.string_domain.extend(domains[name] for name in used if name in domains)
         its_statistics.CopyFrom(no_columns)
-        its_statistics.datasets[0].features.extend(
-            present[name] for name in part if name in present
-        )
+        its_statistics.datasets[0].features.extend(present[name] for name in part if name in present)
         result = tfdv.validate_statistics(its_statistics, its_schema, environment)
         result.ClearField("baseline")
         if begin:  # each part finds the same in what concerns all columns
@@ -166,9 +156,7 @@ class _Comparison:
     limits: DriftLimits
     moving: Collection[str]
 
-    def add(
-        self, anomalies: anomalies_pb2.Anomalies, baseline: _Statistics, now: _Statistics
-    ) -> None:
+    def add(self, anomalies: anomalies_pb2.Anomalies, baseline: _Statistics, now: _Statistics) -> None:
         if not baseline.num_examples or not now.num_examples:
             return
         sizes = baseline.num_examples, now.num_examples
@@ -189,15 +177,9 @@ class _Comparison:
                 if not _has_reason(anomalies, name, _OTHER_TYPE):
                     message = f"The values were {_kind(former)}, and are {_kind(feature)} now."
                     breaks = self.allowed.schema_type(name) != _feature_type(feature)
-                    _add(
-                        anomalies, name, _Info.UNEXPECTED_DATA_TYPE, "Another type", message, breaks
-                    )
+                    _add(anomalies, name, _Info.UNEXPECTED_DATA_TYPE, "Another type", message, breaks)
                 continue
-            missing = compare_missing(
-                _missing_share(former, baseline),
-                _missing_share(feature, now),
-                *sizes,
-            )
+            missing = compare_missing(_missing_share(former, baseline), _missing_share(feature, now), *sizes)
             is_more = _missing_share(feature, now) > _missing_share(former, baseline)
             self._add_shift(anomalies, name, missing, can_break=is_more)
             if shifts := compare_readings(former, feature):
@@ -219,11 +201,7 @@ class _Comparison:
         self, anomalies: anomalies_pb2.Anomalies, name: str, baseline: _Feature, now: _Feature
     ) -> None:
         allowed = self.allowed.domain_values(name)
-        unknown = {
-            value: share
-            for value, share in new_values(baseline, now).items()
-            if value not in allowed
-        }
+        unknown = {value: share for value, share in new_values(baseline, now).items() if value not in allowed}
         kind = _Info.ENUM_TYPE_UNEXPECTED_STRING_VALUES
         if not unknown or _has_reason(anomalies, name, {kind}):  # already reported by the schema
             return
@@ -251,9 +229,7 @@ class _Comparison:
         info = anomalies.drift_skew_info.add()
         info.path.step[:] = [name]
         limit = max(_limit(self.schema, name, shift, self.limits), shift.noise)
-        info.drift_measurements.add(
-            type=_MEASUREMENTS[shift.measure], value=shift.value, threshold=limit
-        )
+        info.drift_measurements.add(type=_MEASUREMENTS[shift.measure], value=shift.value, threshold=limit)
 
 
 def _say_types(info: _Info, expected: str, actual: str) -> None:
@@ -263,9 +239,7 @@ def _say_types(info: _Info, expected: str, actual: str) -> None:
     for reason in info.reason:
         if reason.type == _Info.UNEXPECTED_DATA_TYPE:
             reason.short_description = "Another type"
-            reason.description = (
-                f"The values were {_WORDS[expected]}, and are {_WORDS[actual]} now."
-            )
+            reason.description = f"The values were {_WORDS[expected]}, and are {_WORDS[actual]} now."
     info.description = " ".join(reason.description.strip() for reason in info.reason)
 
 
@@ -285,28 +259,19 @@ def _limit(schema: schema_pb2.Schema, name: str, shift: Shift, limits: DriftLimi
             comparator = feature.drift_comparator
             if shift.measure == "l_infinity" and comparator.HasField("infinity_norm"):
                 return comparator.infinity_norm.threshold
-            if shift.measure == "jensen_shannon" and comparator.HasField(
-                "jensen_shannon_divergence"
-            ):
+            if shift.measure == "jensen_shannon" and comparator.HasField("jensen_shannon_divergence"):
                 return comparator.jensen_shannon_divergence.threshold
     return getattr(limits, shift.measure)
 
 
 def _add(
-    anomalies: anomalies_pb2.Anomalies,
-    name: str,
-    kind: int,
-    short: str,
-    description: str,
-    breaks: bool,
+    anomalies: anomalies_pb2.Anomalies, name: str, kind: int, short: str, description: str, breaks: bool
 ) -> None:
     """Adds an anomaly to those of the same column, which gets the worst severity."""
     info = anomalies.anomaly_info[name]
     info.reason.add(type=kind, short_description=short, description=description)
     info.description = " ".join(reason.description.strip() for reason in info.reason)
-    info.short_description = "; ".join(
-        dict.fromkeys(reason.short_description for reason in info.reason)
-    )
+    info.short_description = "; ".join(dict.fromkeys(reason.short_description for reason in info.reason))
     info.path.step[:] = [name]
     info.severity = max(info.severity, _Info.ERROR if breaks else _Info.WARNING)
 

@@ -64,9 +64,7 @@ class PushSettings:
             )
         for key, kind in (("skip_unchanged", bool), ("model_fingerprint", str), ("withdrawn", str)):
             if not isinstance(config.get(key, kind()), kind):
-                raise ValueError(
-                    f"{key!r} must be a {kind.__name__}. Received: {key}={config[key]!r}"
-                )
+                raise ValueError(f"{key!r} must be a {kind.__name__}. Received: {key}={config[key]!r}")
         return cls(**config, taken_over=tuple(runs))
 
 
@@ -95,9 +93,7 @@ class Unchanged:
 
     def __str__(self) -> str:
         if self.is_withdrawn:
-            return (
-                f"the model and the data are those of version {self.version}, which was withdrawn"
-            )
+            return f"the model and the data are those of version {self.version}, which was withdrawn"
         return f"the model and the data are those of version {self.version}, which serves already"
 
 
@@ -241,32 +237,21 @@ class Executor(base_executor.BaseExecutor):
         model_push.set_int_custom_property("pushed", 0)
 
     def _parse(
-        self,
-        input_dict: dict[str, list[Artifact]],
-        exec_properties: dict[str, Any],
-        run_id: str,
+        self, input_dict: dict[str, list[Artifact]], exec_properties: dict[str, Any], run_id: str
     ) -> PushRequest:
         destination = PushDestination()
-        proto_utils.json_to_proto(
-            exec_properties[standard_component_specs.PUSH_DESTINATION_KEY], destination
-        )
+        proto_utils.json_to_proto(exec_properties[standard_component_specs.PUSH_DESTINATION_KEY], destination)
         if destination.WhichOneof("destination") != "filesystem":
-            raise ValueError(
-                f"push_destination must be a filesystem destination. Received: {destination}"
-            )
+            raise ValueError(f"push_destination must be a filesystem destination. Received: {destination}")
         if base_directory := exec_properties.get(BASE_DIRECTORY_KEY):
             destination.filesystem.base_directory = base_directory
-        config = json_utils.loads(
-            exec_properties.get(standard_component_specs.CUSTOM_CONFIG_KEY) or "null"
-        )
+        config = json_utils.loads(exec_properties.get(standard_component_specs.CUSTOM_CONFIG_KEY) or "null")
         # The Pusher refuses unknown keys at construction, unless it has another executor, which reads them.
         names = {field.name for field in fields(PushSettings)}
         settings = PushSettings.parse({key: config[key] for key in names & set(config or {})})
         refusal = None
         if not self.CheckBlessing(input_dict):
-            refusal = (
-                _refusal(input_dict) or f"{type(self).__name__}.CheckBlessing refused the model"
-            )
+            refusal = _refusal(input_dict) or f"{type(self).__name__}.CheckBlessing refused the model"
         # A ServingCheck may have left requests.
         blessings = input_dict.get(standard_component_specs.INFRA_BLESSING_KEY) or []
         warmup_files = (os.path.join(blessing.uri, versions.WARMUP_FILE) for blessing in blessings)
@@ -274,9 +259,7 @@ class Executor(base_executor.BaseExecutor):
         return PushRequest(
             # An InfraBlessing that is refused has no model.
             model_path=self.GetModelPath(input_dict) if needs_model else "",
-            provenance=Provenance(
-                run_id, _model_artifact(input_dict).uri, settings.model_fingerprint
-            ),
+            provenance=Provenance(run_id, _model_artifact(input_dict).uri, settings.model_fingerprint),
             base_directory=destination.filesystem.base_directory,
             settings=settings,
             refusal=refusal,

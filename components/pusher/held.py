@@ -17,6 +17,5 @@ def is_held(blessing: "Artifact") -> bool:
 def may_be_pushed(blessings: "Iterable[Artifact]") -> bool:
     """Returns True if all `ModelBlessing`s bless their models, or leave them to a person."""
     return all(
-        blessing.get_int_custom_property("blessed") == 1 or is_held(blessing)
-        for blessing in blessings
+        blessing.get_int_custom_property("blessed") == 1 or is_held(blessing) for blessing in blessings
     )

@@ -16,9 +16,7 @@ def list_versions(base_directory: str) -> list[int]:
 
     A version is a directory whose name is its number, without leading zeros, and which holds a SavedModel.
     """
-    return sorted(
-        number for name, number in _numbers(base_directory) if _is_version(base_directory, name)
-    )
+    return sorted(number for name, number in _numbers(base_directory) if _is_version(base_directory, name))
 
 
 def used_numbers(base_directory: str) -> list[int]:
@@ -48,9 +46,7 @@ def _numbers(base_directory: str) -> list[tuple[str, int]]:
 
 def _is_version(base_directory: str, name: str) -> bool:
     folder = os.path.join(base_directory, name)
-    return name == str(int(name)) and any(
-        _is_file(os.path.join(folder, file)) for file in SAVED_MODEL_FILES
-    )
+    return name == str(int(name)) and any(_is_file(os.path.join(folder, file)) for file in SAVED_MODEL_FILES)
 
 
 def _names(directory: str) -> list[str]:

@@ -58,9 +58,7 @@ def push_version(
         _add_warmup(warmup, staging)
         if provenance is not None:
             write_provenance(provenance, staging, base_directory)
-        for parent, _, names in os.walk(
-            staging
-        ):  # or a power cut after the rename leaves empty files
+        for parent, _, names in os.walk(staging):  # or a power cut after the rename leaves empty files
             for name in names:
                 sync(os.path.join(parent, name))
             sync(parent)

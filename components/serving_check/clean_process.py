@@ -31,9 +31,7 @@ MANY_INPUTS = 1_000
 Optimization takes 11 s for each signature with 6,829 inputs; a call without it takes 0.9 s.
 """
 
-_AROUND_A_REASON = (
-    *("Graph execution error", "Detected at", "File ", "<stack", "Traceback", "Node:", "["),
-)
+_AROUND_A_REASON = (*("Graph execution error", "Detected at", "File ", "<stack", "Traceback", "Node:", "["),)
 
 SERVING_ROWS = "serving_rows"
 """Signature on columns in which a missing value has a mark; see `build_rows_serving_input_receiver_fn`."""
@@ -80,9 +78,7 @@ def ask_model(
     }
 
 
-def ask_signature(
-    name: str, signature: Any, rows: dict[str, Any], num_calls: int = 0
-) -> dict[str, Any]:
+def ask_signature(name: str, signature: Any, rows: dict[str, Any], num_calls: int = 0) -> dict[str, Any]:
     """Returns the answer of a signature to raw rows.
 
     Returns `index`, the rows that fit its inputs, `[n]`; `outputs` by name, `[n, ...]`; for single
@@ -121,9 +117,7 @@ def ask_signature(
     }
 
 
-def _tensors(
-    inputs: dict[str, Any], rows: dict[str, Any], marks: dict[Any, Any]
-) -> tuple[Any, Any]:
+def _tensors(inputs: dict[str, Any], rows: dict[str, Any], marks: dict[Any, Any]) -> tuple[Any, Any]:
     """Returns the indices of rows and their values by input, or the reason why they do not fit."""
     examples = rows["examples"]
     columns = _marked(inputs, rows, marks)
@@ -133,15 +127,11 @@ def _tensors(
             return np.arange(len(examples)), {name: np.array(examples, object)}
     for name, spec in inputs.items():
         if name not in columns:
-            return (
-                None,
-                f"its input {name!r} is not a column of the data, which come without the label",
-            )
+            return (None, f"its input {name!r} is not a column of the data, which come without the label")
         if not isinstance(spec, tf.TensorSpec):
             return None, f"its input {name!r} is a {type(spec).__name__}"
     sizes = {  # numbers of values in a row
-        name: int(spec.shape[1] or 1) if spec.shape.rank == 2 else 1
-        for name, spec in inputs.items()
+        name: int(spec.shape[1] or 1) if spec.shape.rank == 2 else 1 for name, spec in inputs.items()
     }
     index = [
         i

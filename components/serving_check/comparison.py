@@ -49,9 +49,7 @@ def compare(
 
     An output with another name counts as compared if it equals any prediction.
     """
-    rows, of_served, of_judged = np.intersect1d(
-        served[0], judged[0], assume_unique=True, return_indices=True
-    )
+    rows, of_served, of_judged = np.intersect1d(served[0], judged[0], assume_unique=True, return_indices=True)
     predictions = {name: values[of_judged] for name, values in judged[1].items()}
     compared, without = [], []
     for name, values in served[1].items():
@@ -66,9 +64,7 @@ def compare(
             _compare(name, prediction, rows, values, predictions[prediction], tolerance, one_by_one)
             for prediction in candidates
         ]
-        equal = next(
-            (comparison for comparison in comparisons if not comparison.num_different), None
-        )
+        equal = next((comparison for comparison in comparisons if not comparison.num_different), None)
         if equal or named:
             compared.append(equal or comparisons[0])
         else:
@@ -117,10 +113,7 @@ def _compare(
         prediction,
         len(rows),
         num_different,
-        tuple(
-            {"row": int(rows[i]), "served": _plain(served[i]), "judged": _plain(judged[i])}
-            for i in worst
-        ),
+        tuple({"row": int(rows[i]), "served": _plain(served[i]), "judged": _plain(judged[i])} for i in worst),
         one_by_one,
     )
 

@@ -71,9 +71,7 @@ def load_serving_check(uri: str) -> ServingCheckResult:
     Args:
         uri: URI of its `InfraBlessing`.
     """
-    return ServingCheckResult(
-        **json.loads(io_utils.read_string_file(os.path.join(uri, _RESULT_FILE)))
-    )
+    return ServingCheckResult(**json.loads(io_utils.read_string_file(os.path.join(uri, _RESULT_FILE))))
 
 
 class Executor(base_executor.BaseExecutor):
@@ -88,14 +86,10 @@ class Executor(base_executor.BaseExecutor):
         if not settings.enabled:
             result = ServingCheckResult(not_checked=["the served model: the check is switched off"])
         elif not may_be_pushed(input_dict.get("model_blessing") or []):
-            result = ServingCheckResult(
-                failures=["not asked: the Evaluator did not bless the model"]
-            )
+            result = ServingCheckResult(failures=["not asked: the Evaluator did not bless the model"])
         else:
             splits = json.loads(exec_properties.get("example_splits") or '["eval"]')
-            rows = read_rows(
-                input_dict["examples"], splits, settings.rows, exec_properties.get("label")
-            )
+            rows = read_rows(input_dict["examples"], splits, settings.rows, exec_properties.get("label"))
             model = artifact_utils.get_single_instance(input_dict["model"])
             result, requests = check(model, rows, settings)
             if settings.warmup and requests and not result.failures:
@@ -174,11 +168,7 @@ def _compare_all(
         answer = answers[name]
         if "error" in answer:
             needs = answer["needs_label"]
-            why = (
-                "it needs the label, which no client has"
-                if needs
-                else f"it fails: {answer['error']}"
-            )
+            why = "it needs the label, which no client has" if needs else f"it fails: {answer['error']}"
             # A signature for other uses may take the label, as TFX's `transform_features` does.
             reasons = result.not_checked if needs and name != main else result.failures
             reasons.append(f"the signature {name!r}: {why}")
@@ -215,12 +205,8 @@ def _describe(different: Sequence[tuple[str, Compared]], rows: Rows) -> str:
         f"{_values(one['served'])} instead of {_values(one['judged'])} for {rows.describe(one['row'])}"
         for one in worst.worst
     )
-    against = (
-        "asked for alone than among others" if worst.one_by_one else "than the Evaluator judged"
-    )
-    others = sorted(
-        {f"{name}: {one.output}" for name, one in different} - {f"{signature}: {worst.output}"}
-    )
+    against = "asked for alone than among others" if worst.one_by_one else "than the Evaluator judged"
+    others = sorted({f"{name}: {one.output}" for name, one in different} - {f"{signature}: {worst.output}"})
     return (
         f"the model to be served answers otherwise {against}: signature {signature!r}, output "
         f"{worst.output!r} differs in {worst.num_different} of {worst.num_rows} rows; most: {examples}"
@@ -236,8 +222,7 @@ def _percentiles(latency_ms: list[float]) -> dict[str, float] | None:
     if not latency_ms:
         return None
     return {
-        name: round(float(np.percentile(latency_ms, rank)), 3)
-        for name, rank in (("p50", 50), ("p99", 99))
+        name: round(float(np.percentile(latency_ms, rank)), 3) for name, rank in (("p50", 50), ("p99", 99))
     }
 
 

@@ -13,12 +13,7 @@ from tfx.utils import io_utils, path_utils
 
 from components.pusher.versions import WARMUP_FILE
 from components.serving_check.component import ServingCheckSpec
-from components.serving_check.executor import (
-    ServingCheckResult,
-    check,
-    write_result,
-    write_warmup,
-)
+from components.serving_check.executor import ServingCheckResult, check, write_result, write_warmup
 from components.serving_check.rows import Rows, read_rows
 from components.serving_check.settings import ServingCheckSettings
 from components.tfx.model_paths import serving_model_path

@@ -37,9 +37,7 @@ class ModelProcess:
     def __init__(self, path: str) -> None:
         self.path = path
         environment = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith(_NOT_OF_CLEAN_PROCESS)
+            name: value for name, value in os.environ.items() if not name.startswith(_NOT_OF_CLEAN_PROCESS)
         }
         self._process = subprocess.Popen(
             [sys.executable, "-I", clean_process.__file__],

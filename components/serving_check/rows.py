@@ -25,17 +25,11 @@ class Rows:
     columns: dict[str, list[list[Any]]]
 
     def describe(self, row: int) -> str:
-        shown = [
-            f"{name}={_text(values[row][0])}"
-            for name, values in self.columns.items()
-            if values[row]
-        ]
+        shown = [f"{name}={_text(values[row][0])}" for name, values in self.columns.items() if values[row]]
         return ", ".join(shown[:4]) + (", ..." if len(shown) > 4 else "")
 
 
-def read_rows(
-    artifacts: Sequence[Artifact], splits: Sequence[str], number: int, label: str | None
-) -> Rows:
+def read_rows(artifacts: Sequence[Artifact], splits: Sequence[str], number: int, label: str | None) -> Rows:
     """Returns rows from all over the first files of the splits."""
     files = [
         path
@@ -55,8 +49,7 @@ def read_rows(
     features = [tf.train.Example.FromString(example).features.feature for example in with_label]
     names = sorted({name for example in features for name in example} - {label})
     columns = {
-        name: [_values(example[name]) if name in example else [] for example in features]
-        for name in names
+        name: [_values(example[name]) if name in example else [] for example in features] for name in names
     }
     return Rows([_without(example, label) for example in with_label], with_label, columns)
 

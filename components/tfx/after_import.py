@@ -30,9 +30,7 @@ class _CallingLoader(importlib.abc.Loader):
 
 def after_import(names: Collection[str], function: Callable[[types.ModuleType], None]) -> None:
     """Calls `function` with each module: now if it is already imported, otherwise after its import."""
-    WrappingFinder(
-        _functions, _CallingLoader
-    ).install()  # one for all, as the first finder hides others
+    WrappingFinder(_functions, _CallingLoader).install()  # one for all, as the first finder hides others
     for name in names:
         functions = _functions.setdefault(name, [])
         if function not in functions:

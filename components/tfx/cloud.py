@@ -13,12 +13,8 @@ _REFUSAL = (
 
 def check_executor(component: str, spec: ExecutorSpec | None) -> None:
     """Checks that a `custom_executor_spec` names an executor that runs where the pipeline runs."""
-    if isinstance(spec, ExecutorClassSpec) and spec.executor_class.__module__.startswith(
-        _EXTENSION
-    ):
-        raise ValueError(
-            _REFUSAL.format(spec.class_path, f"{component} without custom_executor_spec")
-        )
+    if isinstance(spec, ExecutorClassSpec) and spec.executor_class.__module__.startswith(_EXTENSION):
+        raise ValueError(_REFUSAL.format(spec.class_path, f"{component} without custom_executor_spec"))
 
 
 class _RefusedCloudComponent:

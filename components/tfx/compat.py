@@ -35,10 +35,7 @@ class _SqlUtilFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Supplies `tfx_bsl.arrow.sql_util` if no other finder has it."""
 
     def find_spec(
-        self,
-        fullname: str,
-        path: Sequence[str] | None,
-        target: types.ModuleType | None = None,
+        self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         if fullname != _SQL_UTIL:
             return None

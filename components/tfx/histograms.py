@@ -48,9 +48,7 @@ def overlaps(low: Floats, high: Floats, begin: float, end: float, is_first: bool
 
 def mend(quantiles_util: Any) -> None:
     quantiles_util._get_bin_weights = bin_weights  # noqa: SLF001
-    quantiles_util.generate_equi_width_histogram = _equal_widths(
-        quantiles_util.generate_equi_width_histogram
-    )
+    quantiles_util.generate_equi_width_histogram = _equal_widths(quantiles_util.generate_equi_width_histogram)
 
 
 def _equal_widths(stock: Callable[..., Any]) -> Callable[..., Any]:
@@ -72,9 +70,7 @@ def _equal_widths(stock: Callable[..., Any]) -> Callable[..., Any]:
             or not np.isfinite(quantiles).all()
             or num_pos_inf
         ):
-            return stock(
-                quantiles, cumulative_counts, finite_min, finite_max, num_buckets, num_pos_inf
-            )
+            return stock(quantiles, cumulative_counts, finite_min, finite_max, num_buckets, num_pos_inf)
         low, high, weights = bin_weights(quantiles, cumulative_counts)
         histogram = statistics_pb2.Histogram(type=statistics_pb2.Histogram.STANDARD)
         for index, (begin, end) in enumerate(itertools.pairwise(bounds)):

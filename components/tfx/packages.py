@@ -108,10 +108,7 @@ class WrappingFinder(importlib.abc.MetaPathFinder):
         self._wrap = wrap
 
     def find_spec(
-        self,
-        fullname: str,
-        path: Sequence[str] | None,
-        target: types.ModuleType | None = None,
+        self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         if fullname not in self.names:
             return None

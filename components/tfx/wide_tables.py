@@ -62,14 +62,10 @@ def mend_tf2_utils(tf2_utils: Any) -> None:
     stock = tf2_utils.supply_missing_inputs
 
     def supply_missing_inputs(
-        structured_inputs: Mapping[str, Any],
-        batch_size: int,
-        missing_keys: Collection[str] | None = None,
+        structured_inputs: Mapping[str, Any], batch_size: int, missing_keys: Collection[str] | None = None
     ) -> dict[str, Any]:
         def like(component: Any) -> Any:
-            return tf.raw_ops.PlaceholderWithDefault(
-                input=component.op.inputs[0], shape=component.shape
-            )
+            return tf.raw_ops.PlaceholderWithDefault(input=component.op.inputs[0], shape=component.shape)
 
         firsts: dict[Any, Any] = {}
         supplied = {}
@@ -135,9 +131,7 @@ def _may_have_params(kind: Any) -> bool:
             continue
         if hasattr(kind, f"_inspect_{name}") or hasattr(function, "__wrapped__"):
             return True
-        if any(
-            isinstance(value, _DoFnParam) for value in getattr(function, "__defaults__", ()) or ()
-        ):
+        if any(isinstance(value, _DoFnParam) for value in getattr(function, "__defaults__", ()) or ()):
             return True
     return False
 

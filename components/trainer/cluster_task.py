@@ -36,9 +36,7 @@ class ClusterTask:
 
         task_logs.write_to_stderr()
         user_function = UserFunction.from_properties(self.exec_properties)
-        args = fn_args.make_fn_args(
-            json_utils.loads(self.inputs), self.exec_properties, **self.directories
-        )
+        args = fn_args.make_fn_args(json_utils.loads(self.inputs), self.exec_properties, **self.directories)
         spec = training.call_trainer_fn(user_function.function, args)
         model_dir = spec.estimator.model_dir
         if model_dir != self.model_dir:

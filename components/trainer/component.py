@@ -135,9 +135,7 @@ class Trainer(base_component.BaseComponent):
                 f"{executor.NO_RUN_FN_IN_A_CLUSTER} Received: run_fn={run_fn!r}, cluster={cluster}"
             )
         check_executor("Trainer", custom_executor_spec)
-        is_at_run_time = any(
-            isinstance(code, RuntimeParameter) for code in (module_file, trainer_fn, run_fn)
-        )
+        is_at_run_time = any(isinstance(code, RuntimeParameter) for code in (module_file, trainer_fn, run_fn))
         spec = TrainerSpec(
             statistics=statistics,
             examples=examples or transformed_examples,
@@ -166,9 +164,7 @@ class Trainer(base_component.BaseComponent):
         if module_file and udf_utils.should_package_user_modules():
             self._add_pip_dependency(
                 ModuleFileInWheel(
-                    self,
-                    standard_component_specs.MODULE_FILE_KEY,
-                    standard_component_specs.MODULE_PATH_KEY,
+                    self, standard_component_specs.MODULE_FILE_KEY, standard_component_specs.MODULE_PATH_KEY
                 )
             )
 

@@ -122,10 +122,7 @@ class GenericExecutor(base_executor.BaseExecutor):
         train_in_cluster(cluster, task, log_dir)
 
     def _work_dir(
-        self,
-        input_dict: dict[str, list[Artifact]],
-        outputs: Outputs,
-        exec_properties: dict[str, Any],
+        self, input_dict: dict[str, list[Artifact]], outputs: Outputs, exec_properties: dict[str, Any]
     ) -> str:
         run_id = self._context.pipeline_run_id if self._context else None
         if not run_id:
@@ -173,7 +170,5 @@ def _parse_outputs(output_dict: dict[str, list[Artifact]]) -> Outputs:
     return Outputs(
         serving_model_dir=path_utils.serving_model_dir(model),
         eval_model_dir=path_utils.eval_model_dir(model),
-        model_run_dir=artifact_utils.get_single_uri(
-            output_dict[standard_component_specs.MODEL_RUN_KEY]
-        ),
+        model_run_dir=artifact_utils.get_single_uri(output_dict[standard_component_specs.MODEL_RUN_KEY]),
     )

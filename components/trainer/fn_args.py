@@ -59,9 +59,7 @@ def make_fn_args(
     eval_model_dir: str,
     model_run_dir: str,
 ) -> TrainerFnArgs:
-    common = fn_args_utils.get_common_fn_args(
-        input_dict, exec_properties, working_dir=model_run_dir
-    )
+    common = fn_args_utils.get_common_fn_args(input_dict, exec_properties, working_dir=model_run_dir)
     if common.custom_config is not None and not isinstance(common.custom_config, dict):
         raise ValueError(f"custom_config must be a dict. Received: {common.custom_config!r}")
     args = TrainerFnArgs(**vars(common))
@@ -85,10 +83,7 @@ def _count_examples(input_dict: dict[str, list[Artifact]]) -> dict[str, int]:
 
     statistics = artifact_utils.get_single_instance(artifacts)
     return {
-        split: stats_artifact_utils.load_statistics(statistics, split)
-        .proto()
-        .datasets[0]
-        .num_examples
+        split: stats_artifact_utils.load_statistics(statistics, split).proto().datasets[0].num_examples
         for split in artifact_utils.decode_split_names(statistics.split_names)
     }
 

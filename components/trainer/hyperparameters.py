@@ -36,9 +36,7 @@ def hyperparameters(fn_args: Any, defaults: Mapping[str, Any]) -> dict[str, Any]
     for name in tuned:
         if name not in defaults:
             nearest = nearest_first(name, defaults)
-            meant = (
-                f" Did you mean {nearest[0]!r}? It reads {', '.join(nearest)}." if nearest else ""
-            )
+            meant = f" Did you mean {nearest[0]!r}? It reads {', '.join(nearest)}." if nearest else ""
             raise SettingError(
                 f"The Tuner searches {name!r}, which the training function does not read.{meant}"
             )

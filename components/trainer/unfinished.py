@@ -66,9 +66,7 @@ def training_run_id(folder: Path) -> str | None:
 def unfinished_training(component: Path, run_id: str) -> Path | None:
     """Returns the folder of the newest unfinished training of a run among the Trainer's artifacts, if any."""
     folders = [
-        folder
-        for folder in component.glob(f"*/{UNFINISHED_DIR}/*")
-        if training_run_id(folder) == run_id
+        folder for folder in component.glob(f"*/{UNFINISHED_DIR}/*") if training_run_id(folder) == run_id
     ]
 
     def last_change(folder: Path) -> float:

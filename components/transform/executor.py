@@ -56,9 +56,7 @@ class Executor(BeamExecutor, executor.Executor):
         exec_properties: dict[str, Any],
     ) -> None:
         provide_tf_estimator()
-        config = json.loads(
-            exec_properties.get(standard_component_specs.CUSTOM_CONFIG_KEY) or "null"
-        )
+        config = json.loads(exec_properties.get(standard_component_specs.CUSTOM_CONFIG_KEY) or "null")
         packs = (config or {}).get(PACKS_KEY, {})
         module_file = exec_properties.get(standard_component_specs.MODULE_FILE_KEY)
         if module_file and not exec_properties.get(standard_component_specs.MODULE_PATH_KEY):
@@ -67,9 +65,7 @@ class Executor(BeamExecutor, executor.Executor):
             exec_properties = {
                 **exec_properties,
                 standard_component_specs.MODULE_FILE_KEY: None,
-                standard_component_specs.MODULE_PATH_KEY: importable_name(
-                    io_utils.ensure_local(module_file)
-                ),
+                standard_component_specs.MODULE_PATH_KEY: importable_name(io_utils.ensure_local(module_file)),
             }
         self._processor = OrderedTransformProcessor(packs)
         with (
@@ -193,9 +189,7 @@ class OrderedTransformProcessor(executor.TransformProcessor):
         self, schema: Any, file_format: str, output_path: str
     ) -> beam.PTransform:
         if file_format != labels.FORMAT_TFRECORD or output_path not in self._num_files:
-            return super()._EncodeAndWrite(
-                schema=schema, file_format=file_format, output_path=output_path
-            )
+            return super()._EncodeAndWrite(schema=schema, file_format=file_format, output_path=output_path)
         fileio.makedirs(os.path.dirname(output_path))
         return WriteInOrder(schema, output_path, self._num_files[output_path])
 

@@ -264,8 +264,7 @@ class CountTokens(analyzer_impls._VocabularyAccumulateImpl):
         return (
             batches
             | "CountInBatch" >> beam.FlatMap(count_tokens).with_output_types(Any)
-            | "AddUp"
-            >> beam.CombinePerKey(sum).with_input_types(Any).with_output_types(tuple[Any, int])
+            | "AddUp" >> beam.CombinePerKey(sum).with_input_types(Any).with_output_types(tuple[Any, int])
         )
 
 

@@ -53,12 +53,9 @@ class WriteInOrder(beam.PTransform):
         files = (
             batches.pipeline
             | "Files" >> beam.Create(list(range(self._num_files)), reshuffle=False)
-            | "NoRows"
-            >> beam.Map(lambda number: (number, no_rows)).with_output_types(tuple[int, Part])
+            | "NoRows" >> beam.Map(lambda number: (number, no_rows)).with_output_types(tuple[int, Part])
         )
-        parts = batches | "Encode" >> beam.ParDo(_Encode(self._schema)).with_output_types(
-            tuple[int, Part]
-        )
+        parts = batches | "Encode" >> beam.ParDo(_Encode(self._schema)).with_output_types(tuple[int, Part])
         return (
             (files, parts)
             | beam.Flatten()

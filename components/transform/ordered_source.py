@@ -9,11 +9,7 @@ import numpy as np
 import pyarrow as pa
 from tfx_bsl.coders import example_coder
 
-from components.beam.example_batches import (
-    MAX_BATCH_EXAMPLES,
-    BatchedExampleRecord,
-    ReadBatches,
-)
+from components.beam.example_batches import MAX_BATCH_EXAMPLES, BatchedExampleRecord, ReadBatches
 from components.transform.decoded_ahead import DecodedAhead
 
 # Not imported from there: after components.install(), TFX's executor brings ours, which needs this module. A
@@ -73,9 +69,7 @@ class ReadWithKeys(ReadBatches):
     `ahead` has batches that are already decoded; a copy of this step in another process has none.
     """
 
-    def __init__(
-        self, schema: bytes | None, max_examples: int, ahead: DecodedAhead | None = None
-    ) -> None:
+    def __init__(self, schema: bytes | None, max_examples: int, ahead: DecodedAhead | None = None) -> None:
         super().__init__(schema, max_examples)
         self._ahead = ahead
 
@@ -95,6 +89,4 @@ class ReadWithKeys(ReadBatches):
     def _placed(self, batch: Any, file_number: int, batch_number: int) -> Any:
         keys = np.full(len(batch), batch_key(file_number, batch_number))
         column = pa.LargeListArray.from_arrays(np.arange(len(batch) + 1), keys)
-        return pa.RecordBatch.from_arrays(
-            [*batch.columns, column], schema=batch.schema.append(_KEY_FIELD)
-        )
+        return pa.RecordBatch.from_arrays([*batch.columns, column], schema=batch.schema.append(_KEY_FIELD))

@@ -38,11 +38,7 @@ class PackedExampleRecord(OrderedExampleRecord):
     """tf.Examples of TFRecord files whose packed columns are the sparse matrices of `parse_packed`."""
 
     def __init__(
-        self,
-        file_pattern: Any,
-        schema: schema_pb2.Schema,
-        packs: Packs,
-        telemetry_descriptors: Any = None,
+        self, file_pattern: Any, schema: schema_pb2.Schema, packs: Packs, telemetry_descriptors: Any = None
     ) -> None:
         packed = {column for columns in packs.values() for column in columns}
         super().__init__(
@@ -108,9 +104,7 @@ def pack_batch(batch: pa.RecordBatch, matrices: Sequence[Matrix]) -> pa.RecordBa
         offsets = pa.array(np.concatenate([[0], ends]), pa.int64())
         positions = np.array(matrix.positions, np.int64)[numbers[order]]
         columns[matrix.positions_name] = pa.LargeListArray.from_arrays(offsets, pa.array(positions))
-        columns[matrix.name] = pa.LargeListArray.from_arrays(
-            offsets, cells.flatten().take(pa.array(order))
-        )
+        columns[matrix.name] = pa.LargeListArray.from_arrays(offsets, cells.flatten().take(pa.array(order)))
     return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
 
 

@@ -41,9 +41,7 @@ class TunerSpec(ComponentSpec):
         standard_component_specs.BEST_HYPERPARAMETERS_KEY: ChannelParameter(
             type=standard_artifacts.HyperParameters
         ),
-        standard_component_specs.TUNER_RESULTS_KEY: ChannelParameter(
-            type=standard_artifacts.TunerResults
-        ),
+        standard_component_specs.TUNER_RESULTS_KEY: ChannelParameter(type=standard_artifacts.TunerResults),
     }
 
 

@@ -32,10 +32,7 @@ def run(search: Search, study: Study) -> None:
         for number in range(study.settings.parallel):
             receiver, sender = context.Pipe(duplex=False)
             process = context.Process(
-                target=_work,
-                args=(search, study.owner, sender),
-                name=f"tuner-{number}",
-                daemon=True,
+                target=_work, args=(search, study.owner, sender), name=f"tuner-{number}", daemon=True
             )
             process.start()
             sender.close()

@@ -88,9 +88,7 @@ class SearchResult:
         """The trials that have finished, the best first; of equal ones, the earlier."""
         finished = [trial for trial in self.trials if trial.value is not None]
         sign = -1 if self.settings.direction == "maximize" else 1
-        return tuple(
-            sorted(finished, key=lambda trial: (sign * (trial.value or 0.0), trial.number))
-        )
+        return tuple(sorted(finished, key=lambda trial: (sign * (trial.value or 0.0), trial.number)))
 
     @property
     def best(self) -> TrialResult | None:
@@ -156,10 +154,7 @@ def write_best_hyperparameters(result: SearchResult, folder: Path) -> None:
 def write_tuner_results(result: SearchResult, folder: Path) -> None:
     """Writes all trials: as TFX's Tuner does, and with the content of a report."""
     folder.mkdir(parents=True, exist_ok=True)
-    rows = [
-        {"trial_id": str(trial.number), "score": trial.value, **trial.values}
-        for trial in result.ranked
-    ]
+    rows = [{"trial_id": str(trial.number), "score": trial.value, **trial.values} for trial in result.ranked]
     (folder / RESULTS_FILE).write_text(json.dumps(rows))
     (folder / SEARCH_FILE).write_text(json.dumps(result.as_record(), allow_nan=False))
 

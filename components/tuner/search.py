@@ -61,9 +61,7 @@ class Search:
     ) -> fn_args.TrainerFnArgs:
         folder = os.path.join(trial_folder, str(fold))
         is_trainer_fn = user_function.contract == TRAINER_FN_KEY
-        model_dir = (
-            path_utils.serving_model_dir(folder) if is_trainer_fn else os.path.join(folder, _MODEL)
-        )
+        model_dir = path_utils.serving_model_dir(folder) if is_trainer_fn else os.path.join(folder, _MODEL)
         args = self._fn_args(folder, model_dir)
         os.makedirs(folder, exist_ok=True)
         if own_validation:

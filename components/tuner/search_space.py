@@ -52,14 +52,8 @@ class Choice:
         if len(types) > 1:
             whole = next((value for value in self.values if type(value) is int), None)
             is_fixed_by_a_point = types == {int, float}
-            fix = (
-                f": write {whole}.0 in place of {whole}"
-                if is_fixed_by_a_point
-                else ", as in KerasTuner"
-            )
-            raise ValueError(
-                f"{self.name} = {list(self.values)}: the values must be of one type{fix}"
-            )
+            fix = f": write {whole}.0 in place of {whole}" if is_fixed_by_a_point else ", as in KerasTuner"
+            raise ValueError(f"{self.name} = {list(self.values)}: the values must be of one type{fix}")
         if len(set(self.values)) < len(self.values):
             raise ValueError(f"{self.name} = {list(self.values)}: a value is listed twice")
         if self.default is not None and self.default not in self.values:
@@ -124,8 +118,7 @@ class Range:
             )
         if self.default is not None and not self.contains(self.default):
             raise ValueError(
-                f"{self.name}.default = {self.default} is not between low = {self.low} and high = "
-                f"{self.high}"
+                f"{self.name}.default = {self.default} is not between low = {self.low} and high = {self.high}"
             )
 
     @property
@@ -183,9 +176,7 @@ class SearchSpace:
     @property
     def groups(self) -> tuple[str, ...]:
         """Names of parameters that are conditions of others: trials that differ in them are not alike."""
-        return tuple(
-            dict.fromkeys(parameter.when.name for parameter in self.parameters if parameter.when)
-        )
+        return tuple(dict.fromkeys(parameter.when.name for parameter in self.parameters if parameter.when))
 
     @property
     def defaults(self) -> Values | None:

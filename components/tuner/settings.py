@@ -63,9 +63,7 @@ class TunerSettings:
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1. Received: {getattr(self, name)}")
         if self.timeout_secs is not None and self.timeout_secs <= 0:
-            raise ValueError(
-                f"timeout_secs must be above 0, or None. Received: {self.timeout_secs}"
-            )
+            raise ValueError(f"timeout_secs must be above 0, or None. Received: {self.timeout_secs}")
         if not 1 <= self.folds <= MAX_FOLDS:
             raise ValueError(f"folds must be from 1 to {MAX_FOLDS}. Received: {self.folds}")
         for name, choices in (("direction", _DIRECTIONS), ("pruner", _PRUNERS)):

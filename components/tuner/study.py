@@ -65,9 +65,7 @@ class MedianPruner(optuna.pruners.BasePruner):
         best = max if study.direction == optuna.study.StudyDirection.MAXIMIZE else min
         others = []
         for other in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):
-            values = [
-                value for number, value in other.intermediate_values.items() if number <= last
-            ]
+            values = [value for number, value in other.intermediate_values.items() if number <= last]
             if values and self._group(other) == self._group(trial):
                 others.append(best(values))
         if len(others) < MIN_OTHERS:
@@ -106,9 +104,7 @@ class Study:
                 storage=self._storage,
                 direction=settings.direction,
                 load_if_exists=True,
-                pruner=MedianPruner(groups)
-                if settings.pruner == "median"
-                else optuna.pruners.NopPruner(),
+                pruner=MedianPruner(groups) if settings.pruner == "median" else optuna.pruners.NopPruner(),
             )
             for values in settings.firsts[len(self._study.trials) : settings.trials]:
                 fixed = values if settings.space.contains(values) else {}
@@ -124,9 +120,7 @@ class Study:
                 trial = self._trial(running.number)
                 attempts = int(running.user_attrs.get("attempts", 0)) + 1
                 if attempts > MAX_ATTEMPTS:
-                    trial.set_user_attr(
-                        "reason", f"the process was killed in it {MAX_ATTEMPTS} times"
-                    )
+                    trial.set_user_attr("reason", f"the process was killed in it {MAX_ATTEMPTS} times")
                     self._study.tell(running.number, state=TrialState.FAIL)
                     continue
                 return self._started(trial, attempts)
@@ -137,9 +131,7 @@ class Study:
             return self._started(self._study.ask(), attempts=1)
 
     def results(self) -> tuple[TrialResult, ...]:
-        return tuple(
-            _result(trial) for trial in self._trials() if trial.state != TrialState.WAITING
-        )
+        return tuple(_result(trial) for trial in self._trials() if trial.state != TrialState.WAITING)
 
     def importance(self) -> dict[str, float]:
         """Returns the share of each parameter in the differences between trials, the largest first.
@@ -148,16 +140,13 @@ class Study:
 
         Source: PED-ANOVA (https://arxiv.org/abs/2304.10255).
         """
-        finished = [
-            trial for trial in self._trials() if trial.state == TrialState.COMPLETE and trial.params
-        ]
+        finished = [trial for trial in self._trials() if trial.state == TrialState.COMPLETE and trial.params]
         if len(finished) < _MIN_FOR_IMPORTANCE:
             return {}
         study = optuna.create_study(direction=self._study.direction)  # in memory
         study.add_trials(finished)
         shares = optuna.importance.get_param_importances(
-            study,
-            evaluator=optuna.importance.PedAnovaImportanceEvaluator(),
+            study, evaluator=optuna.importance.PedAnovaImportanceEvaluator()
         )
         return {name: float(share) for name, share in shares.items()}
 
@@ -202,11 +191,7 @@ class StudyTrial:
     """A running trial."""
 
     def __init__(
-        self,
-        study: optuna.Study,
-        trial: optuna.Trial,
-        settings: TunerSettings,
-        values: dict[str, Any],
+        self, study: optuna.Study, trial: optuna.Trial, settings: TunerSettings, values: dict[str, Any]
     ):
         self._study, self._trial, self._settings = study, trial, settings
         self.number, self.values = trial.number, values

@@ -51,9 +51,7 @@ def run_trial(
         trial.fail(f"{type(error).__name__}: {error}")
 
 
-def _run_fold(
-    user_function: UserFunction, args: TrainerFnArgs, trial: StudyTrial, metric: str
-) -> None:
+def _run_fold(user_function: UserFunction, args: TrainerFnArgs, trial: StudyTrial, metric: str) -> None:
     if user_function.contract == TRAINER_FN_KEY:
         step = _train(user_function, args, trial)
     else:

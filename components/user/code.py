@@ -129,8 +129,7 @@ def get_function(module: types.ModuleType, function_name: str) -> Callable[..., 
         near = nearest_first(function_name, function_names(module))
         where = getattr(module, "__file__", None) or module.__name__
         raise AttributeError(
-            f"{where} does not define {function_name!r}. Its functions are: "
-            f"{', '.join(near) or 'none'}."
+            f"{where} does not define {function_name!r}. Its functions are: {', '.join(near) or 'none'}."
         )
     if not callable(function):
         raise TypeError(f"{module.__name__}.{function_name} is not a function: {function!r}")

@@ -204,9 +204,7 @@ class Boosting:
     def _library_parameters(self, num_threads: int | None) -> dict[str, Any]:
         data = self._data
         parameters = {
-            **self._settings.parameters(
-                data.num_rows, data.matrix.shape[1], self._objective.loss_scale
-            ),
+            **self._settings.parameters(data.num_rows, data.matrix.shape[1], self._objective.loss_scale),
             **self._objective.parameters,
         }
         if num_threads:

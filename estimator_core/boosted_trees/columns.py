@@ -7,12 +7,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from estimator_core.feature_columns.column_kinds import (
-    is_categorical,
-    is_dense,
-    is_numeric,
-    sorted_columns,
-)
+from estimator_core.feature_columns.column_kinds import is_categorical, is_dense, is_numeric, sorted_columns
 from estimator_core.feature_columns.state_manager import StateManager, create_state
 from estimator_core.feature_columns.transformation_cache import FeatureTransformationCache
 
@@ -50,8 +45,7 @@ def column_ranges(columns: list[Any]) -> list[ColumnRange]:
     """Returns the range of each feature column in the matrix, in order."""
     return [
         ColumnRange(
-            str(column.categorical_column.name if _is_indicator(column) else column.name),
-            _size(column),
+            str(column.categorical_column.name if _is_indicator(column) else column.name), _size(column)
         )
         for column in columns
     ]
@@ -112,9 +106,7 @@ def _counts(column: Any, cache: FeatureTransformationCache, state: StateManager)
     """
     words = _word_of_example(column, cache, state)
     if words is not None:
-        return tf.cast(
-            tf.equal(words, tf.constant(column.vocabulary_list, words.dtype)), tf.float32
-        )
+        return tf.cast(tf.equal(words, tf.constant(column.vocabulary_list, words.dtype)), tf.float32)
     ids, weights = column.get_sparse_tensors(cache, state)
     if weights is not None:
         return tf.feature_column.indicator_column(column).get_dense_tensor(cache, state)
@@ -126,20 +118,14 @@ def _counts(column: Any, cache: FeatureTransformationCache, state: StateManager)
     return tf.scatter_nd(valid_places, ones, tf.stack([ids.dense_shape[0], size]))
 
 
-def _word_of_example(
-    column: Any, cache: FeatureTransformationCache, state: StateManager
-) -> tf.Tensor | None:
+def _word_of_example(column: Any, cache: FeatureTransformationCache, state: StateManager) -> tf.Tensor | None:
     """Returns the words, `[batch_size, 1]`, if comparing them with each category gives the counts.
 
     This takes a few operations in place of a lookup table and dozens of operations for each column. None if
     an example may have several words, or there are many categories, or unknown words are counted.
     """
     vocabulary = getattr(column, "vocabulary_list", None)
-    if (
-        vocabulary is None
-        or len(vocabulary) > _FEW_CATEGORIES
-        or len(vocabulary) != column.num_buckets
-    ):
+    if vocabulary is None or len(vocabulary) > _FEW_CATEGORIES or len(vocabulary) != column.num_buckets:
         return None
     words = cache.get(column.key, state)
     if not isinstance(words, tf.Tensor) or words.shape.rank != 2 or words.shape[1] != 1:

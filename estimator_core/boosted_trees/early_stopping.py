@@ -145,7 +145,5 @@ class Validation:
             self.best, self._best_loss = self._iterations, loss
         elif self._iterations == self.last:
             logger.info(
-                "The loss on the held-out rows is lowest after %d iterations: %g.",
-                self.best,
-                self._best_loss,
+                "The loss on the held-out rows is lowest after %d iterations: %g.", self.best, self._best_loss
             )

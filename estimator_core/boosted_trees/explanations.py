@@ -49,11 +49,7 @@ class Explainer:
     """
 
     def __init__(
-        self,
-        state: BoostingState,
-        columns: Sequence[ColumnRange],
-        method: str,
-        link: Callable[[Any], Any],
+        self, state: BoostingState, columns: Sequence[ColumnRange], method: str, link: Callable[[Any], Any]
     ):
         if method not in METHODS:
             raise ValueError(f"method must be one of {METHODS}. Received: method={method!r}")
@@ -94,9 +90,7 @@ class Explainer:
                 moves = ~is_leaf[at]
                 feature = forest.feature[at]
                 values = matrix[rows, feature]
-                is_left = np.where(
-                    np.isnan(values), forest.nan_is_left[at], values <= forest.threshold[at]
-                )
+                is_left = np.where(np.isnan(values), forest.nan_is_left[at], values <= forest.threshold[at])
                 at = forest.left[at] + ~is_left  # a leaf stays
                 value = np.where(moves, forest.value[at], so_far)
                 logits, so_far = logits + (value - so_far), value

@@ -81,22 +81,14 @@ class Forest:
 
 
 _NODE_FIELDS = tuple(name for name in DTYPES if name != "root")
-_LEAF_VALUES = {
-    "feature": 0,
-    "threshold": np.inf,
-    "nan_is_left": True,
-    "nan_is_zero": False,
-    "gain": 0.0,
-}
+_LEAF_VALUES = {"feature": 0, "threshold": np.inf, "nan_is_left": True, "nan_is_zero": False, "gain": 0.0}
 
 
 def constant_trees(count: int) -> Forest:
     """Returns trees of one leaf each, which add nothing."""
     here: Any = np.arange(count, dtype=np.int32)
     zeros: dict[str, Any] = {name: np.zeros(count, dtype) for name, dtype in DTYPES.items()}
-    nodes: dict[str, Any] = {
-        name: np.full(count, end, DTYPES[name]) for name, end in _LEAF_VALUES.items()
-    }
+    nodes: dict[str, Any] = {name: np.full(count, end, DTYPES[name]) for name, end in _LEAF_VALUES.items()}
     return Forest(**{**zeros, **nodes, "left": here, "root": here})
 
 

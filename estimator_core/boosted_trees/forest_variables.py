@@ -37,8 +37,7 @@ class ForestVariables:
             self.bias = _zeros("bias", [logits_dimension], tf.float64)
             # A warm start leaves `warm_started` out: each model counts its own.
             self.counts = {
-                name: _zeros(name, [], tf.int64, trainable=name != "warm_started")
-                for name in _COUNTS
+                name: _zeros(name, [], tf.int64, trainable=name != "warm_started") for name in _COUNTS
             }
         self._logits_dimension = logits_dimension
 

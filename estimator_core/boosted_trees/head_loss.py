@@ -45,9 +45,7 @@ class HeadLoss:
             with _without_summaries():
                 self._loss = _loss(head, self._labels, self._logits, whole_features)
             used = _ancestors(self._loss)
-            self._features = {
-                name: tensor for name, tensor in whole_features.items() if tensor.op in used
-            }
+            self._features = {name: tensor for name, tensor in whole_features.items() if tensor.op in used}
             self.batch = (batch_labels, {name: dense[name] for name in self._features})
             self._is_mean = head.loss_reduction in LossReduction.MEANS
             self._gradients = _gradients(self._loss, self._logits)
@@ -73,9 +71,7 @@ class HeadLoss:
     def _feed(self, data: Any, logits: Any) -> dict[Any, Any]:
         labels, features = data
         pairs = zip(
-            tf.nest.flatten((self._labels, self._features)),
-            tf.nest.flatten((labels, features)),
-            strict=True,
+            tf.nest.flatten((self._labels, self._features)), tf.nest.flatten((labels, features)), strict=True
         )
         feed: dict[Any, Any] = {self._logits: logits}
         feed.update(pairs)

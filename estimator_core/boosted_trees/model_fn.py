@@ -119,9 +119,7 @@ def _start(
         if settings.center_bias and is_new:
             bias = center(objective, column, data, gradients, head.logits_dimension)
             state = state._replace(bias=np.asarray(bias, np.float64))
-        return Boosting(
-            settings, objective, data, column, gradients, state, num_threads, validation
-        )
+        return Boosting(settings, objective, data, column, gradients, state, num_threads, validation)
 
     return start
 

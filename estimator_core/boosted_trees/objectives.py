@@ -56,9 +56,7 @@ def head_objective(head: Head, labels: Any) -> Objective:
         parameters = {"objective": "multiclass", "num_class": head.logits_dimension}
         return Objective(
             parameters,
-            logits=lambda probabilities: np.log(
-                np.maximum(probabilities, np.finfo(np.float64).tiny)
-            ),
+            logits=lambda probabilities: np.log(np.maximum(probabilities, np.finfo(np.float64).tiny)),
             center=lambda *values: _log_shares(head.logits_dimension, *values),
             max_hessian=0.25 * head.logits_dimension / (head.logits_dimension - 1),
         )

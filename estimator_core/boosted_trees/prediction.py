@@ -37,14 +37,9 @@ def _sums(matrix: tf.Tensor, nodes: dict[str, tf.Tensor], logits_dimension: int)
         return block + 1, sums.write(block, tf.reduce_sum(by_logit, axis=1))
 
     # Not a tensor that grows: each block would copy the sums of all blocks before.
-    sums = tf.TensorArray(
-        tf.float64, num_blocks, element_shape=[None, logits_dimension], infer_shape=False
-    )
+    sums = tf.TensorArray(tf.float64, num_blocks, element_shape=[None, logits_dimension], infer_shape=False)
     _, sums = tf.while_loop(
-        lambda block, _: block < num_blocks,
-        add_block,
-        (tf.constant(0), sums),
-        parallel_iterations=4,
+        lambda block, _: block < num_blocks, add_block, (tf.constant(0), sums), parallel_iterations=4
     )
     return sums.concat()
 
@@ -71,9 +66,7 @@ def _without_nan(matrix: tf.Tensor) -> tf.Tensor:
     """Returns each value twice, `[batch_size, 2 * columns]`: NaN as -inf (left), then as inf (right)."""
     is_missing = tf.math.is_nan(matrix)
     finite = tf.clip_by_value(matrix, tf.float32.min, tf.float32.max)
-    sides = [
-        tf.where(is_missing, tf.constant(side), finite) for side in (-float("inf"), float("inf"))
-    ]
+    sides = [tf.where(is_missing, tf.constant(side), finite) for side in (-float("inf"), float("inf"))]
     return tf.reshape(tf.stack(sides, axis=2), [tf.shape(matrix)[0], 2 * matrix.shape[1]])
 
 

@@ -38,25 +38,14 @@ class BoostingSettings:
             value = getattr(self, name)
             is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
             if not is_number or value % 1 or value < 1:
-                raise ValueError(
-                    f"{name} must be a whole number above 0. Received: {name}={value!r}"
-                )
+                raise ValueError(f"{name} must be a whole number above 0. Received: {name}={value!r}")
             object.__setattr__(self, name, int(value))  # np.ceil returns a float
-        for name in (
-            "l1_regularization",
-            "l2_regularization",
-            "tree_complexity",
-            "min_node_weight",
-        ):
+        for name in ("l1_regularization", "l2_regularization", "tree_complexity", "min_node_weight"):
             value = getattr(self, name)
             if not 0 <= value < math.inf:
-                raise ValueError(
-                    f"{name} must be a number of 0 or more. Received: {name}={value!r}"
-                )
+                raise ValueError(f"{name} must be a number of 0 or more. Received: {name}={value!r}")
         if not 0 < self.learning_rate < math.inf:
-            raise ValueError(
-                f"learning_rate must be above 0. Received: learning_rate={self.learning_rate!r}"
-            )
+            raise ValueError(f"learning_rate must be above 0. Received: learning_rate={self.learning_rate!r}")
         if not 0 < self.quantile_sketch_epsilon < 1:
             raise ValueError(
                 "quantile_sketch_epsilon must be between 0 and 1: numbers get 1 / it buckets. "
@@ -67,8 +56,7 @@ class BoostingSettings:
     def _check_pruning(self) -> None:
         if self.pruning_mode not in PRUNING_MODES:
             raise ValueError(
-                f"pruning_mode must be one of {PRUNING_MODES}. "
-                f"Received: pruning_mode={self.pruning_mode!r}"
+                f"pruning_mode must be one of {PRUNING_MODES}. Received: pruning_mode={self.pruning_mode!r}"
             )
         if self.pruning_mode == "post":
             raise ValueError(

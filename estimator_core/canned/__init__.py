@@ -14,12 +14,8 @@ from estimator_core.canned.dnn import DNNRegressor as DNNRegressor
 from estimator_core.canned.dnn_linear_combined import (
     DNNLinearCombinedClassifier as DNNLinearCombinedClassifier,
 )
-from estimator_core.canned.dnn_linear_combined import (
-    DNNLinearCombinedEstimator as DNNLinearCombinedEstimator,
-)
-from estimator_core.canned.dnn_linear_combined import (
-    DNNLinearCombinedRegressor as DNNLinearCombinedRegressor,
-)
+from estimator_core.canned.dnn_linear_combined import DNNLinearCombinedEstimator as DNNLinearCombinedEstimator
+from estimator_core.canned.dnn_linear_combined import DNNLinearCombinedRegressor as DNNLinearCombinedRegressor
 from estimator_core.canned.kmeans import KMeans as KMeans
 from estimator_core.canned.linear import LinearClassifier as LinearClassifier
 from estimator_core.canned.linear import LinearEstimator as LinearEstimator

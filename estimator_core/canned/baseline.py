@@ -40,13 +40,7 @@ class BaselineEstimator(Estimator):
     Source: `tf.estimator.BaselineEstimator`.
     """
 
-    def __init__(
-        self,
-        head: Head,
-        model_dir: Any = None,
-        optimizer: Any = "Ftrl",
-        config: Any = None,
-    ):
+    def __init__(self, head: Head, model_dir: Any = None, optimizer: Any = "Ftrl", config: Any = None):
         super().__init__(baseline_model_fn(head, optimizer), model_dir, config)
 
 
@@ -79,9 +73,7 @@ class BaselineClassifier(Estimator):
         config: Any = None,
         loss_reduction: str = LossReduction.SUM_OVER_BATCH_SIZE,
     ):
-        head = binary_or_multi_class_head(
-            n_classes, weight_column, label_vocabulary, loss_reduction
-        )
+        head = binary_or_multi_class_head(n_classes, weight_column, label_vocabulary, loss_reduction)
         super().__init__(baseline_model_fn(head, optimizer), model_dir, config)
 
 

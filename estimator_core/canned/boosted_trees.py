@@ -128,9 +128,7 @@ class BoostedTreesEstimator(Estimator):
         )
         self._head = head
         self._columns = checked_columns(feature_columns)
-        model_fn = boosted_trees_model_fn(
-            head, self._columns, self._settings, early_stopping=early_stopping
-        )
+        model_fn = boosted_trees_model_fn(head, self._columns, self._settings, early_stopping=early_stopping)
         super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)
 
     def build_program(
@@ -194,18 +192,11 @@ class BoostedTreesEstimator(Estimator):
         """
         checkpoint_path = checkpoint_path or self._newest_checkpoint()
         link = sigmoid if isinstance(self._head, BinaryClassHead) else np.asarray
-        explainer = Explainer(
-            read_checkpoint(checkpoint_path), column_ranges(self._columns), method, link
-        )
-        model_fn = boosted_trees_model_fn(
-            self._head, self._columns, self._settings, predicts_matrix=True
-        )
+        explainer = Explainer(read_checkpoint(checkpoint_path), column_ranges(self._columns), method, link)
+        model_fn = boosted_trees_model_fn(self._head, self._columns, self._settings, predicts_matrix=True)
         estimator = Estimator(model_fn, self.model_dir, self.config)
         batches = estimator.predict(
-            input_fn,
-            hooks=hooks,
-            checkpoint_path=checkpoint_path,
-            yield_single_examples=False,
+            input_fn, hooks=hooks, checkpoint_path=checkpoint_path, yield_single_examples=False
         )
         for batch in batches:
             explained = explainer.explain(batch.pop(MATRIX))

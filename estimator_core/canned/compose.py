@@ -59,9 +59,7 @@ class MinimizeParts:
         return lambda loss: minimize_parts(loss, model.parts)
 
 
-def compose(
-    head: Head, parts: Sequence[tuple[Any, ...]], training: Training | None = None
-) -> ModelFn:
+def compose(head: Head, parts: Sequence[tuple[Any, ...]], training: Training | None = None) -> ModelFn:
     """Returns a `model_fn` whose logits are the sum of the parts' logits.
 
     Example:

@@ -125,9 +125,7 @@ class DNNClassifier(Estimator):
         loss_reduction: str = LossReduction.SUM_OVER_BATCH_SIZE,
         batch_norm: bool = False,
     ):
-        head = binary_or_multi_class_head(
-            n_classes, weight_column, label_vocabulary, loss_reduction
-        )
+        head = binary_or_multi_class_head(n_classes, weight_column, label_vocabulary, loss_reduction)
         network = Network(hidden_units, feature_columns, activation_fn, dropout, batch_norm)
         model_fn = compose(head, [(network.logit_fn(head), optimizer)])
         super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)

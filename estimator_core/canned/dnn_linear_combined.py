@@ -24,8 +24,7 @@ def check_parts(network: Network, linear: LinearModel) -> None:
     """Checks that there is a network, a linear model, or both."""
     if not (network.feature_columns or linear.feature_columns):
         raise ValueError(
-            "Either linear_feature_columns or dnn_feature_columns must be defined. "
-            "Received: neither"
+            "Either linear_feature_columns or dnn_feature_columns must be defined. Received: neither"
         )
     if network.feature_columns and not network.hidden_units:
         raise ValueError(
@@ -104,9 +103,7 @@ class DNNLinearCombinedEstimator(Estimator):
         linear_sparse_combiner: str = "sum",
         warm_start_from: Any = None,
     ):
-        network = Network(
-            dnn_hidden_units, dnn_feature_columns, dnn_activation_fn, dnn_dropout, batch_norm
-        )
+        network = Network(dnn_hidden_units, dnn_feature_columns, dnn_activation_fn, dnn_dropout, batch_norm)
         linear = LinearModel(linear_feature_columns, linear_sparse_combiner)
         model_fn = _model_fn(head, network, dnn_optimizer, linear, linear_optimizer)
         super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)
@@ -161,12 +158,8 @@ class DNNLinearCombinedClassifier(Estimator):
         batch_norm: bool = False,
         linear_sparse_combiner: str = "sum",
     ):
-        head = binary_or_multi_class_head(
-            n_classes, weight_column, label_vocabulary, loss_reduction
-        )
-        network = Network(
-            dnn_hidden_units, dnn_feature_columns, dnn_activation_fn, dnn_dropout, batch_norm
-        )
+        head = binary_or_multi_class_head(n_classes, weight_column, label_vocabulary, loss_reduction)
+        network = Network(dnn_hidden_units, dnn_feature_columns, dnn_activation_fn, dnn_dropout, batch_norm)
         linear = LinearModel(linear_feature_columns, linear_sparse_combiner)
         model_fn = _model_fn(head, network, dnn_optimizer, linear, linear_optimizer)
         super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)
@@ -217,9 +210,7 @@ class DNNLinearCombinedRegressor(Estimator):
         linear_sparse_combiner: str = "sum",
     ):
         head = RegressionHead(label_dimension, weight_column, loss_reduction)
-        network = Network(
-            dnn_hidden_units, dnn_feature_columns, dnn_activation_fn, dnn_dropout, batch_norm
-        )
+        network = Network(dnn_hidden_units, dnn_feature_columns, dnn_activation_fn, dnn_dropout, batch_norm)
         linear = LinearModel(linear_feature_columns, linear_sparse_combiner)
         model_fn = _model_fn(head, network, dnn_optimizer, linear, linear_optimizer)
         super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)

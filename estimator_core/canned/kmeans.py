@@ -145,9 +145,7 @@ class KMeans(Estimator):
 def _num_clusters(num_clusters: int, initial_clusters: Any) -> int:
     """Returns the number of centers: the number of given ones, if `initial_clusters` is an array."""
     if not isinstance(num_clusters, (int, np.integer)) or num_clusters < 1:
-        raise ValueError(
-            f"num_clusters must be a positive integer. Received: num_clusters={num_clusters!r}"
-        )
+        raise ValueError(f"num_clusters must be a positive integer. Received: num_clusters={num_clusters!r}")
     if isinstance(initial_clusters, str) or callable(initial_clusters):
         return int(num_clusters)
     shape = np.shape(initial_clusters)

@@ -42,9 +42,7 @@ class LinearModel:
 
         `scope`: variable scope of the model; None builds it in the current one.
         """
-        return linear_logit_fn_builder(
-            head.logits_dimension, self.columns, self.sparse_combiner, scope=scope
-        )
+        return linear_logit_fn_builder(head.logits_dimension, self.columns, self.sparse_combiner, scope=scope)
 
     def training(self, head: Head, optimizer: Any, **scopes: str) -> Training:
         """Returns the `Training` of the model."""
@@ -53,9 +51,7 @@ class LinearModel:
         return MinimizeParts()
 
 
-def linear_model_fn(
-    head: Head, feature_columns: Any, optimizer: Any, sparse_combiner: str
-) -> ModelFn:
+def linear_model_fn(head: Head, feature_columns: Any, optimizer: Any, sparse_combiner: str) -> ModelFn:
     """Returns the model_fn of a `LinearEstimator`; see its arguments."""
     linear = LinearModel(feature_columns, sparse_combiner)
     training = linear.training(head, optimizer, model_scope="linear")
@@ -138,9 +134,7 @@ class LinearClassifier(Estimator):
         loss_reduction: str = LossReduction.SUM_OVER_BATCH_SIZE,
         sparse_combiner: str = "sum",
     ):
-        head = binary_or_multi_class_head(
-            n_classes, weight_column, label_vocabulary, loss_reduction
-        )
+        head = binary_or_multi_class_head(n_classes, weight_column, label_vocabulary, loss_reduction)
         model_fn = linear_model_fn(head, feature_columns, optimizer, sparse_combiner)
         super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)
 

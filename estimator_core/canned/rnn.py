@@ -151,9 +151,7 @@ class RNNClassifier(RNNEstimator):
         sequence_mask: str = "sequence_mask",
         config: Any = None,
     ):
-        head = binary_or_multi_class_head(
-            n_classes, weight_column, label_vocabulary, loss_reduction
-        )
+        head = binary_or_multi_class_head(n_classes, weight_column, label_vocabulary, loss_reduction)
         if return_sequences:
             head = SequentialHeadWrapper(head, sequence_mask, feature_columns=weight_column)
         super().__init__(

@@ -100,9 +100,7 @@ class BackgroundSaver(tf1.train.Saver):
     def meta_graph_def(self, **options: Any) -> Any:
         """Returns the `MetaGraphDef` of the default graph, computed anew after the graph has changed."""
         graph = tf1.get_default_graph()
-        sizes = tuple(
-            (key, len(tf1.get_collection(key))) for key in graph.get_all_collection_keys()
-        )
+        sizes = tuple((key, len(tf1.get_collection(key))) for key in graph.get_all_collection_keys())
         not_defaults = tuple(sorted(option for option in options.items() if option[1]))
         key = (id(graph), graph.version, sizes, not_defaults)
         if self._meta_graph is None or self._meta_graph[0] != key:

@@ -82,9 +82,7 @@ def name_newest(model_dir: str, path: str | None) -> None:
     state = _state(model_dir)
     listed = [] if state is None else state.all_model_checkpoint_paths
     kept = [
-        listed_path
-        for listed_path in listed
-        if listed_path != path and why_not_whole(listed_path) is None
+        listed_path for listed_path in listed if listed_path != path and why_not_whole(listed_path) is None
     ]
     # Relative paths, as an Estimator writes them: the directory may be moved.
     prefix = os.path.join(model_dir, "")

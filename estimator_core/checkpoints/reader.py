@@ -48,9 +48,7 @@ def _keys_by_variable_name(object_graph: bytes) -> dict[str, str]:
     """Returns the key of each variable's value in an object-based checkpoint, by variable name."""
     graph = trackable_object_graph_pb2.TrackableObjectGraph.FromString(object_graph)
     return {
-        attribute.full_name: attribute.checkpoint_key
-        for node in graph.nodes
-        for attribute in node.attributes
+        attribute.full_name: attribute.checkpoint_key for node in graph.nodes for attribute in node.attributes
     }
 
 
@@ -64,9 +62,7 @@ def variable_value(model_dir: str, name: str) -> Any:
     reader = open_checkpoint(_newest(model_dir))
     name = name.removesuffix(":0")
     if not reader.has_tensor(name):
-        raise ValueError(
-            f"No variable {name!r} in {model_dir}. It has: {variable_names(model_dir)}"
-        )
+        raise ValueError(f"No variable {name!r} in {model_dir}. It has: {variable_names(model_dir)}")
     return reader.get_tensor(name)
 
 
@@ -86,8 +82,7 @@ def check_shapes(checkpoint_path: str) -> None:
     differences = [
         f"{name}: {saved[name]} in the checkpoint, {variable.shape.as_list()} in the model"
         for variable in tf1.global_variables()
-        if (name := variable.op.name) in saved
-        and not variable.shape.is_compatible_with(saved[name])
+        if (name := variable.op.name) in saved and not variable.shape.is_compatible_with(saved[name])
     ]
     if differences:
         raise ValueError(

@@ -77,9 +77,7 @@ class WarmStartReport:
                 source = ""
             shape = "" if variable.source_shape is None else _text(variable.source_shape)
             origin = f"{source} {shape}".strip()
-            rows.append(
-                (variable.name, _text(variable.shape), variable.start, origin, variable.note)
-            )
+            rows.append((variable.name, _text(variable.shape), variable.start, origin, variable.note))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
         starts: tuple[Start, ...] = ("loaded", "remapped", "fresh", "missing", "shape mismatch")
@@ -113,9 +111,7 @@ def report(settings: WarmStartSettings) -> WarmStartReport:
             variables.append(VariableStart(name, shape, "fresh"))
             continue
         source = previous.get(name, name)
-        variables.append(
-            _variable_start(name, shape, source, saved.get(source), vocabularies.get(name))
-        )
+        variables.append(_variable_start(name, shape, source, saved.get(source), vocabularies.get(name)))
     return WarmStartReport(path, tuple(variables), tuple(warnings))
 
 
@@ -174,11 +170,7 @@ def _selected(vars_to_warm_start: Any) -> tuple[set[str], list[str]]:
 
 
 def _variable_start(
-    name: str,
-    shape: tuple[int, ...],
-    source: str,
-    source_shape: tuple[int, ...] | None,
-    vocabulary: Any,
+    name: str, shape: tuple[int, ...], source: str, source_shape: tuple[int, ...] | None, vocabulary: Any
 ) -> VariableStart:
     start: Start = "loaded" if vocabulary is None else "remapped"
     note = "" if source == name else "has another name there"

@@ -82,7 +82,5 @@ def as_settings(
         )
     path = os.fspath(warm_start_from)
     if tf.saved_model.contains_saved_model(path):
-        path = os.path.join(
-            path, tf.saved_model.VARIABLES_DIRECTORY, tf.saved_model.VARIABLES_FILENAME
-        )
+        path = os.path.join(path, tf.saved_model.VARIABLES_DIRECTORY, tf.saved_model.VARIABLES_FILENAME)
     return WarmStartSettings(ckpt_to_initialize_from=path)

@@ -67,10 +67,7 @@ def _why_not_whole(path: str, files: Files) -> str | None:
         return None if is_old else f"{path}.index is missing"
     # A checkpoint saved again with another number of parameter servers has two sets of data files.
     counts = sorted({file.rpartition("-")[2] for file in sizes if file.startswith(".data")})
-    sets = [
-        [f".data-{shard:05d}-of-{count}" for shard in range(int(count))]
-        for count in counts or ["00001"]
-    ]
+    sets = [[f".data-{shard:05d}-of-{count}" for shard in range(int(count))] for count in counts or ["00001"]]
     complete = [shards for shards in sets if sizes.keys() >= set(shards)]
     if not complete:
         missing = next(file for file in sets[0] if file not in sizes)

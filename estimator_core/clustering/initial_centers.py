@@ -20,11 +20,7 @@ _POLL_SECS = 1.0
 
 
 def choose(
-    points: tf.Tensor,
-    num_wanted: tf.Tensor,
-    initial_clusters: Any,
-    seed: int | None,
-    num_retries: int,
+    points: tf.Tensor, num_wanted: tf.Tensor, initial_clusters: Any, seed: int | None, num_retries: int
 ) -> tf.Tensor:
     """Returns up to `num_wanted` centers, float32 `[n, dimensions]`.
 
@@ -47,9 +43,7 @@ def choose(
         batch_size = tf.shape(points)[0]
 
         def draw() -> tf.Tensor:
-            index = tf.random.uniform(
-                [num_wanted], 0, tf.cast(batch_size, tf.int64), tf.int64, seed
-            )
+            index = tf.random.uniform([num_wanted], 0, tf.cast(batch_size, tf.int64), tf.int64, seed)
             return tf.gather(points, index)
 
         return tf.cond(batch_size <= num_wanted, lambda: tf.identity(points), draw)
@@ -64,9 +58,7 @@ def _kmeans_plus_plus(
         "The first batch must have as many points as there are clusters for kmeans_plus_plus. "
         "Received, batch size and clusters:"
     )
-    check = tf.raw_ops.Assert(
-        condition=batch_size >= num_wanted, data=[message, batch_size, num_wanted]
-    )
+    check = tf.raw_ops.Assert(condition=batch_size >= num_wanted, data=[message, batch_size, num_wanted])
     any_seed = tf.random.uniform([], maxval=tf.int64.max, dtype=tf.int64) if seed is None else seed
     with tf.control_dependencies([check]):
         return tf.raw_ops.KmeansPlusPlusInitialization(

@@ -57,10 +57,7 @@ class Clustering:
             usable = distances.normalized(usable, self.distance_metric)
         assignment = distances.assign(points, usable, self.distance_metric)
         loss = tf.reduce_sum(assignment.nearest_distance)
-        predictions = {
-            ALL_DISTANCES: assignment.all_distances,
-            CLUSTER_INDEX: assignment.cluster_index,
-        }
+        predictions = {ALL_DISTANCES: assignment.all_distances, CLUSTER_INDEX: assignment.cluster_index}
         if mode == ModeKeys.PREDICT:
             outputs = {key: PredictOutput(value) for key, value in predictions.items()}
             outputs[DEFAULT_SERVING_SIGNATURE] = outputs[CLUSTER_INDEX]
@@ -81,21 +78,15 @@ class Clustering:
         with tf.control_dependencies([update]):
             train_op = tf1.train.get_or_create_global_step().assign_add(1, read_value=False)
         add_centers = self._add_centers(points, to_initialize, is_initialized)
-        hooks: list[Hook] = [
-            initial_centers.InitialCentersHook(add_centers, is_initialized, config.is_chief)
-        ]
+        hooks: list[Hook] = [initial_centers.InitialCentersHook(add_centers, is_initialized, config.is_chief)]
         if self.relative_tolerance is not None:
             hooks.append(_RelativeToleranceHook(loss, self.relative_tolerance))
         return EstimatorSpec(mode, predictions, loss, train_op, training_hooks=hooks)
 
-    def _update(
-        self, assignment: Any, centers: Any, no_centers: tf.Tensor
-    ) -> tuple[tf.Operation, list[Any]]:
+    def _update(self, assignment: Any, centers: Any, no_centers: tf.Tensor) -> tuple[tf.Operation, list[Any]]:
         """Returns the op that moves the centers, and the variables that start as initial centers."""
         if self.steps_per_iteration is None:
-            update = updates.full_batch_update(
-                assignment, centers, self.num_clusters, self.distance_metric
-            )
+            update = updates.full_batch_update(assignment, centers, self.num_clusters, self.distance_metric)
             return update, [centers]
         if self.steps_per_iteration == 1:
             # The initial center counts as its first point.
@@ -112,16 +103,12 @@ class Clustering:
         )
         return update, [centers, centers_updated]
 
-    def _add_centers(
-        self, points: tf.Tensor, to_initialize: list[Any], is_initialized: Any
-    ) -> tf.Operation:
+    def _add_centers(self, points: tf.Tensor, to_initialize: list[Any], is_initialized: Any) -> tf.Operation:
         """Returns the op that fills the missing centers with points of a batch."""
         centers = to_initialize[0]
         num_existing = tf.shape(centers)[0]
         num_missing = self.num_clusters - num_existing
-        new = initial_centers.choose(
-            points, num_missing, self.initial_clusters, self.seed, self.num_retries
-        )
+        new = initial_centers.choose(points, num_missing, self.initial_clusters, self.seed, self.num_retries)
         new = distances.normalized(new, self.distance_metric)
         existing = tf.reshape(centers, [num_existing, tf.shape(new)[1]])
         all_centers = tf.concat([existing, new], axis=0)

@@ -89,9 +89,5 @@ def mini_batch_update_in_steps(
 def counter(num_clusters: int, initial_count: int) -> Any:
     """Returns the variable ("Variable" in checkpoints) that counts the points of each cluster."""
     return tf1.get_variable(
-        "Variable",
-        [num_clusters],
-        tf.int64,
-        tf1.initializers.constant(initial_count),
-        trainable=False,
+        "Variable", [num_clusters], tf.int64, tf1.initializers.constant(initial_count), trainable=False
     )

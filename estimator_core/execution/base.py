@@ -170,11 +170,7 @@ class Execution(abc.ABC):
 
     @abc.abstractmethod
     def session_creator(
-        self,
-        scaffold: Any,
-        *,
-        checkpoint_dir: str | None = None,
-        checkpoint_path: str | None = None,
+        self, scaffold: Any, *, checkpoint_dir: str | None = None, checkpoint_path: str | None = None
     ) -> Any:
         """Returns the `SessionCreator` that restores from the newest checkpoint or the given one.
 

@@ -20,11 +20,7 @@ class Inputs:
     """
 
     def __init__(
-        self,
-        get_next: Callable[[], Any],
-        mode: str,
-        hooks: Sequence[Hook] = (),
-        is_endless: bool = False,
+        self, get_next: Callable[[], Any], mode: str, hooks: Sequence[Hook] = (), is_endless: bool = False
     ):
         self._get_next = get_next
         self._mode = mode
@@ -77,9 +73,7 @@ def inputs_from(result: Any, mode: str) -> Inputs:
     if isinstance(result, tf.data.Dataset):
         return inputs_from_dataset(result, mode)
     if result is None:
-        raise ValueError(
-            "input_fn returned None; it should return a Dataset or (features, labels)."
-        )
+        raise ValueError("input_fn returned None; it should return a Dataset or (features, labels).")
     operations = tf1.get_default_graph().get_operations()
     features_and_labels(result, mode)  # raises early, with input_fn in the traceback
     can_end = tf1.get_collection(tf1.GraphKeys.QUEUE_RUNNERS) or any(
@@ -103,7 +97,6 @@ def features_and_labels(element: Any, mode: str) -> tuple[Any, Any]:
         return element[0], None
     if len(element) != 2:
         raise ValueError(
-            "input_fn should return (features, labels) as a len 2 tuple. "
-            f"Received: {len(element)} elements"
+            f"input_fn should return (features, labels) as a len 2 tuple. Received: {len(element)} elements"
         )
     return element[0], element[1]

@@ -120,16 +120,8 @@ def _mapped_with_path(function: Any, structure: Any, path: tuple[Any, ...] = ())
     if structure is None:
         return None
     if isinstance(structure, dict):
-        return {
-            name: _mapped_with_path(function, value, (*path, name))
-            for name, value in structure.items()
-        }
+        return {name: _mapped_with_path(function, value, (*path, name)) for name, value in structure.items()}
     if isinstance(structure, (list, tuple)):
-        values = [
-            _mapped_with_path(function, value, (*path, index))
-            for index, value in enumerate(structure)
-        ]
-        return (
-            type(structure)(*values) if hasattr(structure, "_fields") else type(structure)(values)
-        )
+        values = [_mapped_with_path(function, value, (*path, index)) for index, value in enumerate(structure)]
+        return type(structure)(*values) if hasattr(structure, "_fields") else type(structure)(values)
     return function(path, structure)

@@ -97,11 +97,7 @@ class ParameterServers(Execution):
         return self._here.build_step(inputs, step_fn, mode)
 
     def session_creator(
-        self,
-        scaffold: Any,
-        *,
-        checkpoint_dir: str | None = None,
-        checkpoint_path: str | None = None,
+        self, scaffold: Any, *, checkpoint_dir: str | None = None, checkpoint_path: str | None = None
     ) -> Any:
         """Returns the creator of a session: the chief's restores the variables, a worker's waits for that."""
         needed = _needed_tasks(self._cluster, self._session_config)
@@ -264,8 +260,5 @@ def _needed_tasks(cluster: Cluster, session_config: Any) -> list[Task]:
     return [
         task
         for task in tasks
-        if any(
-            device.job in (None, task.kind) and device.task in (None, task.index)
-            for device in named
-        )
+        if any(device.job in (None, task.kind) and device.task in (None, task.index) for device in named)
     ]

@@ -45,9 +45,7 @@ def initializer_by_batch(initializer: tf.Operation) -> tf.Operation:
         return initializer
     dataset, iterator = initializer.inputs
     above, batch = _nearest_dataset(dataset.op, _BATCHES)
-    below, slices = (
-        _nearest_dataset(batch.inputs[0].op, (_SLICES,)) if batch is not None else ([], None)
-    )
+    below, slices = _nearest_dataset(batch.inputs[0].op, (_SLICES,)) if batch is not None else ([], None)
     graph = initializer.graph
     if (
         batch is None
@@ -125,9 +123,7 @@ def _gathered(
     return tf.data.experimental.to_variant(dataset)
 
 
-def _copy(
-    dataset: tf.Operation, source: tf.Tensor, shape: tf.TensorShape | None = None
-) -> tf.Tensor:
+def _copy(dataset: tf.Operation, source: tf.Tensor, shape: tf.TensorShape | None = None) -> tf.Tensor:
     """Returns a copy of a dataset over another source.
 
     `shape`: shape of the int64 elements of `source`; None if its elements have the same types as before.

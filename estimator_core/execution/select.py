@@ -16,11 +16,7 @@ from estimator_core.execution.parameter_server import ParameterServers
 from estimator_core.execution.sharded import Sharded
 from estimator_core.execution.single_device import SingleDevice
 from estimator_core.execution.strategy import ReplicasInSync
-from estimator_core.execution.workers_in_sync import (
-    WorkersInSync,
-    check_cluster,
-    start_server_in_step,
-)
+from estimator_core.execution.workers_in_sync import WorkersInSync, check_cluster, start_server_in_step
 from estimator_core.run_config import AUTO, RunConfig
 from estimator_core.spec.mode_keys import ModeKeys
 
@@ -177,16 +173,9 @@ def _training_in_cluster(strategy: Any, config: RunConfig) -> Execution:
         return WorkersInSync(strategy, cluster, config.session_config, timeout_secs)
     input_context = None
     if strategy:
-        input_context = tf.distribute.InputContext(
-            cluster.num_worker_replicas, cluster.global_id, 1
-        )
+        input_context = tf.distribute.InputContext(cluster.num_worker_replicas, cluster.global_id, 1)
     return ParameterServers(
-        cluster,
-        config.master,
-        config.session_config,
-        config.device_fn,
-        timeout_secs,
-        input_context,
+        cluster, config.master, config.session_config, config.device_fn, timeout_secs, input_context
     )
 
 

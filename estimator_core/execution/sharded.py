@@ -14,11 +14,7 @@ from estimator_core import tf1
 from estimator_core.execution.base import GradientUpdate, LoopSize, Step, StepFn
 from estimator_core.execution.evaluation_metrics import mean_of_batches, with_evaluation_metrics
 from estimator_core.execution.inputs import Inputs
-from estimator_core.execution.loops.in_graph_loop import (
-    ManySteps,
-    RepeatsSteps,
-    with_calls_in_order,
-)
+from estimator_core.execution.loops.in_graph_loop import ManySteps, RepeatsSteps, with_calls_in_order
 from estimator_core.execution.shards import shard_optimizers
 from estimator_core.execution.shards.shard_inputs import (
     PaddedInputs,
@@ -96,20 +92,13 @@ class Sharded(RepeatsSteps):
         kind, shards = self._sharding.kind, self.num_replicas
         calls = shards if kind is ShardInput.OWN else 1
         with tf1.device("/cpu:0"):
-            results = [
-                input_fn(tf.distribute.InputContext(calls, call, shards)) for call in range(calls)
-            ]
+            results = [input_fn(tf.distribute.InputContext(calls, call, shards)) for call in range(calls)]
             if mode == ModeKeys.PREDICT and self._sharding.batch_size:
                 size, takes_sparse = self._sharding.batch_size, self._sharding.takes_sparse
                 return padded_inputs(results[0], kind, size, shards, takes_sparse)
             sharding = self._sharding
             return shard_inputs(
-                results,
-                kind,
-                sharding.batch_axis,
-                sharding.has_static_shapes,
-                mode,
-                sharding.takes_sparse,
+                results, kind, sharding.batch_axis, sharding.has_static_shapes, mode, sharding.takes_sparse
             )
 
     def build_step(self, inputs: Inputs, step_fn: StepFn, mode: str) -> Step:
@@ -122,11 +111,7 @@ class Sharded(RepeatsSteps):
             inputs.next_batches(self.num_replicas),
         )
         entries = [
-            [
-                tensor
-                for tensor in tf.nest.flatten(batch, expand_composites=True)
-                if tensor is not None
-            ]
+            [tensor for tensor in tf.nest.flatten(batch, expand_composites=True) if tensor is not None]
             for batch in batches
         ]
         features, labels = batches[0]
@@ -156,11 +141,7 @@ class Sharded(RepeatsSteps):
             )
 
     def session_creator(
-        self,
-        scaffold: Any,
-        *,
-        checkpoint_dir: str | None = None,
-        checkpoint_path: str | None = None,
+        self, scaffold: Any, *, checkpoint_dir: str | None = None, checkpoint_path: str | None = None
     ) -> Any:
         """Returns the creator of a session in this process, with a CPU device for each shard."""
         return self._in_process.session_creator(
@@ -266,9 +247,7 @@ class Sharded(RepeatsSteps):
         are_reduced = self._sums.are_reduced([gradient for gradient, _ in pairs])
         return [
             (
-                gradient
-                if gradient is None or is_reduced
-                else self._sums.reduce_gradient(gradient, average),
+                gradient if gradient is None or is_reduced else self._sums.reduce_gradient(gradient, average),
                 variable,
             )
             for (gradient, variable), is_reduced in zip(pairs, are_reduced, strict=True)

@@ -13,11 +13,7 @@ from estimator_core.execution.evaluation_metrics import with_evaluation_metrics
 from estimator_core.execution.inputs import Inputs, inputs_from
 from estimator_core.execution.loops.effects import stateful_operations
 from estimator_core.execution.loops.evaluation_loop import RepeatedUpdate
-from estimator_core.execution.loops.in_graph_loop import (
-    ManySteps,
-    RepeatsSteps,
-    with_calls_in_order,
-)
+from estimator_core.execution.loops.in_graph_loop import ManySteps, RepeatsSteps, with_calls_in_order
 from estimator_core.execution.restored_session import restored_session
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import InputFn
@@ -66,11 +62,7 @@ class SingleDevice(RepeatsSteps):
         return Step(spec, repeated, repeated.add_loop, batches_made=lambda: repeated.batches_made)
 
     def session_creator(
-        self,
-        scaffold: Any,
-        *,
-        checkpoint_dir: str | None = None,
-        checkpoint_path: str | None = None,
+        self, scaffold: Any, *, checkpoint_dir: str | None = None, checkpoint_path: str | None = None
     ) -> Any:
         return tf1.train.ChiefSessionCreator(
             scaffold=scaffold,

@@ -30,9 +30,7 @@ class ReplicasInSync(RepeatsSteps):
     Source: `train_distribute` and `eval_distribute` of `tf.estimator.RunConfig`.
     """
 
-    def __init__(
-        self, strategy: Any, session_config: Any = None, many_steps: ManySteps | None = None
-    ):
+    def __init__(self, strategy: Any, session_config: Any = None, many_steps: ManySteps | None = None):
         super().__init__(many_steps)
         self.strategy = strategy
         self._in_process = SingleDevice(_with_all_cpus(session_config), many_steps=many_steps)
@@ -78,19 +76,13 @@ class ReplicasInSync(RepeatsSteps):
             batch = batches[replica % len(batches)]  # replicas are numbered across all processes
             tensors = tf.nest.flatten(batch)  # now, as model_fn may remove features from their dict
             spec = step_fn(*batch)
-            specs[replica] = (
-                with_evaluation_metrics(spec, tensors) if mode == ModeKeys.EVAL else spec
-            )
+            specs[replica] = with_evaluation_metrics(spec, tensors) if mode == ModeKeys.EVAL else spec
 
         self.strategy.extended.call_for_each_replica(in_replica)
         return self.make_step(_combined([specs[replica] for replica in sorted(specs)]), mode)
 
     def session_creator(
-        self,
-        scaffold: Any,
-        *,
-        checkpoint_dir: str | None = None,
-        checkpoint_path: str | None = None,
+        self, scaffold: Any, *, checkpoint_dir: str | None = None, checkpoint_path: str | None = None
     ) -> Any:
         """Returns the creator of a session in this process, with all devices."""
         return self._in_process.session_creator(

@@ -44,11 +44,7 @@ class WorkersInSync(ReplicasInSync):
     """
 
     def __init__(
-        self,
-        strategy: Any,
-        cluster: Cluster,
-        session_config: Any = None,
-        timeout_secs: float | None = 7200,
+        self, strategy: Any, cluster: Cluster, session_config: Any = None, timeout_secs: float | None = 7200
     ):
         super().__init__(strategy, session_config)
         self._peers = _peers(cluster)
@@ -116,11 +112,7 @@ class WorkersInSync(ReplicasInSync):
         return tf.group(*done)
 
     def session_creator(
-        self,
-        scaffold: Any,
-        *,
-        checkpoint_dir: str | None = None,
-        checkpoint_path: str | None = None,
+        self, scaffold: Any, *, checkpoint_dir: str | None = None, checkpoint_path: str | None = None
     ) -> Any:
         """Returns the creator of a session on this task's server, which waits for all tasks."""
         creator = tf1.train.ChiefSessionCreator(
@@ -218,9 +210,7 @@ class SessionInStep(tf1.train.SessionCreator):
 
     def _refuse_difference(self, numbers: Any, message: str) -> None:
         differ = [
-            task
-            for task, number in zip(self._peers.tasks, numbers, strict=True)
-            if number != numbers[0]
+            task for task, number in zip(self._peers.tasks, numbers, strict=True) if number != numbers[0]
         ]
         if differ:
             raise ValueError(message.format(", ".join(map(str, differ))))
@@ -248,11 +238,7 @@ def check_cluster(strategy: Any, cluster: Cluster) -> None:
     resolver = strategy.cluster_resolver
     own_cluster = resolver.cluster_spec().as_dict() if resolver else {}
     own_cluster.pop(EVALUATOR, None)
-    if (own_cluster, resolver.task_type, resolver.task_id) != (
-        tasks,
-        cluster.task_type,
-        cluster.task_id,
-    ):
+    if (own_cluster, resolver.task_type, resolver.task_id) != (tasks, cluster.task_type, cluster.task_id):
         raise ValueError(
             "The cluster of the MultiWorkerMirroredStrategy is not that of TF_CONFIG. Make the strategy in "
             "each task, after TF_CONFIG is set, and without a cluster_resolver of your own. Received: "

@@ -14,12 +14,8 @@ from estimator_core.experimental.local_cluster import LocalClusterError as Local
 from estimator_core.experimental.local_cluster import LocalClusterResult as LocalClusterResult
 from estimator_core.experimental.local_cluster import launch_local_cluster as launch_local_cluster
 from estimator_core.experimental.logit_fn_builders import call_logit_fn as call_logit_fn
-from estimator_core.experimental.logit_fn_builders import (
-    dnn_logit_fn_builder as dnn_logit_fn_builder,
-)
-from estimator_core.experimental.logit_fn_builders import (
-    linear_logit_fn_builder as linear_logit_fn_builder,
-)
+from estimator_core.experimental.logit_fn_builders import dnn_logit_fn_builder as dnn_logit_fn_builder
+from estimator_core.experimental.logit_fn_builders import linear_logit_fn_builder as linear_logit_fn_builder
 from estimator_core.experimental.supervised_input_receiver import (
     build_raw_supervised_input_receiver_fn as build_raw_supervised_input_receiver_fn,
 )

@@ -81,8 +81,7 @@ class InMemoryEvaluatorHook(tf1.train.SessionRunHook):
         self._global_step = tf1.train.get_global_step()
         # The tensors that read variables; reading one that has a copy on each device adds operations.
         self._sources = {
-            variable.op.name: graph.as_graph_element(variable)
-            for variable in tf1.global_variables()
+            variable.op.name: graph.as_graph_element(variable) for variable in tf1.global_variables()
         }
         program = self._estimator.build_program(ModeKeys.EVAL, self._input_fn, False)
         with program.scope():

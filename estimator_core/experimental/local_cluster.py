@@ -118,13 +118,7 @@ def launch_local_cluster(
     with (
         exits_on_sigterm(),
         local_cluster(
-            fn,
-            num_workers - chief,
-            num_ps,
-            evaluator,
-            chief=chief,
-            log_dir=log_dir,
-            grace_secs=grace_secs,
+            fn, num_workers - chief, num_ps, evaluator, chief=chief, log_dir=log_dir, grace_secs=grace_secs
         ) as tasks,
     ):
         for task in tasks:
@@ -156,18 +150,14 @@ def local_cluster(
     sizes = {CHIEF: int(chief), WORKER: num_other_workers, PS: num_ps}
     ports = iter(free_ports(sum(sizes.values())))
     cluster = {
-        kind: [f"127.0.0.1:{next(ports)}" for _ in range(size)]
-        for kind, size in sizes.items()
-        if size
+        kind: [f"127.0.0.1:{next(ports)}" for _ in range(size)] for kind, size in sizes.items() if size
     }
     if log_dir is not None:
         os.makedirs(log_dir, exist_ok=True)
     tasks = []
     all_sizes = {**sizes, EVALUATOR: int(evaluator)}
     # Parameter servers first: the others wait for them.
-    in_order = [
-        (kind, i) for kind in (PS, CHIEF, WORKER, EVALUATOR) for i in range(all_sizes[kind])
-    ]
+    in_order = [(kind, i) for kind in (PS, CHIEF, WORKER, EVALUATOR) for i in range(all_sizes[kind])]
     for kind, index in in_order:
         config = json.dumps({"cluster": cluster, "task": {"type": kind, "index": index}})
         path = None if log_dir is None else os.path.join(log_dir, f"{kind}-{index}.log")

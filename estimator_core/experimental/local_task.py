@@ -36,9 +36,7 @@ class LocalTask:
     `log_path`: file of all that it prints or logs; None prints it to stderr, after the task's name.
     """
 
-    def __init__(
-        self, fn: Callable[[], Any], kind: str, index: int, tf_config: str, log_path: str | None
-    ):
+    def __init__(self, fn: Callable[[], Any], kind: str, index: int, tf_config: str, log_path: str | None):
         self.kind = kind
         self.index = index
         self.name = f"{kind} {index}"
@@ -71,11 +69,7 @@ class LocalTask:
         log, log_end = _SPAWN.Pipe(duplex=False)
         self.outcome, outcome_end = _SPAWN.Pipe(duplex=False)
         orders_end, self._orders = _SPAWN.Pipe(duplex=False)
-        process = _SPAWN.Process(
-            target=_run,
-            args=(fn, log_end, outcome_end, orders_end),
-            name=self.name,
-        )
+        process = _SPAWN.Process(target=_run, args=(fn, log_end, outcome_end, orders_end), name=self.name)
         with _starting, _temporary_tf_config(self._tf_config):
             process.start()
         self._process = process
@@ -188,9 +182,7 @@ def _temporary_tf_config(tf_config: str) -> Iterator[None]:
 
 
 def _run(fn: bytes, log: Connection, outcome: Connection, orders: Connection) -> None:
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C is for the launching process, which ends this
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the launching process, which ends this
     for stream in (1, 2):
         os.dup2(log.fileno(), stream)
     log.close()

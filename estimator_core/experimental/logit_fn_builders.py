@@ -79,9 +79,7 @@ def linear_logit_fn_builder(
     return logits.linear_logit_fn_builder(units, feature_columns, sparse_combiner, scope=None)
 
 
-def call_logit_fn(
-    logit_fn: Callable[..., Any], features: Any, mode: str, params: Any, config: Any
-) -> Any:
+def call_logit_fn(logit_fn: Callable[..., Any], features: Any, mode: str, params: Any, config: Any) -> Any:
     """Returns the logits of `logit_fn` for `features`.
 
     Args:
@@ -101,12 +99,8 @@ def call_logit_fn(
     """
     names = arg_names(logit_fn)
     optional = {"mode": mode, "params": params, "config": config}
-    logits = logit_fn(
-        features=features, **{name: value for name, value in optional.items() if name in names}
-    )
+    logits = logit_fn(features=features, **{name: value for name, value in optional.items() if name in names})
     tensors = logits.values() if isinstance(logits, Mapping) else [logits]
     if not all(isinstance(tensor, (tf.Tensor, tf.SparseTensor)) for tensor in tensors):
-        raise ValueError(
-            f"logit_fn should return a Tensor or a dict of Tensors. Received: {logits!r}"
-        )
+        raise ValueError(f"logit_fn should return a Tensor or a dict of Tensors. Received: {logits!r}")
     return logits

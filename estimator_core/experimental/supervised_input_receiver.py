@@ -45,9 +45,7 @@ def build_raw_supervised_input_receiver_fn(
     labels_by_name = _by_name(labels, _SINGLE_LABEL)
     common = set(features_by_name) & set(labels_by_name)
     if common:
-        raise ValueError(
-            f"Features and labels must have distinct keys. Received: in both {sorted(common)}"
-        )
+        raise ValueError(f"Features and labels must have distinct keys. Received: in both {sorted(common)}")
     placeholders_fn = build_raw_serving_input_receiver_fn(
         {**features_by_name, **labels_by_name}, default_batch_size
     )

@@ -105,18 +105,12 @@ class BestExporter(LatestExporter):
         if eval_result is None:
             raise ValueError("BestExporter compares evaluations. Received: eval_result=None")
         current = {name: np.asarray(value).tolist() for name, value in eval_result.items()}
-        current = {
-            name: value for name, value in current.items() if isinstance(value, (int, float))
-        }
+        current = {name: value for name, value in current.items() if isinstance(value, (int, float))}
         best = self._best_before(estimator, export_path, current)
-        if best is not None and not self._compare_fn(
-            best_eval_result=best, current_eval_result=current
-        ):
+        if best is not None and not self._compare_fn(best_eval_result=best, current_eval_result=current):
             return None
         logger.info("Performing best model export.")
-        result = super().export(
-            estimator, export_path, checkpoint_path, eval_result, is_the_final_export
-        )
+        result = super().export(estimator, export_path, checkpoint_path, eval_result, is_the_final_export)
         path = self._best_file(estimator)
         with tf.io.gfile.GFile(f"{path}.tmp", "w") as file:
             file.write(json.dumps(current))

@@ -59,9 +59,7 @@ class ServingExporter(Exporter):
         as_text: bool = False,
     ):
         if not name:
-            raise ValueError(
-                f"An exporter needs a name, for its directory. Received: name={name!r}"
-            )
+            raise ValueError(f"An exporter needs a name, for its directory. Received: name={name!r}")
         check_path("name", name)
         self._name = name
         self._serving_input_receiver_fn = serving_input_receiver_fn
@@ -169,6 +167,4 @@ def export_directories(export_path: str) -> list[str]:
     if not tf.io.gfile.isdir(export_path):
         return []
     names = [name.rstrip("/") for name in tf.io.gfile.listdir(export_path)]
-    return [
-        os.path.join(export_path, name) for name in sorted(filter(str.isdecimal, names), key=int)
-    ]
+    return [os.path.join(export_path, name) for name in sorted(filter(str.isdecimal, names), key=int)]

@@ -24,18 +24,13 @@ def columns_by_type(
     by_type: dict[str, list[int]] = {}
     for position, column in enumerate(columns):
         if column not in dtypes:
-            raise ValueError(
-                f"The pack {pack!r} has a column that is not a feature. Received: {column!r}"
-            )
+            raise ValueError(f"The pack {pack!r} has a column that is not a feature. Received: {column!r}")
         by_type.setdefault(packed_name(pack, dtypes[column]), []).append(position)
     return by_type
 
 
 def parse_packed(
-    serialized: Any,
-    feature_spec: Mapping[str, Any],
-    packs: Packs,
-    rows: Mapping[str, Any] | None = None,
+    serialized: Any, feature_spec: Mapping[str, Any], packs: Packs, rows: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """Returns the features of tf.Examples, with the columns of packs as sparse matrices.
 
@@ -82,9 +77,7 @@ def parse_packed(
             cells.append(_cells([features[columns[at]] for at in sparse], sparse))
         num_rows = num_parsed
         if rows is not None:
-            values, is_present = _with_defaults(
-                rows, [columns[at] for at in positions], feature_spec
-            )
+            values, is_present = _with_defaults(rows, [columns[at] for at in positions], feature_spec)
             cells.append(_cells_of_rows(values, is_present, positions, num_parsed))
             num_rows += tf.shape(values, tf.int64)[1]
         indices, values = (tf.concat(parts, axis=0) for parts in zip(*cells, strict=True))
@@ -125,9 +118,7 @@ def _with_defaults(
     return values, tf.logical_or(is_present, has_default)
 
 
-def _cells_of_rows(
-    matrix: Any, is_present: Any, positions: Sequence[int], first_row: Any
-) -> tuple[Any, Any]:
+def _cells_of_rows(matrix: Any, is_present: Any, positions: Sequence[int], first_row: Any) -> tuple[Any, Any]:
     """Returns the indices and the known values of `[num_columns, num_rows]` in their matrix."""
     places = tf.where(is_present)
     numbers = tf.gather(tf.constant(positions, tf.int64), places[:, 0])

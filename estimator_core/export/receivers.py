@@ -15,9 +15,7 @@ _SINGLE_RECEIVER = "input"
 _SINGLE_LABEL = "label"
 
 
-def _tensors_by_name(
-    tensors: Any, single_name: str, what: str, kinds_of_names: Any = str
-) -> dict[str, Any]:
+def _tensors_by_name(tensors: Any, single_name: str, what: str, kinds_of_names: Any = str) -> dict[str, Any]:
     if not isinstance(tensors, Mapping):
         tensors = {single_name: tensors}
     for name, tensor in tensors.items():
@@ -25,9 +23,7 @@ def _tensors_by_name(
             raise ValueError(f"{what} keys must be strings. Received: {name!r}")
         is_tensor = tf.is_tensor(tensor) or isinstance(tensor, (tf.SparseTensor, tf.RaggedTensor))
         if not is_tensor or isinstance(tensor, tf.Variable):
-            raise ValueError(
-                f"{what} {name!r} must be a Tensor or SparseTensor. Received: {tensor!r}"
-            )
+            raise ValueError(f"{what} {name!r} must be a Tensor or SparseTensor. Received: {tensor!r}")
     return dict(tensors)
 
 
@@ -35,9 +31,7 @@ def _checked_alternatives(alternatives: Any) -> dict[str, dict[str, Any]] | None
     if alternatives is None:
         return None
     if not isinstance(alternatives, Mapping):
-        raise ValueError(
-            f"receiver_tensors_alternatives must be a dict. Received: {alternatives!r}"
-        )
+        raise ValueError(f"receiver_tensors_alternatives must be a dict. Received: {alternatives!r}")
     return {
         name: _tensors_by_name(tensors, _SINGLE_RECEIVER, "receiver_tensors_alternatives")
         for name, tensors in alternatives.items()
@@ -82,9 +76,7 @@ class ServingInputReceiver(_ServingFields):
 
     def with_features(self, features: Any) -> ServingInputReceiver:
         """Returns a receiver of the same tensors, with features that were computed from its own."""
-        return ServingInputReceiver(
-            features, self.receiver_tensors, self.receiver_tensors_alternatives
-        )
+        return ServingInputReceiver(features, self.receiver_tensors, self.receiver_tensors_alternatives)
 
 
 class TensorServingInputReceiver(_ServingFields):
@@ -156,9 +148,7 @@ class EvalInputReceiver(_EvalFields):
 
 
 def build_parsing_serving_input_receiver_fn(
-    feature_spec: Mapping[str, Any],
-    default_batch_size: int | None = None,
-    packs: Packs | None = None,
+    feature_spec: Mapping[str, Any], default_batch_size: int | None = None, packs: Packs | None = None
 ) -> Callable[[], ServingInputReceiver]:
     """Returns a `serving_input_receiver_fn` that parses serialized tf.Examples.
 
@@ -173,9 +163,7 @@ def build_parsing_serving_input_receiver_fn(
     """
 
     def serving_input_receiver_fn() -> ServingInputReceiver:
-        serialized = tf1.placeholder(
-            dtype=tf.string, shape=[default_batch_size], name="input_example_tensor"
-        )
+        serialized = tf1.placeholder(dtype=tf.string, shape=[default_batch_size], name="input_example_tensor")
         features = parse_packed(serialized, feature_spec, packs or {})
         return ServingInputReceiver(features, {"examples": serialized})
 
@@ -199,9 +187,7 @@ def build_raw_serving_input_receiver_fn(
     """
     specs = {}
     for name, value in features.items():
-        value = (
-            value if isinstance(value, tf.TensorSpec) or tf.is_tensor(value) else tf.constant(value)
-        )
+        value = value if isinstance(value, tf.TensorSpec) or tf.is_tensor(value) else tf.constant(value)
         if value.shape.rank == 0:
             raise ValueError(
                 f"Feature {name!r} needs a batch dimension: its shape must be [batch_size, ...]. "

@@ -16,8 +16,7 @@ from estimator_core.logs import logger
 
 
 def build_rows_serving_input_receiver_fn(
-    feature_spec: Mapping[str, Any],
-    packs: Packs | None = None,
+    feature_spec: Mapping[str, Any], packs: Packs | None = None
 ) -> Callable[[], ServingInputReceiver]:
     """Returns a `serving_input_receiver_fn` for serialized tf.Examples and for raw columns as tensors.
 

@@ -47,10 +47,7 @@ class SavedModelWriter:
     """
 
     def __init__(
-        self,
-        export_dir_base: str,
-        assets_extra: Mapping[str, str] | None = None,
-        as_text: bool = False,
+        self, export_dir_base: str, assets_extra: Mapping[str, str] | None = None, as_text: bool = False
     ):
         check_path("export_dir_base", export_dir_base)
         self.path = timestamped_directory(export_dir_base)
@@ -255,9 +252,7 @@ def _log_signatures(included: Mapping[str, Any], excluded: Mapping[str, str]) ->
 
 
 def timestamped_directory(
-    export_dir_base: str,
-    clock: Callable[[], float] = time.time,
-    wait: Callable[[float], None] = time.sleep,
+    export_dir_base: str, clock: Callable[[], float] = time.time, wait: Callable[[float], None] = time.sleep
 ) -> str:
     """Returns a directory named by seconds since the epoch that no other export has taken."""
     for _ in range(_MAX_DIRECTORY_ATTEMPTS):

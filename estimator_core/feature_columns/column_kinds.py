@@ -117,9 +117,7 @@ class V1SharedEmbedding:
             initializer=column.initializer,
         )
         if column.ckpt_to_load_from is not None:
-            tf1.train.init_from_checkpoint(
-                column.ckpt_to_load_from, {column.tensor_name_in_ckpt: table}
-            )
+            tf1.train.init_from_checkpoint(column.ckpt_to_load_from, {column.tensor_name_in_ckpt: table})
 
     def get_dense_tensor(self, transformation_cache: Any, state_manager: Any) -> tf.Tensor:
         """Returns the combined rows of each example, float32 `[batch_size, dimension]`."""

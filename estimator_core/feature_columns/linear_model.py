@@ -8,11 +8,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.feature_columns.column_kinds import (
-    is_categorical,
-    is_dense,
-    sorted_columns,
-)
+from estimator_core.feature_columns.column_kinds import is_categorical, is_dense, sorted_columns
 from estimator_core.feature_columns.single_ids import single_ids
 from estimator_core.feature_columns.state_manager import StateManager, create_state
 from estimator_core.feature_columns.transformation_cache import FeatureTransformationCache
@@ -68,11 +64,7 @@ def linear_model(
         weights = []
         weighted_sums = []
         for column in columns:
-            size = (
-                column.num_buckets
-                if is_categorical(column)
-                else column.variable_shape.num_elements()
-            )
+            size = column.num_buckets if is_categorical(column) else column.variable_shape.num_elements()
             with tf1.variable_scope(column.name):
                 weight = _zeros("weights", [size, units])
                 if is_categorical(column):
@@ -82,9 +74,7 @@ def linear_model(
                 else:
                     dense = column.get_dense_tensor(cache, state_manager)
                     flat = tf.reshape(dense, [-1, column.variable_shape.num_elements()])
-                    weighted_sum = tf.matmul(
-                        flat, tf.convert_to_tensor(weight), name="weighted_sum"
-                    )
+                    weighted_sum = tf.matmul(flat, tf.convert_to_tensor(weight), name="weighted_sum")
             weights.append(weight)
             weighted_sums.append(weighted_sum)
         bias = _zeros("bias_weights", [units])
@@ -94,11 +84,7 @@ def linear_model(
 
 def _zeros(name: str, shape: list[int]) -> Any:
     return tf1.get_variable(
-        name,
-        shape,
-        dtype=tf.float32,
-        initializer=tf1.initializers.zeros(),
-        use_resource=True,
+        name, shape, dtype=tf.float32, initializer=tf1.initializers.zeros(), use_resource=True
     )
 
 

@@ -14,9 +14,7 @@ from estimator_core.feature_columns.transformation_cache import FeatureTransform
 from estimator_core.spec.arguments import checked_features
 
 
-def sequence_input_layer(
-    features: Mapping[str, Any], feature_columns: Any
-) -> tuple[tf.Tensor, tf.Tensor]:
+def sequence_input_layer(features: Mapping[str, Any], feature_columns: Any) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns the columns' values in order of name, padded with zeros, and the sequences' lengths.
 
     Variables are created below the current variable scope as

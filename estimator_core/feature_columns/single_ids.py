@@ -62,9 +62,7 @@ def _gradient_of_rows(operation: tf.Operation, gradient: tf.Tensor) -> list[Any]
     return [tf.math.unsorted_segment_sum(gradient, positions, tf.shape(rows)[0]), None, None]
 
 
-def embedded_single_ids(
-    column: Any, cache: Any, state_manager: Any, for_training: bool
-) -> tf.Tensor | None:
+def embedded_single_ids(column: Any, cache: Any, state_manager: Any, for_training: bool) -> tf.Tensor | None:
     """Returns the output of an embedding column, `[batch_size, dimension]`; None for all other cases.
 
     The column itself would convert a dense feature to a sparse one, look up each distinct id once, and
@@ -95,11 +93,7 @@ def single_ids(categorical: Any, cache: Any, state_manager: Any) -> SingleIds | 
     if not tf.is_tensor(feature) or isinstance(feature, (tf.SparseTensor, tf.RaggedTensor)):
         return None
     is_text = feature.dtype == tf.string
-    if (
-        feature.shape.rank != 2
-        or feature.shape[1] != 1
-        or not (is_text or feature.dtype.is_integer)
-    ):
+    if feature.shape.rank != 2 or feature.shape[1] != 1 or not (is_text or feature.dtype.is_integer):
         return None
     values = tf.reshape(feature, [-1])
     missing = values.dtype.max if values.dtype.is_unsigned else -1

@@ -38,9 +38,7 @@ class StateManager:
     ) -> Any:
         """Creates, or in a reusing scope finds, a variable below the scope of its column."""
         if not use_resource:
-            raise ValueError(
-                f"Only resource variables are supported. Received: use_resource={use_resource}"
-            )
+            raise ValueError(f"Only resource variables are supported. Received: use_resource={use_resource}")
         if (feature_column, name) in self._variables:
             raise ValueError(f"Variable {name} of column {feature_column.name} already exists.")
         with tf1.variable_scope(feature_column.name):

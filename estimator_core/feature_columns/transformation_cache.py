@@ -42,9 +42,7 @@ class FeatureTransformationCache:
                 f"Feature {key} is not in features dictionary. Received: {sorted(map(str, self._features))}"
             )
         if not hasattr(key, "transform_feature"):
-            raise TypeError(
-                f"key must be a feature name or a feature column. Received: key={key!r}"
-            )
+            raise TypeError(f"key must be a feature name or a feature column. Received: key={key!r}")
         if is_numeric(key):
             _check_numbers(key, self.get(key.key, state_manager, training))
         if "training" in inspect.signature(key.transform_feature).parameters:

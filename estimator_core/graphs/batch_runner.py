@@ -64,9 +64,7 @@ class BatchRunner(tf1.train.SessionRunHook):
         self._prepare_when_it_pays()
         advance, batches_made = self._step.advance, self._step.batches_made
         if advance is None or batches_made is None:
-            raise ValueError(
-                "The step of mode EVAL needs an advance and batches_made. Received: None"
-            )
+            raise ValueError("The step of mode EVAL needs an advance and batches_made. Received: None")
         batches = min(self._most, self._pace.next_steps()) if self._pace else self._most
         if self._steps is not None:
             until_logged = self._log_every - self.done % self._log_every

@@ -66,11 +66,7 @@ def build_inputs(model: Model, execution: Execution, mode: str, input_fn: InputF
 
 
 def build(
-    model: Model,
-    execution: Execution,
-    mode: str,
-    input_fn: InputFn,
-    starts_from_checkpoint: bool,
+    model: Model, execution: Execution, mode: str, input_fn: InputFn, starts_from_checkpoint: bool
 ) -> Program:
     """Returns the program of `mode`, built by calling `input_fn` and the model_fn."""
     built = build_inputs(model, execution, mode, input_fn)
@@ -113,9 +109,7 @@ def build_for_receiver(
     return Program(graph, execution, inputs, Step(spec), spec.predictions, model.config), receiver
 
 
-def build_for_features(
-    model: Model, execution: Execution, features: Any
-) -> tuple[Program, list[tf.Tensor]]:
+def build_for_features(model: Model, execution: Execution, features: Any) -> tuple[Program, list[tf.Tensor]]:
     """Returns the program of PREDICT over placeholders for another graph's features, and these."""
     graph = tf.Graph()
     with new_scope(graph, execution, model.config):

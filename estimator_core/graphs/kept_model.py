@@ -71,12 +71,7 @@ class PredictCall:
     """
 
     def __init__(
-        self,
-        owner: Any,
-        model: Model,
-        execution: Execution,
-        built: BuiltInputs,
-        checkpoint_path: str | None,
+        self, owner: Any, model: Model, execution: Execution, built: BuiltInputs, checkpoint_path: str | None
     ):
         self._model, self._execution, self._built = model, execution, built
         self._checkpoint_path = checkpoint_path or ""
@@ -173,9 +168,7 @@ class PredictCall:
 
     # `_do_call` handles errors like `session.run`: they name the operation and the line that created it.
 
-    def _by_feeding(
-        self, kept: KeptModel, session: Any, names: Sequence[str]
-    ) -> Callable[[], list[Any]]:
+    def _by_feeding(self, kept: KeptModel, session: Any, names: Sequence[str]) -> Callable[[], list[Any]]:
         """Returns a function that reads a batch in the input's session and feeds it to the kept model."""
         read = session.make_callable(tf.nest.flatten(self._features, expand_composites=True))
         fetches = [kept.predictions[name] for name in names]
@@ -186,9 +179,7 @@ class PredictCall:
 
         return run
 
-    def _with_input(
-        self, kept: KeptModel, session: Any, names: Sequence[str]
-    ) -> Callable[[], list[Any]]:
+    def _with_input(self, kept: KeptModel, session: Any, names: Sequence[str]) -> Callable[[], list[Any]]:
         """Returns a function that computes the predictions of a batch in the input's session.
 
         The model is built in the input's graph, with the weights of the kept one.
@@ -200,9 +191,7 @@ class PredictCall:
         weights = kept.session.run({variable.op.name: variable for variable in of_kept})
         with program.scope():
             variables = tf1.global_variables()
-            feeds = {
-                variable.initializer.inputs[1]: weights[variable.op.name] for variable in variables
-            }
+            feeds = {variable.initializer.inputs[1]: weights[variable.op.name] for variable in variables}
             session.run([variable.initializer for variable in variables], feeds)
             session.run(tf1.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS))
             run = session.make_callable([program.spec.predictions[name] for name in names])

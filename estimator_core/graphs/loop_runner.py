@@ -32,9 +32,7 @@ class LoopRunner(tf1.train.SessionRunHook):
     `loss_in_call`: Loss of the last step if the input ended within a loop; None if the loop made no step.
     """
 
-    def __init__(
-        self, program: Program, hooks: Sequence[Hook], clock: Callable[[], float] = time.monotonic
-    ):
+    def __init__(self, program: Program, hooks: Sequence[Hook], clock: Callable[[], float] = time.monotonic):
         self._fetches = program.fetches
         self._program_step = program.step
         self._loss = program.spec.loss
@@ -159,9 +157,7 @@ class Pace:
 
     def __init__(self, size: LoopSize):
         self._size = size
-        self._loops: collections.deque[tuple[int, float]] = collections.deque(
-            maxlen=_MEASURED_LOOPS
-        )
+        self._loops: collections.deque[tuple[int, float]] = collections.deque(maxlen=_MEASURED_LOOPS)
 
     def next_steps(self) -> int:
         """Returns the number of steps of the next loop."""

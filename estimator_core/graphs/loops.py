@@ -10,11 +10,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from estimator_core import summaries, tf1
-from estimator_core.checkpoints.background_saver import (
-    BackgroundSaver,
-    GraphOnceSaverHook,
-    WaitForCheckpoint,
-)
+from estimator_core.checkpoints.background_saver import BackgroundSaver, GraphOnceSaverHook, WaitForCheckpoint
 from estimator_core.checkpoints.latest import latest_checkpoint, name_newest
 from estimator_core.execution.evaluation_metrics import SHARE_WITH_ROWS
 from estimator_core.graphs.batch_runner import BatchRunner
@@ -66,10 +62,7 @@ def train(
         progress = ProgressHook(spec.loss, config.log_step_count_steps)
         nan_loss = NanLossHook(spec.loss)
         hooks, saver = _train_hooks(program, hooks, saving_listeners, progress)
-        hooks = [
-            nan_loss,
-            *(SaverUnlessNan(hook, nan_loss) if _is_saver(hook) else hook for hook in hooks),
-        ]
+        hooks = [nan_loss, *(SaverUnlessNan(hook, nan_loss) if _is_saver(hook) else hook for hook in hooks)]
         loss = None
         input_ended = False
         model_dir = config.model_dir or ""  # an Estimator's config always has one
@@ -101,9 +94,7 @@ def train(
     if isinstance(run_steps, StepRunner):
         _report_input_wait(program, run_steps.secs_without_hooks, progress.last_step)
     if loss is None:
-        logger.warning(
-            "Training with estimator made no steps. Perhaps input is empty or misspecified."
-        )
+        logger.warning("Training with estimator made no steps. Perhaps input is empty or misspecified.")
     return Trained(loss, progress.last_step, input_ended)
 
 
@@ -135,11 +126,7 @@ def _train_hooks(
     if spec.scaffold.saver is None and not tf1.get_collection(tf1.GraphKeys.SAVERS):
         saver = BackgroundSaver(sharded=True, defer_build=True, save_relative_paths=True)
         tf1.add_to_collection(tf1.GraphKeys.SAVERS, saver)
-    savers = [
-        hook
-        for hook in (*hooks, *spec.training_hooks, *spec.training_chief_hooks)
-        if _is_saver(hook)
-    ]
+    savers = [hook for hook in (*hooks, *spec.training_hooks, *spec.training_chief_hooks) if _is_saver(hook)]
     chief = [*spec.training_chief_hooks]
     background_saver = None
     saves = not savers and bool(config.save_checkpoints_secs or config.save_checkpoints_steps)
@@ -173,16 +160,12 @@ def _train_hooks(
         listeners.extend(item for item in saving_listeners if item not in listeners)
     if config.log_step_count_steps:
         chief.append(
-            tf1.train.StepCounterHook(
-                every_n_steps=config.log_step_count_steps, output_dir=config.model_dir
-            )
+            tf1.train.StepCounterHook(every_n_steps=config.log_step_count_steps, output_dir=config.model_dir)
         )
     if config.save_summary_steps:
         chief.append(
             tf1.train.SummarySaverHook(
-                save_steps=config.save_summary_steps,
-                output_dir=config.model_dir,
-                scaffold=spec.scaffold,
+                save_steps=config.save_summary_steps, output_dir=config.model_dir, scaffold=spec.scaffold
             )
         )
     return [*first, *chief, *last], background_saver
@@ -226,9 +209,7 @@ def evaluate(
     share_with_rows = results.pop(SHARE_WITH_ROWS, 1.0)
     if not evaluate_batches.done:
         replicas = program.execution.num_replicas
-        few = (
-            "no batch" if replicas == 1 else f"less than one batch for each of {replicas} replicas"
-        )
+        few = "no batch" if replicas == 1 else f"less than one batch for each of {replicas} replicas"
         logger.warning(
             "Evaluation made no steps: input_fn gave %s, and the metrics have the values that they begin "
             "with. Check that its files are not empty and that it does not drop the last, smaller batch.",

@@ -47,10 +47,7 @@ def batches_of_model(
 
 
 def batches_of_program(
-    program: Program,
-    predict_keys: Any,
-    newest: Callable[[], str | None],
-    hooks: Sequence[Hook] = (),
+    program: Program, predict_keys: Any, newest: Callable[[], str | None], hooks: Sequence[Hook] = ()
 ) -> Iterator[Any]:
     """Yields predictions of a built program to the end of the input, batch by batch.
 

@@ -17,9 +17,7 @@ class Predictor:
     Created by `Estimator.predictor`. Close it when done, or use it as a context manager.
     """
 
-    def __init__(
-        self, program: Program, receiver_tensors: Any, checkpoint_path: Callable[[], str | None]
-    ):
+    def __init__(self, program: Program, receiver_tensors: Any, checkpoint_path: Callable[[], str | None]):
         self._placeholders = (
             dict(receiver_tensors) if isinstance(receiver_tensors, Mapping) else receiver_tensors
         )
@@ -63,10 +61,7 @@ class Predictor:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
 
@@ -76,11 +71,7 @@ class Predictor:
         if not isinstance(values, Mapping):
             if len(self._placeholders) == 1:
                 return {next(iter(self._placeholders.values())): values}
-            raise ValueError(
-                f"Give a dict with the values of {self.input_names}. Received: {values!r}"
-            )
+            raise ValueError(f"Give a dict with the values of {self.input_names}. Received: {values!r}")
         if set(values) != set(self._placeholders):
-            raise ValueError(
-                f"The model takes the values {self.input_names}. Received: {sorted(values)}"
-            )
+            raise ValueError(f"The model takes the values {self.input_names}. Received: {sorted(values)}")
         return {self._placeholders[name]: value for name, value in values.items()}

@@ -48,9 +48,7 @@ class HookVariablesSessionCreator(tf1.train.SessionCreator):
     itself remains an error, because the checkpoint then belongs to another model.
     """
 
-    def __init__(
-        self, creator: tf1.train.SessionCreator, scaffold: Any, checkpoint_path: str | None
-    ):
+    def __init__(self, creator: tf1.train.SessionCreator, scaffold: Any, checkpoint_path: str | None):
         self._creator = creator
         self._scaffold = scaffold
         self._checkpoint_path = checkpoint_path
@@ -81,13 +79,9 @@ class HookVariablesSessionCreator(tf1.train.SessionCreator):
         # all variables, or fails, so it is replaced for checkpoints that lack some.
         others = None
         savers = tf1.get_collection(tf1.GraphKeys.SAVERS)
-        if self._scaffold.saver is None and all(
-            isinstance(saver, BackgroundSaver) for saver in savers
-        ):
+        if self._scaffold.saver is None and all(isinstance(saver, BackgroundSaver) for saver in savers):
             refs = {variable.ref() for variable in missing}
-            variables = [
-                variable for variable in tf1.global_variables() if variable.ref() not in refs
-            ]
+            variables = [variable for variable in tf1.global_variables() if variable.ref() not in refs]
             objects = tf1.get_collection(tf1.GraphKeys.SAVEABLE_OBJECTS)
             others = tf1.train.Saver([*variables, *objects], sharded=True)
         initializers = [variable.initializer for variable in missing]

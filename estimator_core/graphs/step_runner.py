@@ -34,9 +34,7 @@ class StepRunner(tf1.train.SessionRunHook):
     there was no such step or its loss is not known.
     """
 
-    def __init__(
-        self, program: Program, hooks: Sequence[Hook], clock: Callable[[], float] = time.monotonic
-    ):
+    def __init__(self, program: Program, hooks: Sequence[Hook], clock: Callable[[], float] = time.monotonic):
         self.hooks = [self, *hooks]
         self.loss_in_call: Any = None
         self.secs_without_hooks = 0.0
@@ -103,9 +101,7 @@ class StepRunner(tf1.train.SessionRunHook):
             if steps > 1:
                 self.error_place = f"between global steps {self._step} and {end}"
                 with contextlib.suppress(tf.errors.OpError):  # the session may be lost
-                    self.error_place += (
-                        f"; the global step is {int(session.run(self._global_step))}"
-                    )
+                    self.error_place += f"; the global step is {int(session.run(self._global_step))}"
             self._raise_cause()
             raise
         secs = self._clock() - start

@@ -2,9 +2,7 @@
 
 from estimator_core.heads.base import Head as Head
 from estimator_core.heads.binary_class import BinaryClassHead as BinaryClassHead
-from estimator_core.heads.logistic_regression import (
-    LogisticRegressionHead as LogisticRegressionHead,
-)
+from estimator_core.heads.logistic_regression import LogisticRegressionHead as LogisticRegressionHead
 from estimator_core.heads.multi_class import MultiClassHead as MultiClassHead
 from estimator_core.heads.multi_head import MultiHead as MultiHead
 from estimator_core.heads.multi_label import MultiLabelHead as MultiLabelHead

@@ -16,9 +16,7 @@ def assertion(condition: tf.Tensor, message: str, *values: Any) -> list[Any]:
             raise ValueError(" ".join([message, *(_as_text(value) for value in values)]))
         return []
     # The raw op: tf.debugging.assert_* would wrap it in a conditional that costs more than the check.
-    return [
-        tf.raw_ops.Assert(condition=condition, data=[message, *values], summarize=_SHOWN_VALUES)
-    ]
+    return [tf.raw_ops.Assert(condition=condition, data=[message, *values], summarize=_SHOWN_VALUES)]
 
 
 def with_checked_shape(

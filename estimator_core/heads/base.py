@@ -215,9 +215,7 @@ class Head(abc.ABC):
                 return EstimatorSpec(
                     mode, predictions=predictions, export_outputs=self.export_outputs(predictions)
                 )
-            loss, parts = self._loss_and_parts(
-                labels, logits, features, mode, regularization_losses
-            )
+            loss, parts = self._loss_and_parts(labels, logits, features, mode, regularization_losses)
             if mode == ModeKeys.EVAL:
                 tensors = {"features": features, "logits": logits, "labels": labels}
                 if regularization_losses:
@@ -250,12 +248,7 @@ class Head(abc.ABC):
         return EstimatorSpec(mode, predictions=predictions, loss=loss, train_op=train_op)
 
     def _loss_and_parts(
-        self,
-        labels: Any,
-        logits: Any,
-        features: Any,
-        mode: str,
-        regularization_losses: Sequence[Any] | None,
+        self, labels: Any, logits: Any, features: Any, mode: str, regularization_losses: Sequence[Any] | None
     ) -> tuple[Any, dict[str, Any]]:
         """Returns the loss, and its parts by name: each gets the summary "loss/<name>" in TRAIN."""
         loss = self.loss(
@@ -268,11 +261,7 @@ class Head(abc.ABC):
         return loss, {}
 
     def _batch_metric_ops(
-        self,
-        features: Any,
-        logits: Any,
-        labels: Any,
-        regularization_losses: Sequence[Any] | None = None,
+        self, features: Any, logits: Any, labels: Any, regularization_losses: Sequence[Any] | None = None
     ) -> dict[str, Any]:
         """Returns the metrics of a batch in the form of `EstimatorSpec.eval_metric_ops`."""
         eval_metrics = self.update_metrics(
@@ -295,9 +284,7 @@ class Head(abc.ABC):
 
 
 def write_loss_summaries(
-    loss: Any,
-    regularization_losses: Sequence[Any] | None = None,
-    tag_of: Callable[[str], str] | None = None,
+    loss: Any, regularization_losses: Sequence[Any] | None = None, tag_of: Callable[[str], str] | None = None
 ) -> None:
     """Adds the scalar summaries of a training loss and of its regularization."""
     tag_of = tag_of or str
@@ -356,7 +343,5 @@ def head_train_op(
         else:
             train_op = minimize(optimizer, loss, trainable_variables)
     if train_op is None:
-        raise ValueError(
-            f"train_op_fn must return an op or a tensor. Received: train_op_fn={train_op_fn!r}"
-        )
+        raise ValueError(f"train_op_fn must return an op or a tensor. Received: train_op_fn={train_op_fn!r}")
     return tf.group(train_op, *update_ops) if update_ops else train_op

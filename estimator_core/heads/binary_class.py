@@ -66,9 +66,7 @@ class BinaryClassHead(WeightedHead):
     ):
         super().__init__(weight_column, loss_reduction, loss_fn, name)
         self._thresholds = check_thresholds(thresholds)
-        self._vocabulary = (
-            None if label_vocabulary is None else LabelVocabulary(label_vocabulary, _N_CLASSES)
-        )
+        self._vocabulary = None if label_vocabulary is None else LabelVocabulary(label_vocabulary, _N_CLASSES)
 
     @property
     def logits_dimension(self) -> int:
@@ -107,9 +105,7 @@ class BinaryClassHead(WeightedHead):
                 PredictionKeys.CLASS_IDS: lambda: class_ids,
                 PredictionKeys.CLASSES: lambda: class_names(class_ids, self._vocabulary),
                 PredictionKeys.ALL_CLASS_IDS: lambda: all_class_ids(logits, _N_CLASSES),
-                PredictionKeys.ALL_CLASSES: lambda: all_class_names(
-                    logits, _N_CLASSES, self._vocabulary
-                ),
+                PredictionKeys.ALL_CLASSES: lambda: all_class_names(logits, _N_CLASSES, self._vocabulary),
             }
             return computed(compute, keys)
 
@@ -121,9 +117,7 @@ class BinaryClassHead(WeightedHead):
             MetricKeys.RECALL: metrics_lib.recall(MetricKeys.RECALL),
             MetricKeys.PREDICTION_MEAN: metrics_lib.mean(MetricKeys.PREDICTION_MEAN),
             MetricKeys.LABEL_MEAN: metrics_lib.mean(MetricKeys.LABEL_MEAN),
-            MetricKeys.ACCURACY_BASELINE: metrics_lib.accuracy_baseline(
-                MetricKeys.ACCURACY_BASELINE
-            ),
+            MetricKeys.ACCURACY_BASELINE: metrics_lib.accuracy_baseline(MetricKeys.ACCURACY_BASELINE),
             MetricKeys.AUC: metrics_lib.auc(MetricKeys.AUC),
             MetricKeys.AUC_PR: metrics_lib.auc(MetricKeys.AUC_PR, curve="PR"),
             **threshold_metrics(self._thresholds),

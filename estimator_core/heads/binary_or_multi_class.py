@@ -24,9 +24,7 @@ def binary_or_multi_class_head(
     n_classes = static_n_classes(n_classes)
     if n_classes == 2:
         return binary_class_head(
-            weight_column=weight_column,
-            label_vocabulary=label_vocabulary,
-            loss_reduction=loss_reduction,
+            weight_column=weight_column, label_vocabulary=label_vocabulary, loss_reduction=loss_reduction
         )
     if n_classes is None or n_classes < 2:
         raise ValueError(f"n_classes must be at least 2. Received: n_classes={n_classes}")

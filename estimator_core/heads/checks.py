@@ -64,9 +64,7 @@ def checked_labels(labels: Any, logits: tf.Tensor, labels_dimension: int) -> tf.
             f"labels must be one Tensor; this head takes no dict. Received: keys {sorted(labels)}"
         )
     if isinstance(labels, tf.SparseTensor):
-        raise ValueError(
-            f"labels must be dense; tf.sparse.to_dense makes them so. Received: labels={labels}"
-        )
+        raise ValueError(f"labels must be dense; tf.sparse.to_dense makes them so. Received: labels={labels}")
     labels = tf.convert_to_tensor(labels)
     rank = labels.shape.rank
     if labels_dimension == 1 and rank is not None and rank == (logits.shape.rank or 2) - 1:
@@ -117,15 +115,12 @@ def _with_last_dimension(tensor: tf.Tensor, last_dimension: int) -> tf.Tensor:
     return tf.concat([shape[:-1], [last_dimension]], axis=0)
 
 
-def checked_class_ids(
-    labels: tf.Tensor, n_classes: int, vocabulary: LabelVocabulary | None
-) -> tf.Tensor:
+def checked_class_ids(labels: tf.Tensor, n_classes: int, vocabulary: LabelVocabulary | None) -> tf.Tensor:
     """Returns labels as class ids in [0, n_classes), checked when the graph runs."""
     if vocabulary is not None:
         if labels.dtype != tf.string:
             raise ValueError(
-                "Labels dtype should be string, since there is a label_vocabulary. "
-                f"Received: labels={labels}"
+                f"Labels dtype should be string, since there is a label_vocabulary. Received: labels={labels}"
             )
         class_ids = vocabulary.ids(labels)
         message = f"Labels must be in label_vocabulary {vocabulary}. Received labels:"
@@ -152,9 +147,7 @@ def checked_weights(features: Any, weight_column: Any, loss: tf.Tensor) -> Any:
     key = weight_column if isinstance(weight_column, str) else weight_column.key
     if not isinstance(features, Mapping) or key not in features:
         names = sorted(map(str, features)) if isinstance(features, Mapping) else features
-        raise ValueError(
-            f"Feature {key} (weight_column) is not in features dictionary. Received: {names}"
-        )
+        raise ValueError(f"Feature {key} (weight_column) is not in features dictionary. Received: {names}")
     weights = features[key]
     if isinstance(weights, tf.SparseTensor):
         raise ValueError(f"The weight_column {key} must be dense. Received: {weights}")

@@ -24,9 +24,7 @@ def all_class_ids(logits: tf.Tensor, n_classes: int) -> tf.Tensor:
     return tf.tile(tf.range(n_classes)[tf.newaxis, :], [tf.shape(logits)[0], 1])
 
 
-def all_class_names(
-    logits: tf.Tensor, n_classes: int, vocabulary: LabelVocabulary | None
-) -> tf.Tensor:
+def all_class_names(logits: tf.Tensor, n_classes: int, vocabulary: LabelVocabulary | None) -> tf.Tensor:
     """Returns the names of all classes for each example, string `[batch_size, n_classes]`."""
     names = class_names(tf.range(n_classes), vocabulary)
     return tf.tile(names[tf.newaxis, :], [tf.shape(logits)[0], 1])
@@ -84,8 +82,7 @@ class LabelVocabulary:
         """Returns the int64 ids of string labels, same shape; -1 for a string not in the list."""
         table = tf.lookup.StaticHashTable(
             tf.lookup.KeyValueTensorInitializer(
-                keys=tf.constant(self.labels, tf.string),
-                values=tf.range(len(self.labels), dtype=tf.int64),
+                keys=tf.constant(self.labels, tf.string), values=tf.range(len(self.labels), dtype=tf.int64)
             ),
             default_value=-1,
         )

@@ -123,9 +123,7 @@ class _Counts:
         return tf.reduce_sum((x[:-1] - x[1:]) * (y[:-1] + y[1:]) / 2.0)
 
 
-def _interpolated(
-    true_positives: tf.Tensor, predicted: tf.Tensor, positives: tf.Tensor
-) -> tf.Tensor:
+def _interpolated(true_positives: tf.Tensor, predicted: tf.Tensor, positives: tf.Tensor) -> tf.Tensor:
     """Returns the area under the precision-recall curve.
 
     Between two thresholds, true positives are taken as a linear function of the predicted positives p:

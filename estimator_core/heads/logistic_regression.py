@@ -45,9 +45,7 @@ class LogisticRegressionHead(RegressionHead):
             in_range = tf.reduce_all((labels >= 0.0) & (labels <= 1.0))
             message = "Labels must be in range [0, 1]; RegressionHead takes any. Received labels:"
             with tf.control_dependencies(assertion(in_range, message, labels)):
-                return tf.nn.sigmoid_cross_entropy_with_logits(
-                    labels=tf.identity(labels), logits=logits
-                )
+                return tf.nn.sigmoid_cross_entropy_with_logits(labels=tf.identity(labels), logits=logits)
 
         super().__init__(
             label_dimension=1,

@@ -43,10 +43,7 @@ def check_loss_reduction(loss_reduction: Any) -> str:
 
 
 def reduce_loss(
-    unweighted_loss: Any,
-    weights: Any,
-    loss_reduction: str,
-    regularization_losses: Any = None,
+    unweighted_loss: Any, weights: Any, loss_reduction: str, regularization_losses: Any = None
 ) -> tf.Tensor:
     """Returns the scalar loss.
 

@@ -104,9 +104,7 @@ def precision(name: str, threshold: float | None = None) -> Metric:
     if tf.executing_eagerly():
         return keras_metrics.precision(name, threshold)
     return GraphMetric(
-        lambda labels, predictions, weights: tf1.metrics.precision(
-            labels, predictions, weights, name=name
-        )
+        lambda labels, predictions, weights: tf1.metrics.precision(labels, predictions, weights, name=name)
     )
 
 
@@ -115,9 +113,7 @@ def recall(name: str, threshold: float | None = None) -> Metric:
     if tf.executing_eagerly():
         return keras_metrics.recall(name, threshold)
     return GraphMetric(
-        lambda labels, predictions, weights: tf1.metrics.recall(
-            labels, predictions, weights, name=name
-        )
+        lambda labels, predictions, weights: tf1.metrics.recall(labels, predictions, weights, name=name)
     )
 
 

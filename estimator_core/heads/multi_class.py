@@ -8,12 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core.heads import metrics as metrics_lib
-from estimator_core.heads.checks import (
-    checked_class_ids,
-    checked_labels,
-    checked_logits,
-    static_n_classes,
-)
+from estimator_core.heads.checks import checked_class_ids, checked_labels, checked_logits, static_n_classes
 from estimator_core.heads.class_predictions import (
     LabelVocabulary,
     all_class_ids,
@@ -67,8 +62,7 @@ class MultiClassHead(WeightedHead):
         n_classes = static_n_classes(n_classes)
         if n_classes is None or n_classes <= 2:
             raise ValueError(
-                "n_classes must be > 2; BinaryClassHead is for two. "
-                f"Received: n_classes={n_classes}"
+                f"n_classes must be > 2; BinaryClassHead is for two. Received: n_classes={n_classes}"
             )
         super().__init__(weight_column, loss_reduction, loss_fn, name)
         self._n_classes = int(n_classes)
@@ -86,8 +80,7 @@ class MultiClassHead(WeightedHead):
         labels = checked_labels(labels, logits, labels_dimension=1)
         if labels.dtype.is_floating:
             raise ValueError(
-                "Labels dtype should be integer: they are class ids. "
-                f"Received: labels of {labels.dtype.name}"
+                f"Labels dtype should be integer: they are class ids. Received: labels of {labels.dtype.name}"
             )
         return checked_class_ids(labels, self._n_classes, self._vocabulary)
 

@@ -52,9 +52,7 @@ class MultiHead(Head):
             )
         reductions = [head.loss_reduction for head in heads]
         if len(set(reductions)) > 1:
-            raise ValueError(
-                f"The loss_reduction must be the same for all heads. Received: {reductions}"
-            )
+            raise ValueError(f"The loss_reduction must be the same for all heads. Received: {reductions}")
         self._heads = {str(head.name): head for head in heads}
         self._head_weights = tuple(head_weights or [1.0] * len(heads))
 
@@ -95,25 +93,17 @@ class MultiHead(Head):
         return self._merged(losses, regularization_losses)
 
     def _loss_and_parts(
-        self,
-        labels: Any,
-        logits: Any,
-        features: Any,
-        mode: str,
-        regularization_losses: Sequence[Any] | None,
+        self, labels: Any, logits: Any, features: Any, mode: str, regularization_losses: Sequence[Any] | None
     ) -> tuple[Any, dict[str, Any]]:
         if type(self).loss is not MultiHead.loss:  # a subclass's own, which may have no such parts
             return super()._loss_and_parts(labels, logits, features, mode, regularization_losses)
         losses = self._losses(labels, logits, features, mode)
         return self._merged(losses, regularization_losses), losses
 
-    def _merged(
-        self, losses: Mapping[str, Any], regularization_losses: Sequence[Any] | None
-    ) -> tf.Tensor:
+    def _merged(self, losses: Mapping[str, Any], regularization_losses: Sequence[Any] | None) -> tf.Tensor:
         with tf.name_scope("merge_losses"):
             weighted = [
-                loss * weight
-                for loss, weight in zip(losses.values(), self._head_weights, strict=True)
+                loss * weight for loss, weight in zip(losses.values(), self._head_weights, strict=True)
             ]
             return tf.add_n([*weighted, *(regularization_losses or ())])
 
@@ -131,14 +121,10 @@ class MultiHead(Head):
 
     def _by_name(self, what: str, values: Any) -> Mapping[str, Any]:
         if not isinstance(values, Mapping):
-            raise ValueError(
-                f"{what} must be a dict with the keys {list(self._heads)}. Received: {values!r}"
-            )
+            raise ValueError(f"{what} must be a dict with the keys {list(self._heads)}. Received: {values!r}")
         missing = [name for name in self._heads if name not in values]
         if missing:
-            raise ValueError(
-                f"{what} has missing values for head(s): {missing}. Received: {sorted(values)}"
-            )
+            raise ValueError(f"{what} has missing values for head(s): {missing}. Received: {sorted(values)}")
         return values
 
     def _split(self, logits: Any) -> Mapping[str, Any]:
@@ -205,11 +191,7 @@ class MultiHead(Head):
             metrics_lib.update(eval_metrics[key], losses[name], sample_weight=weight)
             of_head = {key: eval_metrics[key] for key in head.metrics()}
             head.update_metrics(
-                of_head,
-                features=features,
-                logits=logits_by_name[name],
-                labels=labels[name],
-                mode=mode,
+                of_head, features=features, logits=logits_by_name[name], labels=labels[name], mode=mode
             )
             eval_metrics.update(of_head)
         if regularization_losses:

@@ -9,12 +9,7 @@ import tensorflow as tf
 
 from estimator_core.heads import metrics as metrics_lib
 from estimator_core.heads.assertions import assertion
-from estimator_core.heads.checks import (
-    checked_class_ids,
-    checked_labels,
-    checked_logits,
-    static_n_classes,
-)
+from estimator_core.heads.checks import checked_class_ids, checked_labels, checked_logits, static_n_classes
 from estimator_core.heads.class_predictions import (
     LabelVocabulary,
     all_class_names,
@@ -100,9 +95,7 @@ class MultiLabelHead(WeightedHead):
             labels = labels.to_sparse()
         if isinstance(labels, tf.SparseTensor):
             class_ids = checked_class_ids(labels.values, self._n_classes, self._vocabulary)
-            listed = tf.SparseTensor(
-                labels.indices, tf.cast(class_ids, tf.int64), labels.dense_shape
-            )
+            listed = tf.SparseTensor(labels.indices, tf.cast(class_ids, tf.int64), labels.dense_shape)
             labels = tf.sparse.to_indicator(listed, self._n_classes)
         labels = checked_labels(labels, logits, self._n_classes)
         if labels.dtype == tf.string:
@@ -137,9 +130,7 @@ class MultiLabelHead(WeightedHead):
             compute = {
                 PredictionKeys.LOGITS: lambda: logits,
                 PredictionKeys.PROBABILITIES: lambda: tf.sigmoid(logits, name="probabilities"),
-                PredictionKeys.CLASSES: lambda: all_class_names(
-                    logits, self._n_classes, self._vocabulary
-                ),
+                PredictionKeys.CLASSES: lambda: all_class_names(logits, self._n_classes, self._vocabulary),
             }
             return computed(compute, keys)
 
@@ -197,7 +188,5 @@ def _metric_classes(
                     f"classes_for_class_based_metrics must be in range [0, {n_classes - 1}]. "
                     f"Received: {wanted_class!r}"
                 )
-        by_class[class_id] = (
-            f"class{class_id}" if label_vocabulary is None else label_vocabulary[class_id]
-        )
+        by_class[class_id] = f"class{class_id}" if label_vocabulary is None else label_vocabulary[class_id]
     return by_class

@@ -50,9 +50,7 @@ class PoissonRegressionHead(RegressionHead):
             message = "Labels of a Poisson regression are counts, 0 or more. Received labels:"
             with tf.control_dependencies(assertion(tf.reduce_all(labels >= 0.0), message, labels)):
                 return tf.nn.log_poisson_loss(
-                    targets=tf.identity(labels),
-                    log_input=logits,
-                    compute_full_loss=compute_full_loss,
+                    targets=tf.identity(labels), log_input=logits, compute_full_loss=compute_full_loss
                 )
 
         super().__init__(

@@ -56,9 +56,7 @@ class RegressionHead(WeightedHead):
             raise ValueError(
                 f"label_dimension must be at least 1. Received: label_dimension={label_dimension}"
             )
-        super().__init__(
-            weight_column, loss_reduction, loss_fn, name, loss_dimension=int(label_dimension)
-        )
+        super().__init__(weight_column, loss_reduction, loss_fn, name, loss_dimension=int(label_dimension))
         self._label_dimension = int(label_dimension)
         self._inverse_link_fn = inverse_link_fn
 

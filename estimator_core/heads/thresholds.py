@@ -28,9 +28,7 @@ def check_thresholds(thresholds: Sequence[float] | None) -> tuple[float, ...]:
 def threshold_metrics(thresholds: Sequence[float]) -> dict[str, metrics_lib.Metric]:
     """Returns fresh metrics by name, three for each threshold."""
     return {
-        key.format(at): metric(key.format(at), at)
-        for at in thresholds
-        for key, metric in _METRICS.items()
+        key.format(at): metric(key.format(at), at) for at in thresholds for key, metric in _METRICS.items()
     }
 
 

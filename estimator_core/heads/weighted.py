@@ -122,10 +122,7 @@ class WeightedHead(Head):
 
     def metrics(self, regularization_losses: Sequence[Any] | None = None) -> dict[str, Any]:
         """Returns fresh metrics by key; see `Head.metrics`."""
-        metrics = {
-            MetricKeys.LOSS_MEAN: metrics_lib.mean(MetricKeys.LOSS_MEAN),
-            **self.own_metrics(),
-        }
+        metrics = {MetricKeys.LOSS_MEAN: metrics_lib.mean(MetricKeys.LOSS_MEAN), **self.own_metrics()}
         if regularization_losses:
             name = MetricKeys.LOSS_REGULARIZATION
             metrics[name] = metrics_lib.mean(name)

@@ -79,9 +79,7 @@ def stop_if_higher_hook(
 
     Source: `tf.estimator.experimental.stop_if_higher_hook`.
     """
-    reached = _threshold_reached(
-        estimator, metric_name, threshold, operator.gt, eval_dir, min_steps
-    )
+    reached = _threshold_reached(estimator, metric_name, threshold, operator.gt, eval_dir, min_steps)
     return make_early_stopping_hook(estimator, reached, run_every_secs, run_every_steps)
 
 
@@ -100,9 +98,7 @@ def stop_if_lower_hook(
 
     Source: `tf.estimator.experimental.stop_if_lower_hook`.
     """
-    reached = _threshold_reached(
-        estimator, metric_name, threshold, operator.lt, eval_dir, min_steps
-    )
+    reached = _threshold_reached(estimator, metric_name, threshold, operator.lt, eval_dir, min_steps)
     return make_early_stopping_hook(estimator, reached, run_every_secs, run_every_steps)
 
 
@@ -237,10 +233,7 @@ class _FlagWhenTrue(tf1.train.SessionRunHook):
     calls_the_user = True  # should_stop_fn may look for the newest checkpoint
 
     def __init__(
-        self,
-        should_stop_fn: Callable[[], bool],
-        run_every_secs: float | None,
-        run_every_steps: int | None,
+        self, should_stop_fn: Callable[[], bool], run_every_secs: float | None, run_every_steps: int | None
     ):
         self._should_stop_fn = should_stop_fn
         self._timer = tf1.train.SecondOrStepTimer(run_every_secs, run_every_steps)
@@ -257,9 +250,7 @@ class _FlagWhenTrue(tf1.train.SessionRunHook):
         session.run(self._lower_flag)  # restored from a stopped run, it would stop this one as well
 
     def steps_until_due(self, global_step: int) -> int | None:
-        return steps_until_triggered(
-            self._timer, global_step - 1
-        )  # it uses the step before the update
+        return steps_until_triggered(self._timer, global_step - 1)  # it uses the step before the update
 
     def skip_steps(self, steps: int) -> None:
         self._step += steps

@@ -22,10 +22,7 @@ class HostCallHook(tf1.train.SessionRunHook):
     """
 
     def __init__(
-        self,
-        function: Callable[..., Any],
-        tensors: Sequence[Any] | Mapping[str, Any],
-        every_n_steps: int = 1,
+        self, function: Callable[..., Any], tensors: Sequence[Any] | Mapping[str, Any], every_n_steps: int = 1
     ):
         self._function = function
         self.tensors = tensors
@@ -35,9 +32,7 @@ class HostCallHook(tf1.train.SessionRunHook):
 
     def call(self, tensors: Sequence[Any] | Mapping[str, Any]) -> HostCallHook:
         """Calls the function, in the graph; returns the hook."""
-        result = (
-            self._function(**tensors) if isinstance(tensors, Mapping) else self._function(*tensors)
-        )
+        result = self._function(**tensors) if isinstance(tensors, Mapping) else self._function(*tensors)
         self._fetches = [value for value in tf.nest.flatten(result) if value is not None]
         for value in self._fetches:
             if not (tf.is_tensor(value) or isinstance(value, tf.Operation)):
@@ -51,9 +46,7 @@ class HostCallHook(tf1.train.SessionRunHook):
         """Finds the summary writers while the graph can still be changed."""
         operations = tf1.get_default_graph().get_operations()
         self._open = [operation for operation in operations if operation.type in _WRITERS]
-        self._flush = [
-            tf.raw_ops.FlushSummaryWriter(writer=operation.inputs[0]) for operation in self._open
-        ]
+        self._flush = [tf.raw_ops.FlushSummaryWriter(writer=operation.inputs[0]) for operation in self._open]
         self._steps = 0
 
     def after_create_session(self, session: Any, coord: Any) -> None:

@@ -43,9 +43,7 @@ class StopAtCheckpointStepHook(tf1.train.SessionRunHook):
         wait: Callable[[float], None] = time.sleep,
     ):
         if last_step is None or model_dir is None:
-            raise ValueError(
-                f"model_dir and last_step must be given. Received: {model_dir=}, {last_step=}"
-            )
+            raise ValueError(f"model_dir and last_step must be given. Received: {model_dir=}, {last_step=}")
         self._model_dir = model_dir
         self._last_step = last_step
         self._wait_secs = wait_secs

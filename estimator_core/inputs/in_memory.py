@@ -71,9 +71,7 @@ def _input_fn_over(
     if batch_size <= 0:
         raise ValueError(f"batch_size must be above 0. Received: batch_size={batch_size}")
     if not isinstance(x, (Mapping, np.ndarray)):
-        raise TypeError(
-            f"x must be a dict or array; numpy.asarray makes a list one. Received: {type(x)}"
-        )
+        raise TypeError(f"x must be a dict or array; numpy.asarray makes a list one. Received: {type(x)}")
     if isinstance(x, Mapping) and not x:
         raise ValueError("x cannot be an empty dict. Received: x={}")
     if isinstance(y, Mapping) and not y:
@@ -90,9 +88,7 @@ def _input_fn_over(
     def input_fn(mode: str | None = None) -> Any:
         dataset = _batches(elements, count, batch_size, num_epochs, shuffle)
         # An Estimator passes the mode; without it, the caller's own input_fn uses the tensors.
-        is_estimators = (
-            mode is not None or tf.executing_eagerly() or current_execution().is_replicated
-        )
+        is_estimators = mode is not None or tf.executing_eagerly() or current_execution().is_replicated
         return dataset if is_estimators else _next_batch(dataset)
 
     return input_fn
@@ -132,9 +128,7 @@ def pandas_input_fn(
     if not hasattr(x, "columns"):
         raise TypeError(f"x must be a pandas DataFrame. Received: x={type(x)}")
     if not isinstance(target_column, str):
-        raise TypeError(
-            f"target_column must be a string. Received: target_column={target_column!r}"
-        )
+        raise TypeError(f"target_column must be a string. Received: target_column={target_column!r}")
     if y is not None:
         if not np.array_equal(x.index, y.index):
             raise ValueError(
@@ -164,18 +158,14 @@ def _batches(
     if shuffle:
         seeds = tf.data.Dataset.random().batch(2)  # by the graph's seed
         epochs = seeds.take(-1 if num_epochs is None else num_epochs)
-        orders = epochs.map(
-            lambda seed: tf.random.experimental.stateless_shuffle(_range(count), seed)
-        )
+        orders = epochs.map(lambda seed: tf.random.experimental.stateless_shuffle(_range(count), seed))
     else:
         orders = tf.data.Dataset.range(1).repeat(num_epochs).map(lambda _: _range(count))
     row_bytes = sum(array[:1].nbytes for array in tf.nest.flatten(elements))
     batches_per_call = max(
         1, min(_MAX_BATCHES_PER_CALL, _MAX_BYTES_PER_CALL // max(row_bytes * batch_size, 1))
     )
-    dataset = orders.rebatch(batch_size * batches_per_call).map(
-        lambda index: _take(elements, index)
-    )
+    dataset = orders.rebatch(batch_size * batches_per_call).map(lambda index: _take(elements, index))
     if batches_per_call > 1:
         dataset = dataset.rebatch(batch_size)
     return dataset.prefetch(tf.data.AUTOTUNE)
@@ -241,9 +231,7 @@ def _take(elements: Any, index: tf.Tensor) -> Any:
     """Returns the examples at `index` of each array, `[batch_size, ...]`."""
     arrays = tf.nest.flatten(elements)
     dtypes = [tf.as_dtype(array.dtype) for array in arrays]
-    taken = tf.numpy_function(
-        lambda i: [array[i] for array in arrays], [index], dtypes, stateful=False
-    )
+    taken = tf.numpy_function(lambda i: [array[i] for array in arrays], [index], dtypes, stateful=False)
     for tensor, array in zip(taken, arrays, strict=True):
         tensor.set_shape([None, *array.shape[1:]])
     return tf.nest.pack_sequence_as(elements, taken)

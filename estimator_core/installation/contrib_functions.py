@@ -27,9 +27,7 @@ _OPTIMIZERS: Mapping[str, Callable[..., Any]] = {
 _SUMMARIES = ("learning_rate", "loss", "gradients", "gradient_norm", "global_gradient_norm")
 
 
-def regression_head(
-    weight_column: Any = None, label_dimension: int = 1, *args: Any, **others: Any
-) -> Any:
+def regression_head(weight_column: Any = None, label_dimension: int = 1, *args: Any, **others: Any) -> Any:
     """Returns a `RegressionHead`."""
     return RegressionHead(label_dimension, weight_column, *args, **others)
 
@@ -91,9 +89,7 @@ def forward_features(
         forwarded = {}
         for key in features if wanted is None else wanted:
             if key not in features:
-                raise ValueError(
-                    f"keys must be features. Received: {key!r}, not in {sorted(features)}"
-                )
+                raise ValueError(f"keys must be features. Received: {key!r}, not in {sorted(features)}")
             if key in spec.predictions:
                 raise ValueError(f"There is a prediction of the feature's name. Received: {key!r}")
             value = features[key]
@@ -114,10 +110,7 @@ def forward_features(
         return spec._replace(predictions=predictions, export_outputs=outputs or None)
 
     return Estimator(
-        model_fn,
-        estimator.model_dir,
-        estimator.config,
-        warm_start_from=estimator.warm_start_settings,
+        model_fn, estimator.model_dir, estimator.config, warm_start_from=estimator.warm_start_settings
     )
 
 
@@ -132,9 +125,7 @@ class _GloballyClipped(tf1.train.Optimizer):
     def compute_gradients(self, *args: Any, **others: Any) -> Any:
         return self._optimizer.compute_gradients(*args, **others)
 
-    def apply_gradients(
-        self, grads_and_vars: Any, global_step: Any = None, name: Any = None
-    ) -> Any:
+    def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: Any = None) -> Any:
         clipped = _clipped(grads_and_vars, self._clip_norm)
         return self._optimizer.apply_gradients(clipped, global_step, name)
 
@@ -190,9 +181,7 @@ def optimize_loss(
     if global_step is None:
         global_step = tf1.train.get_global_step()
     with tf1.variable_scope(name, "OptimizeLoss", [loss, global_step]):
-        update_ops = (
-            tf1.get_collection(tf1.GraphKeys.UPDATE_OPS) if update_ops is None else update_ops
-        )
+        update_ops = tf1.get_collection(tf1.GraphKeys.UPDATE_OPS) if update_ops is None else update_ops
         with tf.control_dependencies(list(update_ops)):
             loss = tf.identity(loss)
         rate = learning_rate
@@ -203,9 +192,7 @@ def optimize_loss(
             rate = tf1.get_variable("learning_rate", [], trainable=False, initializer=initializer)
         if rate is not None and learning_rate_decay_fn is not None:
             if global_step is None:
-                raise ValueError(
-                    "learning_rate_decay_fn needs a global_step. Received: global_step=None"
-                )
+                raise ValueError("learning_rate_decay_fn needs a global_step. Received: global_step=None")
             rate = learning_rate_decay_fn(rate, global_step)
             if "learning_rate" in summaries:
                 tf1.summary.scalar("learning_rate", rate)
@@ -218,9 +205,7 @@ def optimize_loss(
         if gradient_noise_scale is not None:
             gradients = [(_with_noise(grad, gradient_noise_scale), var) for grad, var in gradients]
         if gradient_multipliers is not None:
-            factors = {
-                getattr(key, "name", key): factor for key, factor in gradient_multipliers.items()
-            }
+            factors = {getattr(key, "name", key): factor for key, factor in gradient_multipliers.items()}
             gradients = [(_scaled(grad, factors.get(var.name)), var) for grad, var in gradients]
         writes_norm = not {"global_gradient_norm", "gradient_norm"}.isdisjoint(summaries)
         if writes_norm:
@@ -252,9 +237,7 @@ def _optimizer(optimizer: Any, rate: Any) -> Any:
         return optimizer
     if isinstance(optimizer, str):
         if optimizer not in _OPTIMIZERS:
-            raise ValueError(
-                f"Optimizer must be one of {list(_OPTIMIZERS)}. Received: {optimizer!r}"
-            )
+            raise ValueError(f"Optimizer must be one of {list(_OPTIMIZERS)}. Received: {optimizer!r}")
         optimizer = _OPTIMIZERS[optimizer]
         if rate is None:
             raise ValueError("An optimizer given by name needs a learning_rate. Received: None")
@@ -272,9 +255,7 @@ def _with_noise(gradient: Any, scale: float) -> Any:
     if gradient is None:
         return None
     values = gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient
-    noise = tf.random.truncated_normal(
-        gradient.shape if values is gradient else gradient.dense_shape
-    )
+    noise = tf.random.truncated_normal(gradient.shape if values is gradient else gradient.dense_shape)
     return tf.convert_to_tensor(gradient) + noise * scale
 
 
@@ -318,9 +299,7 @@ def apply_regularization(regularizer: Callable[[Any], Any], weights_list: Any = 
     """Returns the sum of the penalties of weights, and adds it to the graph's regularization losses."""
     if weights_list is None:
         weights_list = tf1.get_collection(tf1.GraphKeys.WEIGHTS)
-    penalties = [
-        penalty for weights in weights_list if (penalty := regularizer(weights)) is not None
-    ]
+    penalties = [penalty for weights in weights_list if (penalty := regularizer(weights)) is not None]
     total = tf.add_n(penalties) if penalties else tf.constant(0.0)
     tf1.add_to_collection(tf1.GraphKeys.REGULARIZATION_LOSSES, total)
     return total
@@ -341,9 +320,7 @@ def variance_scaling_initializer(
     return tf1.initializers.variance_scaling(scale, mode.lower(), "truncated_normal", seed, dtype)
 
 
-def xavier_initializer(
-    uniform: bool = True, seed: int | None = None, dtype: Any = tf.float32
-) -> Any:
+def xavier_initializer(uniform: bool = True, seed: int | None = None, dtype: Any = tf.float32) -> Any:
     """Returns Glorot's initializer."""
     return variance_scaling_initializer(1.0, "FAN_AVG", uniform, seed, dtype)
 

@@ -8,9 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-_ASSIGNMENT = re.compile(
-    r"\s*([a-zA-Z]\w*)\s*(?:\[(\d+)\])?\s*=\s*(?:\[([^\]]*)\]|([^,\[]*))(?:$|,)"
-)
+_ASSIGNMENT = re.compile(r"\s*([a-zA-Z]\w*)\s*(?:\[(\d+)\])?\s*=\s*(?:\[([^\]]*)\]|([^,\[]*))(?:$|,)")
 _BOOLEANS = {"true": True, "True": True, "1": True, "false": False, "False": False, "0": False}
 
 
@@ -52,18 +50,12 @@ class HParams:
     def set_hparam(self, name: str, value: Any) -> None:
         """Sets an existing hyperparameter to a value of its type."""
         if name not in self._hparam_types:
-            raise KeyError(
-                f"Unknown hyperparameter. Received: {name!r}. It has {sorted(self.values())}."
-            )
+            raise KeyError(f"Unknown hyperparameter. Received: {name!r}. It has {sorted(self.values())}.")
         kind, is_list = self._hparam_types[name]
         if isinstance(value, list) != is_list:
             wanted = "a list" if is_list else "a single value"
             raise ValueError(f"Hyperparameter {name!r} must be {wanted}. Received: {value!r}")
-        setattr(
-            self,
-            name,
-            [_cast(name, kind, v) for v in value] if is_list else _cast(name, kind, value),
-        )
+        setattr(self, name, [_cast(name, kind, v) for v in value] if is_list else _cast(name, kind, value))
 
     def del_hparam(self, name: str) -> None:
         """Removes a hyperparameter, if there is one of this name."""
@@ -84,13 +76,9 @@ class HParams:
                 raise ValueError(f"Unknown hyperparameter type for {name}")
             kind = self._hparam_types[name][0]
             if items is not None:
-                changes[name] = [
-                    _parsed(name, kind, text) for text in re.split("[ ,]+", items) if text
-                ]
+                changes[name] = [_parsed(name, kind, text) for text in re.split("[ ,]+", items) if text]
             elif index is not None:
-                changes.setdefault(name, list(getattr(self, name)))[int(index)] = _parsed(
-                    name, kind, item
-                )
+                changes.setdefault(name, list(getattr(self, name)))[int(index)] = _parsed(name, kind, item)
             else:
                 changes[name] = _parsed(name, kind, item)
         return self.override_from_dict(changes)

@@ -74,9 +74,7 @@ def provide_export() -> None:
 def _add_export(package: types.ModuleType) -> None:
     if hasattr(package, "export"):
         return
-    module: Any = types.ModuleType(
-        f"{PACKAGE}.export", "Export of evaluation models, for classic modules."
-    )
+    module: Any = types.ModuleType(f"{PACKAGE}.export", "Export of evaluation models, for classic modules.")
     module.EvalInputReceiver = EvalInputReceiver
     module.build_parsing_eval_input_receiver_fn = build_parsing_eval_input_receiver_fn
     module.export_eval_savedmodel = export_eval_savedmodel
@@ -89,10 +87,7 @@ class _FinderOfPackage(importlib.abc.MetaPathFinder):
     """Finds TFMA as the other finders do, and adds `export` once it has been loaded."""
 
     def find_spec(
-        self,
-        fullname: str,
-        path: Sequence[str] | None,
-        target: types.ModuleType | None = None,
+        self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         """Returns the spec of TFMA, whose loader adds the module; None for other modules."""
         if fullname != PACKAGE:

@@ -92,9 +92,7 @@ def validate_v2_optimizer(optimizer: Any) -> None:
 def validate_trainable_variables(trainable_variables: Any = None) -> None:
     """Checks that trainable variables are a list or tuple."""
     if not isinstance(trainable_variables, (list, tuple)):
-        raise ValueError(
-            f"trainable_variables must be a list or a tuple. Received: {trainable_variables!r}"
-        )
+        raise ValueError(f"trainable_variables must be a list or a tuple. Received: {trainable_variables!r}")
 
 
 def validate_n_classes(n_classes: Any) -> Any:
@@ -106,11 +104,7 @@ def validate_n_classes(n_classes: Any) -> Any:
 
 
 def call_loss_fn(
-    loss_fn: Callable[..., Any],
-    labels: Any,
-    logits: tf.Tensor,
-    features: Any,
-    expected_loss_dim: int = 1,
+    loss_fn: Callable[..., Any], labels: Any, logits: tf.Tensor, features: Any, expected_loss_dim: int = 1
 ) -> tf.Tensor:
     """Returns the unreduced loss of a loss function; see `checks.call_loss_fn`."""
     return checks.call_loss_fn(loss_fn, labels, logits, features, expected_loss_dim, "none")
@@ -125,18 +119,14 @@ def all_classes(
     logits: tf.Tensor, n_classes: int, label_vocabulary: Sequence[str] | None = None
 ) -> tf.Tensor:
     """Returns the names of all classes for each example, string `[batch_size, n_classes]`."""
-    return class_predictions.all_class_names(
-        logits, n_classes, _vocabulary(label_vocabulary, n_classes)
-    )
+    return class_predictions.all_class_names(logits, n_classes, _vocabulary(label_vocabulary, n_classes))
 
 
 def classification_output(
     scores: tf.Tensor, n_classes: int, label_vocabulary: Sequence[str] | None = None
 ) -> ClassificationOutput:
     """Returns the classify signature of scores, `[batch_size, n_classes]`."""
-    return ClassificationOutput(
-        scores=scores, classes=all_classes(scores, n_classes, label_vocabulary)
-    )
+    return ClassificationOutput(scores=scores, classes=all_classes(scores, n_classes, label_vocabulary))
 
 
 def _vocabulary(labels: Sequence[str] | None, n_classes: int) -> LabelVocabulary | None:
@@ -177,12 +167,7 @@ def create_estimator_spec_train_op(
     """Returns the operation of a training step; see `head_train_op`."""
     del head_name
     return head_train_op(
-        regularized_training_loss,
-        loss_reduction,
-        optimizer,
-        trainable_variables,
-        train_op_fn,
-        update_ops,
+        regularized_training_loss, loss_reduction, optimizer, trainable_variables, train_op_fn, update_ops
     )
 
 

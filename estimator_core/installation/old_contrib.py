@@ -71,11 +71,7 @@ CONTRIB: Mapping[str, Mapping[str, str]] = {
         "stop_if_no_increase_hook",
     )
     | _all_of(
-        _FUNCTIONS,
-        "clip_gradients_by_norm",
-        "forward_features",
-        "poisson_regression_head",
-        "regression_head",
+        _FUNCTIONS, "clip_gradients_by_norm", "forward_features", "poisson_regression_head", "regression_head"
     )
     | {
         "RNNClassifier": f"{_FUNCTIONS}:rnn_classifier",
@@ -129,10 +125,7 @@ CONTRIB: Mapping[str, Mapping[str, str]] = {
         "index_to_string_table_from_file",
     )
     | _all_of(_FUNCTIONS, "index_table_from_tensor", "index_to_string_table_from_tensor")
-    | {
-        "HashTable": f"{_LOOKUP}:StaticHashTableV1",
-        "MutableDenseHashTable": f"{_LOOKUP}:DenseHashTable",
-    },
+    | {"HashTable": f"{_LOOKUP}:StaticHashTableV1", "MutableDenseHashTable": f"{_LOOKUP}:DenseHashTable"},
     "tpu": _all_of(
         f"{_CORE}.tpu",
         "CrossShardOptimizer",
@@ -208,9 +201,7 @@ CONTRIB_ADVICE = {
     "layers.one_hot_encoding": "tf.one_hot",
     "layers.real_valued_column": _COLUMN.format("numeric_column"),
     "layers.sparse_column_with_hash_bucket": _COLUMN.format("categorical_column_with_hash_bucket"),
-    "layers.sparse_column_with_integerized_feature": _COLUMN.format(
-        "categorical_column_with_identity"
-    ),
+    "layers.sparse_column_with_integerized_feature": _COLUMN.format("categorical_column_with_identity"),
     "layers.sparse_column_with_keys": _COLUMN.format("categorical_column_with_vocabulary_list"),
     "learn": "the Estimators of estimator_core, and its train_and_evaluate instead of Experiment",
     "losses": "tf.compat.v1.losses, whose functions take the labels first",

@@ -80,9 +80,7 @@ def _extract_metric_update_ops(
     return tf.group(*updates) if updates else None, values
 
 
-def _write_dict_to_summary(
-    output_dir: str, dictionary: Mapping[str, Any], current_global_step: int
-) -> None:
+def _write_dict_to_summary(output_dir: str, dictionary: Mapping[str, Any], current_global_step: int) -> None:
     """Writes the results of an evaluation for TensorBoard; see `write_evaluation`."""
     summaries.write_evaluation(output_dir, dictionary, current_global_step)
 

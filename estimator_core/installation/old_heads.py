@@ -16,12 +16,7 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.execution.current import current_execution
 from estimator_core.heads import metrics as metrics_lib
-from estimator_core.heads.base import (
-    as_metric_op,
-    head_train_op,
-    write_loss_summaries,
-    write_summary,
-)
+from estimator_core.heads.base import as_metric_op, head_train_op, write_loss_summaries, write_summary
 from estimator_core.heads.binary_or_multi_class import binary_or_multi_class_head
 from estimator_core.heads.checks import checked_class_ids, checked_logits
 from estimator_core.heads.loss_reduction import LossReduction, check_loss_reduction, reduce_loss
@@ -31,11 +26,7 @@ from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.keys import MetricKeys, PredictionKeys
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.tpu import TPUEstimatorSpec
-from estimator_core.v1.heads import (
-    CannedBinaryClassHead,
-    CannedMultiClassHead,
-    CannedRegressionHead,
-)
+from estimator_core.v1.heads import CannedBinaryClassHead, CannedMultiClassHead, CannedRegressionHead
 
 _NONE = "none"  # of tf.compat.v1.losses.Reduction; for subclasses that reduce the losses themselves
 
@@ -112,9 +103,7 @@ class _OldWeightedHead(_Head, WeightedHead):  # type: ignore[misc]
         return LossSpec(loss, losses, weights, labels)
 
     @abc.abstractmethod
-    def _metric_arguments(
-        self, loss: LossSpec, logits: Any, predictions: dict[str, Any]
-    ) -> dict[str, Any]:
+    def _metric_arguments(self, loss: LossSpec, logits: Any, predictions: dict[str, Any]) -> dict[str, Any]:
         """Returns the arguments of `_eval_metric_ops`, without those of the losses."""
 
     def _create_tpu_estimator_spec(
@@ -153,11 +142,7 @@ class _OldWeightedHead(_Head, WeightedHead):  # type: ignore[misc]
                     eval_metrics=create_eval_metrics_tuple(self._eval_metric_ops, arguments),
                 )
             train_op = head_train_op(
-                loss,
-                self.loss_reduction,
-                optimizer,
-                train_op_fn=train_op_fn,
-                scope=self.training_scope,
+                loss, self.loss_reduction, optimizer, train_op_fn=train_op_fn, scope=self.training_scope
             )
         write_loss_summaries(loss, regularization_losses, self._with_name)
         if self.loss_reduction in LossReduction.SUMS:
@@ -171,11 +156,7 @@ class _OldWeightedHead(_Head, WeightedHead):  # type: ignore[misc]
         """Returns metrics as (value, update_op), by key."""
 
     def _metric_ops(
-        self,
-        values: Iterable[tuple[Any, ...]],
-        weights: Any,
-        unreduced_loss: Any,
-        regularization_loss: Any,
+        self, values: Iterable[tuple[Any, ...]], weights: Any, unreduced_loss: Any, regularization_loss: Any
     ) -> dict[str, Any]:
         losses = None if regularization_loss is None else [regularization_loss]
         found = self.update_with_batch(
@@ -200,14 +181,10 @@ class _BinaryLogisticHeadWithSigmoidCrossEntropyLoss(_OldWeightedHead, CannedBin
         loss_fn: Callable[..., Any] | None = None,
         name: str | None = None,
     ):
-        super().__init__(
-            weight_column, thresholds, label_vocabulary, _scalar(loss_reduction), loss_fn, name
-        )
+        super().__init__(weight_column, thresholds, label_vocabulary, _scalar(loss_reduction), loss_fn, name)
         self._loss_reduction = loss_reduction
 
-    def _metric_arguments(
-        self, loss: LossSpec, logits: Any, predictions: dict[str, Any]
-    ) -> dict[str, Any]:
+    def _metric_arguments(self, loss: LossSpec, logits: Any, predictions: dict[str, Any]) -> dict[str, Any]:
         return {
             "labels": loss.processed_labels,
             "logits": logits,
@@ -242,30 +219,18 @@ class _MultiClassHeadWithSoftmaxCrossEntropyLoss(_OldWeightedHead, CannedMultiCl
         loss_fn: Callable[..., Any] | None = None,
         name: str | None = None,
     ):
-        super().__init__(
-            n_classes, weight_column, label_vocabulary, _scalar(loss_reduction), loss_fn, name
-        )
+        super().__init__(n_classes, weight_column, label_vocabulary, _scalar(loss_reduction), loss_fn, name)
         self._loss_reduction = loss_reduction
 
     # for subclasses; 2.15's heads have it
     def _label_ids(self, labels: Any) -> tf.Tensor:
         return checked_class_ids(tf.convert_to_tensor(labels), self._n_classes, self._vocabulary)
 
-    def _metric_arguments(
-        self, loss: LossSpec, logits: Any, predictions: dict[str, Any]
-    ) -> dict[str, Any]:
-        return {
-            "labels": loss.processed_labels,
-            "class_ids": predictions[PredictionKeys.CLASS_IDS],
-        }
+    def _metric_arguments(self, loss: LossSpec, logits: Any, predictions: dict[str, Any]) -> dict[str, Any]:
+        return {"labels": loss.processed_labels, "class_ids": predictions[PredictionKeys.CLASS_IDS]}
 
     def _eval_metric_ops(
-        self,
-        labels: Any,
-        class_ids: Any,
-        weights: Any,
-        unreduced_loss: Any,
-        regularization_loss: Any,
+        self, labels: Any, class_ids: Any, weights: Any, unreduced_loss: Any, regularization_loss: Any
     ) -> dict[str, Any]:
         values = [(MetricKeys.ACCURACY, labels, class_ids)]
         return self._metric_ops(values, weights, unreduced_loss, regularization_loss)
@@ -290,26 +255,13 @@ class _RegressionHeadWithMeanSquaredErrorLoss(_OldWeightedHead, CannedRegression
         # for subclasses; 2.15's heads have it
         self._logits_dimension = self._label_dimension
 
-    def _metric_arguments(
-        self, loss: LossSpec, logits: Any, predictions: dict[str, Any]
-    ) -> dict[str, Any]:
-        return {
-            "predicted_value": predictions[PredictionKeys.PREDICTIONS],
-            "labels": loss.processed_labels,
-        }
+    def _metric_arguments(self, loss: LossSpec, logits: Any, predictions: dict[str, Any]) -> dict[str, Any]:
+        return {"predicted_value": predictions[PredictionKeys.PREDICTIONS], "labels": loss.processed_labels}
 
     def _eval_metric_ops(
-        self,
-        predicted_value: Any,
-        labels: Any,
-        weights: Any,
-        unreduced_loss: Any,
-        regularization_loss: Any,
+        self, predicted_value: Any, labels: Any, weights: Any, unreduced_loss: Any, regularization_loss: Any
     ) -> dict[str, Any]:
-        values = [
-            (MetricKeys.PREDICTION_MEAN, predicted_value),
-            (MetricKeys.LABEL_MEAN, labels),
-        ]
+        values = [(MetricKeys.PREDICTION_MEAN, predicted_value), (MetricKeys.LABEL_MEAN, labels)]
         return self._metric_ops(values, weights, unreduced_loss, regularization_loss)
 
 
@@ -328,9 +280,7 @@ def _factory(kind: type[_OldWeightedHead]) -> Callable[..., _OldWeightedHead]:
 _binary_logistic_head_with_sigmoid_cross_entropy_loss = _factory(
     _BinaryLogisticHeadWithSigmoidCrossEntropyLoss
 )
-_multi_class_head_with_softmax_cross_entropy_loss = _factory(
-    _MultiClassHeadWithSoftmaxCrossEntropyLoss
-)
+_multi_class_head_with_softmax_cross_entropy_loss = _factory(_MultiClassHeadWithSoftmaxCrossEntropyLoss)
 
 
 def _regression_head(
@@ -348,10 +298,7 @@ def _regression_head(
 
 
 def _binary_logistic_or_multi_class_head(
-    n_classes: int,
-    weight_column: Any,
-    label_vocabulary: Sequence[str] | None,
-    loss_reduction: str,
+    n_classes: int, weight_column: Any, label_vocabulary: Sequence[str] | None, loss_reduction: str
 ) -> Any:
     check_loss_reduction(loss_reduction)
     return binary_or_multi_class_head(
@@ -359,10 +306,7 @@ def _binary_logistic_or_multi_class_head(
         weight_column,
         label_vocabulary,
         loss_reduction,
-        kinds=(
-            _BinaryLogisticHeadWithSigmoidCrossEntropyLoss,
-            _MultiClassHeadWithSoftmaxCrossEntropyLoss,
-        ),
+        kinds=(_BinaryLogisticHeadWithSigmoidCrossEntropyLoss, _MultiClassHeadWithSoftmaxCrossEntropyLoss),
     )
 
 

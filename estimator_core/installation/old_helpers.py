@@ -45,9 +45,7 @@ def maybe_overwrite_model_dir_and_session_config(
 def get_optimizer_instance(opt: Any, learning_rate: float | None = None) -> Any:
     """Returns an optimizer of `tf.compat.v1.train`, given by name, as an object or as a function."""
     if isinstance(opt, str) and learning_rate is None:
-        raise ValueError(
-            f"learning_rate must be specified when opt is string. Received: opt={opt!r}"
-        )
+        raise ValueError(f"learning_rate must be specified when opt is string. Received: opt={opt!r}")
     found = v1_optimizer(opt, learning_rate or 0.0)
     found = found() if callable(found) and not isinstance(found, tf1.train.Optimizer) else found
     if not isinstance(found, tf1.train.Optimizer):

@@ -46,13 +46,7 @@ def _dnn_logit_fn_builder(
 ) -> Callable[..., tf.Tensor]:
     """Returns `experimental.dnn_logit_fn_builder`'s result; before TensorFlow 1.10 it took no batch_norm."""
     return dnn_logit_fn_builder(
-        units,
-        hidden_units,
-        feature_columns,
-        activation_fn,
-        dropout,
-        input_layer_partitioner,
-        batch_norm,
+        units, hidden_units, feature_columns, activation_fn, dropout, input_layer_partitioner, batch_norm
     )
 
 
@@ -75,12 +69,7 @@ def _dnn_model_fn(
     network = Network(hidden_units, feature_columns, activation_fn, dropout, batch_norm)
     own_head: Any = _WithTpuSpec(head) if use_tpu else head
     model_fn = v1_model_fns.dnn_model_fn(
-        own_head,
-        network,
-        optimizer,
-        input_layer_partitioner,
-        config,
-        is_partitioned=not use_tpu,
+        own_head, network, optimizer, input_layer_partitioner, config, is_partitioned=not use_tpu
     )
     return model_fn(features, labels, mode)
 

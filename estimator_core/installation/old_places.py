@@ -76,9 +76,7 @@ _EXPORT_OUTPUTS = _all_of(
 _SUPERVISED = _all_of(f"{_CORE}.experimental", "build_raw_supervised_input_receiver_fn") | {
     "SupervisedInputReceiver": f"{_CORE}.experimental.supervised_input_receiver:SupervisedInputReceiver"
 }
-_SESSION_HOOKS = _all_of(
-    _CORE, "SessionRunArgs", "SessionRunContext", "SessionRunHook", "SessionRunValues"
-)
+_SESSION_HOOKS = _all_of(_CORE, "SessionRunArgs", "SessionRunContext", "SessionRunHook", "SessionRunValues")
 _BASIC_HOOKS = _all_of(
     _CORE,
     "CheckpointSaverHook",
@@ -107,9 +105,7 @@ _EARLY_STOPPING = _all_of(
     "stop_if_no_increase_hook",
 )
 _INPUTS = _all_of(f"{_CORE}.inputs", "numpy_input_fn", "pandas_input_fn")
-_MODEL_FN = _all_of(_CORE, "EstimatorSpec", "ModeKeys") | _all_of(
-    f"{_CORE}.experimental", "call_logit_fn"
-)
+_MODEL_FN = _all_of(_CORE, "EstimatorSpec", "ModeKeys") | _all_of(f"{_CORE}.experimental", "call_logit_fn")
 _MODEL_FN_PRIVATE = _all_of(_OF_ESTIMATOR, "AVERAGE_LOSS_METRIC_KEY", "LOSS_METRIC_KEY") | {
     "_TPUEstimatorSpec": f"{_CORE}.tpu:TPUEstimatorSpec"
 }
@@ -135,13 +131,9 @@ _ESTIMATOR_PRIVATE = _all_of(
 _RUN_CONFIG = _all_of(_CORE, "RunConfig") | _all_of(_HELPERS, "TaskType")
 _KERAS = {"model_to_estimator": f"{_V1}:model_to_estimator"}
 _BASELINE = _canned("BaselineClassifier", "BaselineEstimator", "BaselineRegressor")
-_BOOSTED_TREES = _all_of(
-    _CORE, "BoostedTreesClassifier", "BoostedTreesEstimator", "BoostedTreesRegressor"
-)
+_BOOSTED_TREES = _all_of(_CORE, "BoostedTreesClassifier", "BoostedTreesEstimator", "BoostedTreesRegressor")
 _DNN = _canned("DNNClassifier", "DNNEstimator", "DNNRegressor")
-_COMBINED = _canned(
-    "DNNLinearCombinedClassifier", "DNNLinearCombinedEstimator", "DNNLinearCombinedRegressor"
-)
+_COMBINED = _canned("DNNLinearCombinedClassifier", "DNNLinearCombinedEstimator", "DNNLinearCombinedRegressor")
 _LINEAR = _canned("LinearClassifier", "LinearEstimator", "LinearRegressor")
 _KMEANS = {"KMeansClustering": f"{_CORE}.experimental:KMeans"}
 _PARSING = {
@@ -282,9 +274,7 @@ _MODULES: Mapping[str, Mapping[str, str]] = {
     "head": {},
     "head.base_head": _all_of(_CORE, "Head") | _all_of(_BASE_HEAD, *_BASE_HEAD_FUNCTIONS),
     "head.binary_class_head": _all_of(_CORE, "BinaryClassHead"),
-    "head.head_utils": _all_of(
-        f"{_CORE}.heads.binary_or_multi_class", "binary_or_multi_class_head"
-    ),
+    "head.head_utils": _all_of(f"{_CORE}.heads.binary_or_multi_class", "binary_or_multi_class_head"),
     "head.multi_class_head": _all_of(_CORE, "MultiClassHead"),
     "head.multi_head": _all_of(_CORE, "MultiHead"),
     "head.multi_label_head": _all_of(_CORE, "MultiLabelHead"),
@@ -337,15 +327,11 @@ PLACES["tensorflow.python.distribute.estimator_training"] = _COORDINATOR
 PLACES |= {_full_name(CONTRIB_ROOT, path): names for path, names in CONTRIB.items()}
 PLACES |= {f"{CONTRIB_ROOT}.tpu.python": {}, f"{CONTRIB_ROOT}.tpu.python.tpu": {}}
 PLACES |= {
-    f"{CONTRIB_ROOT}.tpu.python.{path}": names
-    for path, names in _MODULES.items()
-    if path.startswith("tpu.")
+    f"{CONTRIB_ROOT}.tpu.python.{path}": names for path, names in _MODULES.items() if path.startswith("tpu.")
 }
 
 _LAYERS = "the functions of estimator_core.experimental that build logits"
-_OWN_LISTENER = (
-    "a CheckpointSaverListener in TrainSpec(saving_listeners=...), and EvalSpec's intervals"
-)
+_OWN_LISTENER = "a CheckpointSaverListener in TrainSpec(saving_listeners=...), and EvalSpec's intervals"
 
 # Advice for missing names, by their path below a root; for tf.contrib, by the whole path.
 INSTEAD = {

@@ -46,10 +46,7 @@ class _EvalResult(_ResultFields):
     __slots__ = ()
 
     def __new__(
-        cls,
-        status: str,
-        metrics: Mapping[str, Any] | None = None,
-        checkpoint_path: str | None = None,
+        cls, status: str, metrics: Mapping[str, Any] | None = None, checkpoint_path: str | None = None
     ) -> _EvalResult:
         if status != _EvalStatus.EVALUATED:
             if metrics or checkpoint_path:
@@ -66,9 +63,7 @@ class _EvalResult(_ResultFields):
         if not isinstance(metrics, Mapping):
             raise TypeError(f"`Estimator.evaluate` should return a dict. Received: {metrics!r}")
         if tf1.GraphKeys.GLOBAL_STEP not in metrics:
-            raise ValueError(
-                f"The metrics must have {tf1.GraphKeys.GLOBAL_STEP!r}. Received: {metrics!r}"
-            )
+            raise ValueError(f"The metrics must have {tf1.GraphKeys.GLOBAL_STEP!r}. Received: {metrics!r}")
         return super().__new__(cls, status, metrics, checkpoint_path)
 
 
@@ -91,9 +86,7 @@ class _EvaluatorWithListener(Evaluator):
     After the end, the last checkpoint's exports are made as final ones.
     """
 
-    def __init__(
-        self, estimator: Estimator, eval_spec: EvalSpec, listener: _ContinuousEvalListener
-    ):
+    def __init__(self, estimator: Estimator, eval_spec: EvalSpec, listener: _ContinuousEvalListener):
         super().__init__(estimator, eval_spec)
         self._listener = listener
 
@@ -207,30 +200,21 @@ class _TrainingExecutor:
     def _train(self) -> None:
         spec = self._all_of_train_spec
         self._estimator.train(
-            spec.input_fn,
-            hooks=spec.hooks,
-            max_steps=spec.max_steps,
-            saving_listeners=spec.saving_listeners,
+            spec.input_fn, hooks=spec.hooks, max_steps=spec.max_steps, saving_listeners=spec.saving_listeners
         )
 
     def run_local(self) -> Any:
         """Trains and evaluates on one machine."""
         check_every_n_steps(self._eval_spec, self._estimator.config)
         return train_and_evaluate_in_turns(
-            self._estimator,
-            self._all_of_train_spec,
-            self._eval_spec,
-            evaluator=self._evaluator(),
+            self._estimator, self._all_of_train_spec, self._eval_spec, evaluator=self._evaluator()
         )
 
     def run_evaluator(self) -> Any:
         """Evaluates checkpoints until the last step's."""
         check_every_n_steps(self._eval_spec, self._estimator.config)
         return evaluate_continuously(
-            self._estimator,
-            self._eval_spec,
-            self._train_spec.max_steps,
-            evaluator=self._evaluator(),
+            self._estimator, self._eval_spec, self._train_spec.max_steps, evaluator=self._evaluator()
         )
 
     @property
@@ -239,9 +223,7 @@ class _TrainingExecutor:
         return self._train_spec._replace(hooks=hooks)
 
     def _evaluator(self) -> Evaluator:
-        return _EvaluatorWithListener(
-            self._estimator, self._eval_spec, self._continuous_eval_listener
-        )
+        return _EvaluatorWithListener(self._estimator, self._eval_spec, self._continuous_eval_listener)
 
 
 def _assert_eval_spec(eval_spec: Any) -> None:
@@ -260,10 +242,7 @@ def should_run_distribute_coordinator(config: RunConfig) -> bool:
 
 
 def train_and_evaluate(
-    estimator: Estimator,
-    train_spec: TrainSpec,
-    eval_spec: EvalSpec,
-    executor_cls: type[_TrainingExecutor],
+    estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec, executor_cls: type[_TrainingExecutor]
 ) -> Any:
     """Runs this task's part with an executor of a class; returns the executor's result."""
     return executor_cls(estimator, train_spec, eval_spec).run()

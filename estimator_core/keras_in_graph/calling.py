@@ -52,9 +52,7 @@ def _with_keras_effects(spec: EstimatorSpec, effects: side_effects.SideEffects) 
     return _after(draws, spec) if draws else spec
 
 
-def _metric_ops(
-    metrics: Mapping[str, Any], effects: side_effects.SideEffects
-) -> dict[str, tuple[Any, Any]]:
+def _metric_ops(metrics: Mapping[str, Any], effects: side_effects.SideEffects) -> dict[str, tuple[Any, Any]]:
     return {
         name: metric if isinstance(metric, tuple) else side_effects.metric_ops(metric, effects)
         for name, metric in metrics.items()

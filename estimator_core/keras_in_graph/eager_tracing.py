@@ -68,9 +68,7 @@ def _called(function: Callable[..., Any], inputs: Sequence[Any], copies_operatio
     specs = [tf.TensorSpec.from_tensor(tensor) for tensor in tensors]
     with tf.__internal__.eager_context.eager_mode():
         concrete = tf.function(from_flat, autograph=False).get_concrete_function(*specs)
-    results = iter(
-        _copied_operations(concrete, tensors) if copies_operations else concrete(*tensors)
-    )
+    results = iter(_copied_operations(concrete, tensors) if copies_operations else concrete(*tensors))
     leaves = tf.nest.flatten(structure, expand_composites=True)
     returned = [None if leaf is None else next(results) for leaf in leaves]
     return tf.nest.pack_sequence_as(structure, returned, expand_composites=True)[0]

@@ -97,9 +97,7 @@ def _adam(optimizer: Any) -> Update:
             betas = (optimizer.beta_1, optimizer.beta_2)
             power_1, power_2 = (tf.pow(tf.cast(beta, variable.dtype), step) for beta in betas)
             rates[key] = cast(learning_rate) * tf.sqrt(1 - power_2) / (1 - power_1)
-        momentum, velocity = keras_internals.optimizer_slots(
-            optimizer, variable, "_momentums", "_velocities"
-        )
+        momentum, velocity = keras_internals.optimizer_slots(optimizer, variable, "_momentums", "_velocities")
         gradient = cast(gradient)
         m = momentum + (gradient - momentum) * cast(1 - optimizer.beta_1)
         v = velocity + (tf.square(gradient) - velocity) * cast(1 - optimizer.beta_2)

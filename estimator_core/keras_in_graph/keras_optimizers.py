@@ -279,11 +279,7 @@ def _apply_on_replicas(optimizer: Any, grads_and_vars: Sequence[tuple[Any, Any]]
     variables = [variable for _, variable in pairs]
     gradients = keras_internals.clipped_gradients(optimizer, [gradient for gradient, _ in pairs])
     updates = [
-        (
-            gradient,
-            tf_variable(variable),
-            _update_of_one(optimizer, getattr(variable, "constraint", None)),
-        )
+        (gradient, tf_variable(variable), _update_of_one(optimizer, getattr(variable, "constraint", None)))
         for gradient, variable in zip(gradients, variables, strict=True)
     ]
     return current_execution().update_by_sums(updates, tf_variable(optimizer.variables[0]))

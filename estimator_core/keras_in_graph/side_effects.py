@@ -210,9 +210,7 @@ def _apply_gradients(update_variables: Callable[..., Any]) -> Callable[..., Any]
         optimizer = _active.stack[-1].in_this_graph(self)
         # A subclass' own apply_gradients has already processed the gradients.
         update = keras_optimizers.apply_gradients(
-            optimizer,
-            list(grads_and_vars),
-            lambda pairs: update_variables(optimizer, pairs, *args, **kwargs),
+            optimizer, list(grads_and_vars), lambda pairs: update_variables(optimizer, pairs, *args, **kwargs)
         )
         for effects in _collections_of_this_graph():
             effects.applied_gradients.append(update)

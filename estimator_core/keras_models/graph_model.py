@@ -74,9 +74,7 @@ class GraphModel(abc.ABC):
         """Checks that an Estimator can train the model."""
 
     @abc.abstractmethod
-    def model_fn(
-        self, features: Any, labels: Any, mode: str, params: Any, config: Any
-    ) -> EstimatorSpec:
+    def model_fn(self, features: Any, labels: Any, mode: str, params: Any, config: Any) -> EstimatorSpec:
         """Returns the spec of a copy of the model in the current graph."""
 
     @abc.abstractmethod

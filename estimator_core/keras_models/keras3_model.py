@@ -11,18 +11,10 @@ import keras
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.keras_in_graph import (
-    graph_variables,
-    keras_internals,
-    keras_optimizers,
-    side_effects,
-)
+from estimator_core.keras_in_graph import graph_variables, keras_internals, keras_optimizers, side_effects
 from estimator_core.keras_in_graph.calling import USE_KERAS_2
 from estimator_core.keras_models import keras3_step, model_inputs
-from estimator_core.keras_models.graph_model import (
-    Conversion,
-    GraphModel,
-)
+from estimator_core.keras_models.graph_model import Conversion, GraphModel
 from estimator_core.keras_models.live_objects import fresh_metric, with_live_functions
 from estimator_core.keras_models.model_weights import ModelWeights
 from estimator_core.spec.estimator_spec import EstimatorSpec
@@ -86,9 +78,7 @@ class Keras3Model(GraphModel):
                     f"compute_loss() and compute_metrics() instead. Received: keras_model={self.model!r}"
                 )
 
-    def model_fn(
-        self, features: Any, labels: Any, mode: str, params: Any, config: Any
-    ) -> EstimatorSpec:
+    def model_fn(self, features: Any, labels: Any, mode: str, params: Any, config: Any) -> EstimatorSpec:
         """Returns the spec of a copy of the model in the current graph."""
         del params, config
         features, labels = model_inputs.as_tensors((features, labels))
@@ -129,9 +119,7 @@ class Keras3Model(GraphModel):
                 scaffold=self._weights.scaffold(copy, _tf_variables(copy)),
             )
             return spec, copy.variables
-        outputs, loss, train_op = keras3_step.train(
-            copy, optimizer, inputs, targets, sample_weights
-        )
+        outputs, loss, train_op = keras3_step.train(copy, optimizer, inputs, targets, sample_weights)
         scaffold = self._weights.scaffold(
             keras_internals.tracking_tf_variables(copy),
             _tf_variables(copy),
@@ -139,11 +127,7 @@ class Keras3Model(GraphModel):
             for_writing=True,
         )
         spec = EstimatorSpec(
-            mode,
-            predictions=self._named(outputs),
-            loss=loss,
-            train_op=train_op,
-            scaffold=scaffold,
+            mode, predictions=self._named(outputs), loss=loss, train_op=train_op, scaffold=scaffold
         )
         return spec, [*copy.variables, *optimizer.variables]
 
@@ -271,9 +255,7 @@ def _tf_variables(model: Any) -> list[Any]:
 def _check_has_no_tables(model: Any) -> None:
     """Checks that no layer has a lookup table, which a configuration does not hold."""
     names = [
-        layer.name
-        for layer in keras_internals.flattened_layers(model)
-        if hasattr(layer, "lookup_table")
+        layer.name for layer in keras_internals.flattened_layers(model) if hasattr(layer, "lookup_table")
     ]
     if names:
         raise ValueError(

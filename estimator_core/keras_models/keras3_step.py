@@ -12,12 +12,7 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.execution.current import current_execution
-from estimator_core.keras_in_graph import (
-    eager_tracing,
-    graph_variables,
-    keras_internals,
-    keras_optimizers,
-)
+from estimator_core.keras_in_graph import eager_tracing, graph_variables, keras_internals, keras_optimizers
 
 _Pairs = list[tuple[Any, Any]]
 
@@ -40,8 +35,7 @@ class CallState(keras.StatelessScope):
         return [
             (variable, value)
             for variable, value in pairs
-            if value is not None
-            and not any(value is old_value for old_value in self._values_before)
+            if value is not None and not any(value is old_value for old_value in self._values_before)
         ]
 
 
@@ -62,9 +56,7 @@ def predict(model: Any, inputs: Any) -> Any:
     return eager_tracing.call_as_function(outputs, inputs)
 
 
-def train(
-    model: Any, optimizer: Any, inputs: Any, targets: Any, sample_weights: Any
-) -> tuple[Any, Any, Any]:
+def train(model: Any, optimizer: Any, inputs: Any, targets: Any, sample_weights: Any) -> tuple[Any, Any, Any]:
     """Returns (outputs, loss, train_op); the train_op also increments the global step."""
     trainable = model.trainable_variables
     if not trainable:
@@ -89,13 +81,9 @@ def train(
     computed = [loss, *values, *(gradient for gradient in gradients if gradient is not None)]
     values = [graph_variables.merged_value(*pair) for pair in zip(changed, values, strict=True)]
     with tf.control_dependencies(tf.nest.flatten(computed, expand_composites=True)):
-        updates = [
-            variable.value.assign(value) for variable, value in zip(changed, values, strict=True)
-        ]
+        updates = [variable.value.assign(value) for variable, value in zip(changed, values, strict=True)]
         updates.append(
-            keras_optimizers.apply_gradients(
-                optimizer, list(zip(gradients, trainable, strict=True))
-            )
+            keras_optimizers.apply_gradients(optimizer, list(zip(gradients, trainable, strict=True)))
         )
     with tf.control_dependencies([tf.group(*updates)]):
         return outputs, loss, tf1.train.get_global_step().assign_add(1, read_value=False)
@@ -137,9 +125,7 @@ def evaluate(
     return outputs, loss, {name: (value, update) for name, value in results.items()}
 
 
-def _loss(
-    model: Any, inputs: Any, targets: Any, outputs: Any, sample_weights: Any, training: bool
-) -> Any:
+def _loss(model: Any, inputs: Any, targets: Any, outputs: Any, sample_weights: Any, training: bool) -> Any:
     """Returns the scalar loss, with regularization and added losses, by the model's own method."""
     arguments = {"x": inputs, "y": targets, "y_pred": outputs, "sample_weight": sample_weights}
     if _takes(model.compute_loss, "training"):

@@ -85,9 +85,4 @@ def with_live_functions(
 
 def _reference(name: str) -> dict[str, Any]:
     """Returns the reference of a configuration to a function among the custom objects."""
-    return {
-        "module": "builtins",
-        "class_name": "function",
-        "config": name,
-        "registered_name": name,
-    }
+    return {"module": "builtins", "class_name": "function", "config": name, "registered_name": name}

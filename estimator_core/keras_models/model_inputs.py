@@ -15,9 +15,7 @@ def as_tensors(batch: Any) -> Any:
     """Returns features, labels or both with tensors in place of the NumPy arrays in them."""
     if not any(map(_is_numpy, tf.nest.flatten(batch))):
         return batch
-    return tf.nest.map_structure(
-        lambda each: tf.convert_to_tensor(each) if _is_numpy(each) else each, batch
-    )
+    return tf.nest.map_structure(lambda each: tf.convert_to_tensor(each) if _is_numpy(each) else each, batch)
 
 
 def _is_numpy(value: Any) -> bool:
@@ -43,9 +41,7 @@ def check_needs_no_labels(model: Any) -> None:
         )
 
 
-def order_tensors(
-    names: Sequence[str], values: Any, what: str, aliases: Mapping[str, str]
-) -> list[Any]:
+def order_tensors(names: Sequence[str], values: Any, what: str, aliases: Mapping[str, str]) -> list[Any]:
     """Returns tensors, given by name, in order or as a single tensor, in the order of the names."""
     if isinstance(values, Mapping):
         by_name = {aliases.get(name, name): tensor for name, tensor in values.items()}

@@ -106,17 +106,13 @@ def model_to_estimator(
     if keras_model is None:
         path = os.fspath(keras_model_path)  # type: ignore[arg-type]
         try:
-            keras_model = tf.keras.models.load_model(
-                path, custom_objects=dict(custom_objects or {})
-            )
+            keras_model = tf.keras.models.load_model(path, custom_objects=dict(custom_objects or {}))
         except (OSError, TypeError, ValueError) as error:
             raise ValueError(
                 "tf.keras can't load the model: load it yourself, with tf_keras if an earlier Keras saved "
                 f"it, and pass it as keras_model. Received: keras_model_path={path!r}"
             ) from error
-    conversion = Conversion(
-        dict(custom_objects or {}), checkpoint_format, metric_names_map, export_outputs
-    )
+    conversion = Conversion(dict(custom_objects or {}), checkpoint_format, metric_names_map, export_outputs)
     graph_model = as_graph_model(keras_model, conversion)
     graph_model.check_is_trainable()
     return KerasEstimator(graph_model, model_dir, config)

@@ -51,9 +51,7 @@ class ModelWeights:
                 tracked["optimizer"] = optimizer
         elif current_execution().num_models == 1:
             by_key = dict(zip(self.keys(variables), variables, strict=True))
-            return tf1.train.Saver(
-                {_object_key(GLOBAL_STEP_ATTRIBUTE): global_step, **by_key}, sharded=True
-            )
+            return tf1.train.Saver({_object_key(GLOBAL_STEP_ATTRIBUTE): global_step, **by_key}, sharded=True)
         # A Scaffold makes a saver of this outside of the replicas, for all of them.
         return tf.train.Checkpoint(**tracked)
 

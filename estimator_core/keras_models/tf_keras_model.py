@@ -57,9 +57,7 @@ class TfKerasModel(GraphModel):
                 f"Received: keras_model={self.model!r}"
             )
 
-    def model_fn(
-        self, features: Any, labels: Any, mode: str, params: Any, config: Any
-    ) -> EstimatorSpec:
+    def model_fn(self, features: Any, labels: Any, mode: str, params: Any, config: Any) -> EstimatorSpec:
         """Returns the spec of a copy of the model in the current graph."""
         del params
         features, labels = model_inputs.as_tensors((features, labels))
@@ -94,11 +92,7 @@ class TfKerasModel(GraphModel):
             optimizer, train_op = self._train_op(copy)
             scaffold = self._weights.scaffold(copy, copy.weights, optimizer, for_writing=True)
             return EstimatorSpec(
-                mode,
-                predictions=predictions,
-                loss=copy.total_loss,
-                train_op=train_op,
-                scaffold=scaffold,
+                mode, predictions=predictions, loss=copy.total_loss, train_op=train_op, scaffold=scaffold
             )
 
     def save_initial(self, path: str) -> str:
@@ -116,9 +110,7 @@ class TfKerasModel(GraphModel):
         return self.model
 
     @contextlib.contextmanager
-    def _copy(
-        self, inputs: Any, labels: Any, is_training: bool, is_compiled: bool
-    ) -> Iterator[Any]:
+    def _copy(self, inputs: Any, labels: Any, is_training: bool, is_compiled: bool) -> Iterator[Any]:
         """Makes a copy of the model in the current graph.
 
         Making graph layers changes the classes of all such layers to those for graphs, also for the
@@ -130,9 +122,7 @@ class TfKerasModel(GraphModel):
             with warnings.catch_warnings():  # no other way sets the phase of a whole graph model
                 warnings.filterwarnings("ignore", ".*set_learning_phase", UserWarning)
                 tf_keras.backend.set_learning_phase(is_training)
-            copy = keras_internals.clone_optimizer(
-                self.model, inputs, self.conversion.custom_objects
-            )
+            copy = keras_internals.clone_optimizer(self.model, inputs, self.conversion.custom_objects)
             if is_compiled:
                 settings = dict(self._settings)
                 for name in ("metrics", "weighted_metrics"):
@@ -151,9 +141,7 @@ class TfKerasModel(GraphModel):
         global_step = tf1.train.get_global_step()
         variables = copy.trainable_weights
         if not variables:
-            raise ValueError(
-                f"The Keras model has no trainable variables. Received: {self.model!r}"
-            )
+            raise ValueError(f"The Keras model has no trainable variables. Received: {self.model!r}")
         with tf.name_scope("training"):  # part of the variables' names in tf.estimator 2.15
             if isinstance(self._optimizer, tf1.train.Optimizer):
                 loss = current_execution().share_of_mean(copy.total_loss)

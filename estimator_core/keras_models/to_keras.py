@@ -9,9 +9,7 @@ from estimator_core.keras_models.graph_model import NAME_BASED, Conversion
 from estimator_core.keras_models.model_to_estimator import KerasEstimator, as_graph_model
 
 
-def to_keras(
-    estimator: Estimator, keras_model: Any = None, checkpoint_path: str | None = None
-) -> Any:
+def to_keras(estimator: Estimator, keras_model: Any = None, checkpoint_path: str | None = None) -> Any:
     """Writes the trained weights of an Estimator to a Keras model, and returns it.
 
     All variables are written, including moving statistics and the states of random numbers; the
@@ -48,6 +46,4 @@ def to_keras(
             "keras_model is needed for an Estimator that model_to_estimator did not make. "
             f"Received: estimator={estimator!r}"
         )
-    return as_graph_model(keras_model, Conversion(checkpoint_format=NAME_BASED)).load(
-        checkpoint_path
-    )
+    return as_graph_model(keras_model, Conversion(checkpoint_format=NAME_BASED)).load(checkpoint_path)

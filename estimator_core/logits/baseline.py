@@ -24,9 +24,7 @@ def baseline_logit_fn_builder(units: int) -> Callable[..., tf.Tensor]:
     def logit_fn(features: Mapping[str, Any], mode: str) -> tf.Tensor:
         del mode  # the same in all modes
         with tf1.variable_scope("baseline"):
-            bias = tf1.get_variable(
-                "bias", [units], initializer=tf1.initializers.zeros(), use_resource=True
-            )
+            bias = tf1.get_variable("bias", [units], initializer=tf1.initializers.zeros(), use_resource=True)
         batch_size = _batch_size(features)
         return tf.ones([batch_size, 1]) * tf.convert_to_tensor(bias)
 
@@ -41,9 +39,7 @@ def _batch_size(features: Mapping[str, Any]) -> tf.Tensor:
             f"Received: features={features}"
         )
     tensors = [
-        feature
-        if isinstance(feature, (tf.SparseTensor, tf.RaggedTensor))
-        else tf.convert_to_tensor(feature)
+        feature if isinstance(feature, (tf.SparseTensor, tf.RaggedTensor)) else tf.convert_to_tensor(feature)
         for feature in features.values()
     ]
     sizes = tf.stack([_first_dimension(tensor) for tensor in tensors])

@@ -40,9 +40,7 @@ def dnn_logit_fn_builder(
         raise ValueError(
             f"hidden_units must be a list of layer sizes. Received: hidden_units={hidden_units!r}"
         )
-    sizes = [
-        _whole_number(size) for size in (units, *hidden_units)
-    ]  # programs split them from a flag
+    sizes = [_whole_number(size) for size in (units, *hidden_units)]  # programs split them from a flag
     if min(sizes) < 1:
         raise ValueError(
             "units and hidden_units must be positive integers. "
@@ -56,9 +54,7 @@ def dnn_logit_fn_builder(
     def logit_fn(features: Mapping[str, Any], mode: str) -> tf.Tensor:
         training = mode == ModeKeys.TRAIN
         with tf1.variable_scope(scope) if scope else contextlib.nullcontext():
-            with tf1.variable_scope(
-                "input_from_feature_columns", partitioner=input_layer_partitioner
-            ):
+            with tf1.variable_scope("input_from_feature_columns", partitioner=input_layer_partitioner):
                 net = input_layer(features, feature_columns, for_training=training)
             layers = []
             for index, size in enumerate(hidden_units):
@@ -95,9 +91,7 @@ def _activation(activation_fn: Any) -> Callable[[Any], Any]:
     if isinstance(activation_fn, str):
         return tf.keras.activations.get(activation_fn)
     if not callable(activation_fn):
-        raise ValueError(
-            f"activation_fn must be a function, a name or None. Received: {activation_fn!r}"
-        )
+        raise ValueError(f"activation_fn must be a function, a name or None. Received: {activation_fn!r}")
     return activation_fn
 
 
@@ -159,16 +153,12 @@ def batch_normalization(value: tf.Tensor, training: bool) -> tf.Tensor:
     mean, variance = tf.nn.moments(value, axes=[0])
     weight = batch_weight(value)
     if weight is not None:  # of a batch without rows, they are NaN
-        mean, variance = (
-            tf.math.multiply_no_nan(statistic, weight) for statistic in (mean, variance)
-        )
+        mean, variance = (tf.math.multiply_no_nan(statistic, weight) for statistic in (mean, variance))
     for average, current in ((moving_mean, mean), (moving_variance, variance)):
         change = (average - current) * (1.0 - _BATCH_NORM_MOMENTUM)
         if weight is not None:
             change *= weight
-        tf1.add_to_collection(
-            tf1.GraphKeys.UPDATE_OPS, average.assign_sub(change, read_value=False)
-        )
+        tf1.add_to_collection(tf1.GraphKeys.UPDATE_OPS, average.assign_sub(change, read_value=False))
     return tf.nn.batch_normalization(value, mean, variance, beta, gamma, _BATCH_NORM_EPSILON)
 
 

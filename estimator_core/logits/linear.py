@@ -14,10 +14,7 @@ from estimator_core.spec.mode_keys import ModeKeys
 
 
 def linear_logit_fn_builder(
-    units: int,
-    feature_columns: Any,
-    sparse_combiner: str = "sum",
-    scope: str | None = "linear",
+    units: int, feature_columns: Any, sparse_combiner: str = "sum", scope: str | None = "linear"
 ) -> Callable[..., tf.Tensor]:
     """Returns `logit_fn(features, mode)`, which builds the linear model and returns its logits.
 

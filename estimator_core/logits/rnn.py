@@ -85,10 +85,7 @@ def _with_a_step(inputs: tf.Tensor, mask: tf.Tensor) -> tuple[tf.Tensor, tf.Tens
     A loop without iterations has no outputs to stack.
     """
     padding = tf.cast(tf.equal(tf.shape(mask)[1], 0), tf.int32)
-    return (
-        tf.pad(inputs, [[0, 0], [0, padding], [0, 0]]),
-        tf.pad(mask, [[0, 0], [0, padding]]),
-    )
+    return (tf.pad(inputs, [[0, 0], [0, padding], [0, 0]]), tf.pad(mask, [[0, 0], [0, padding]]))
 
 
 def _recurrent_layers(
@@ -127,9 +124,7 @@ def _recurrent_layers(
     return _keras_layer(make_cells, return_sequences)
 
 
-def _named_layers(
-    cell_type: str, sizes: Sequence[int], scope: str, return_sequences: bool
-) -> Layer:
+def _named_layers(cell_type: str, sizes: Sequence[int], scope: str, return_sequences: bool) -> Layer:
     """Returns a stack of layers with a cell of `CELLS`."""
 
     def layers(inputs: tf.Tensor, mask: tf.Tensor, mode: str) -> tf.Tensor:

@@ -32,9 +32,7 @@ class Cell(abc.ABC):
         self.units = units
         columns = self.num_gates * units
         self.kernel = _variable("kernel", [input_size, columns], tf1.initializers.glorot_uniform())
-        self.recurrent_kernel = _variable(
-            "recurrent_kernel", [units, columns], tf1.initializers.orthogonal()
-        )
+        self.recurrent_kernel = _variable("recurrent_kernel", [units, columns], tf1.initializers.orthogonal())
         self.bias = self._make_bias(columns)
 
     def _make_bias(self, columns: int) -> tf.Tensor:
@@ -93,9 +91,7 @@ class LSTMCell(Cell):
         return [tf.sigmoid(read) * tf.tanh(memory), memory]
 
     @classmethod
-    def from_parts(
-        cls, kernel: tf.Tensor, recurrent_kernel: tf.Tensor, bias: tf.Tensor
-    ) -> LSTMCell:
+    def from_parts(cls, kernel: tf.Tensor, recurrent_kernel: tf.Tensor, bias: tf.Tensor) -> LSTMCell:
         """Returns a cell with given values, without variables."""
         cell = cls.__new__(cls)
         cell.units = recurrent_kernel.shape[0]
@@ -226,11 +222,7 @@ def _variable(name: str, shape: list[int], initializer: Any) -> tf.Tensor:
 
 
 def unroll(
-    cell: Cell,
-    inputs: tf.Tensor,
-    mask: tf.Tensor,
-    return_sequences: bool,
-    is_served: bool,
+    cell: Cell, inputs: tf.Tensor, mask: tf.Tensor, return_sequences: bool, is_served: bool
 ) -> tf.Tensor:
     """Returns the cell's outputs over time.
 
@@ -249,9 +241,7 @@ def unroll(
         return _last_valid(cell.all_outputs(inputs), mask, return_sequences)
     num_steps = tf.shape(mask)[1]
     # TensorArrays, since the gradient of a slice would be as large as all steps together.
-    projected = tf.TensorArray(tf.float32, num_steps).unstack(
-        tf.transpose(cell.project(inputs), [1, 0, 2])
-    )
+    projected = tf.TensorArray(tf.float32, num_steps).unstack(tf.transpose(cell.project(inputs), [1, 0, 2]))
     outputs = tf.TensorArray(tf.float32, num_steps if return_sequences else 0)
     states = [tf.zeros([tf.shape(mask)[0], cell.units]) for _ in range(cell.num_states)]
 

@@ -9,11 +9,7 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.execution.current import current_execution
-from estimator_core.execution.shards.updates import (
-    called_functions,
-    find_updated_handles,
-    is_handle,
-)
+from estimator_core.execution.shards.updates import called_functions, find_updated_handles, is_handle
 from estimator_core.keras_in_graph import keras_optimizers
 from estimator_core.optimizers.named import NAMED_OPTIMIZERS, optimizer_named
 
@@ -29,9 +25,7 @@ class OptimizedPart(NamedTuple):
     learning_rate: float | None = None
 
 
-def get_optimizer(
-    optimizer: Any, learning_rate: float | None = None, iterations: Any = None
-) -> Any:
+def get_optimizer(optimizer: Any, learning_rate: float | None = None, iterations: Any = None) -> Any:
     """Returns an optimizer that belongs to the current graph.
 
     `optimizer`: A name ("Adagrad", "Adam", "Ftrl", "RMSProp", "SGD"), a Keras optimizer (Keras 3 or
@@ -112,9 +106,7 @@ def _is_own(optimizer: Any) -> bool:
     return is_own and current_execution().num_replicas == 1
 
 
-def _compute_gradients(
-    optimizer: Any, loss: tf.Tensor, variables: Sequence[Any]
-) -> list[tuple[Any, Any]]:
+def _compute_gradients(optimizer: Any, loss: tf.Tensor, variables: Sequence[Any]) -> list[tuple[Any, Any]]:
     if not variables:
         raise ValueError("The model has no trainable variables for its optimizer.")
     if isinstance(optimizer, tf1.train.Optimizer):
@@ -159,9 +151,7 @@ def has_own_updates(optimizer: Any) -> bool:
     return has_own(optimizer, "get_updates")
 
 
-def own_updates(
-    optimizer: Any, loss: tf.Tensor, variables: Sequence[Any], global_step: Any = None
-) -> Any:
+def own_updates(optimizer: Any, loss: tf.Tensor, variables: Sequence[Any], global_step: Any = None) -> Any:
     """Returns the op of all updates by the optimizer's own method, or the value that it returns.
 
     `global_step`: variable that a `tf.compat.v1` optimizer should increment; None for none.
@@ -200,9 +190,7 @@ def find_updates(variable: Any) -> set[tf.Operation]:
         for user in users:
             if handle.name in {updated.name for updated in find_updated_handles(user, functions)}:
                 updates.add(user)
-            passed_on = [
-                tensor for tensor in user.outputs if is_handle(tensor) and tensor.name not in names
-            ]
+            passed_on = [tensor for tensor in user.outputs if is_handle(tensor) and tensor.name not in names]
             handles += passed_on  # as by the Switch of a condition
             names |= {operation.name for operation in passed_on}
     return updates

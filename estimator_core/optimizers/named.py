@@ -62,12 +62,7 @@ class NamedOptimizer(tf1.train.Optimizer):
             for var in var_list:
                 for slot, value in self.slots.items():
                     self._get_or_make_slot_with_initializer(
-                        var,
-                        tf1.initializers.constant(value),
-                        var.shape,
-                        var.dtype.base_dtype,
-                        slot,
-                        slot,
+                        var, tf1.initializers.constant(value), var.shape, var.dtype.base_dtype, slot, slot
                     )
 
     def _prepare(self) -> None:
@@ -257,9 +252,7 @@ class SGD(NamedOptimizer):
 
     def _resource_apply_sparse(self, grad: tf.Tensor, handle: Any, indices: tf.Tensor) -> Any:
         return tf.raw_ops.ResourceScatterSub(
-            resource=handle.handle,
-            indices=indices,
-            updates=self._value("learning_rate", handle) * grad,
+            resource=handle.handle, indices=indices, updates=self._value("learning_rate", handle) * grad
         )
 
 
@@ -287,6 +280,4 @@ def optimizer_named(name: str, choices: Mapping[str, Callable[..., Any]]) -> Cal
     if name in choices:
         return choices[name]
     nearest = difflib.get_close_matches(name, choices, n=len(choices), cutoff=0.0)
-    raise ValueError(
-        f"Unsupported optimizer name: it must be one of {nearest}. Received: optimizer={name!r}"
-    )
+    raise ValueError(f"Unsupported optimizer name: it must be one of {nearest}. Received: optimizer={name!r}")

@@ -51,9 +51,7 @@ def features_with_weights(
     with tf1.variable_scope("linear_model", reuse=True):
         cache = FeatureTransformationCache(features)
         state_manager = StateManager()
-        create_state(
-            [column for column in feature_columns if not is_categorical(column)], state_manager
-        )
+        create_state([column for column in feature_columns if not is_categorical(column)], state_manager)
         for column in feature_columns:
             categorical = is_categorical(column)
             size = column.num_buckets if categorical else column.variable_shape.num_elements()
@@ -112,10 +110,7 @@ def with_probabilities_as_weights(examples: Examples) -> Examples:
             )
             for feature in examples.sparse
         ],
-        dense=[
-            DenseFeature(tf.tile(feature.values, [2, 1]), feature.weights)
-            for feature in examples.dense
-        ],
+        dense=[DenseFeature(tf.tile(feature.values, [2, 1]), feature.weights) for feature in examples.dense],
     )
 
 

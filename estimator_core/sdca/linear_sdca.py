@@ -45,13 +45,9 @@ class LinearSDCA:
     def __post_init__(self) -> None:
         """Checks the numbers."""
         if self.num_loss_partitions < 1:
-            raise ValueError(
-                f"num_loss_partitions must be at least 1. Received: {self.num_loss_partitions}"
-            )
+            raise ValueError(f"num_loss_partitions must be at least 1. Received: {self.num_loss_partitions}")
         if self.num_table_shards is not None and self.num_table_shards < 1:
-            raise ValueError(
-                f"num_table_shards must be at least 1. Received: {self.num_table_shards}"
-            )
+            raise ValueError(f"num_table_shards must be at least 1. Received: {self.num_table_shards}")
         if self.symmetric_l1_regularization < 0.0:
             raise ValueError(
                 "symmetric_l1_regularization should be non-negative. "

@@ -62,9 +62,7 @@ def minimize(
         adaptive=sdca.adaptive,
     )
     # Read everything, including the loss, before the first write.
-    with tf.control_dependencies(
-        [loss, *step.out_delta_sparse_weights, *step.out_delta_dense_weights]
-    ):
+    with tf.control_dependencies([loss, *step.out_delta_sparse_weights, *step.out_delta_dense_weights]):
         updates = [states.insert(keys, step.out_example_state_data)]
         for weights, category, delta in zip(
             sparse_unshrunk, categories, step.out_delta_sparse_weights, strict=True
@@ -151,9 +149,7 @@ class ExampleStates:
 
     def insert(self, keys: tf.Tensor, states: tf.Tensor) -> tf.Operation:
         """Returns the op that stores the states."""
-        parts = zip(
-            self._tables, self._partition(keys, keys), self._partition(states, keys), strict=True
-        )
+        parts = zip(self._tables, self._partition(keys, keys), self._partition(states, keys), strict=True)
         return tf.group(*(table.insert(key, state) for table, key, state in parts))
 
     def size(self) -> tf.Tensor:

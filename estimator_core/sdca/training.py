@@ -18,11 +18,7 @@ from estimator_core.heads import (
     PoissonRegressionHead,
     RegressionHead,
 )
-from estimator_core.sdca.examples import (
-    Examples,
-    features_with_weights,
-    with_probabilities_as_weights,
-)
+from estimator_core.sdca.examples import Examples, features_with_weights, with_probabilities_as_weights
 from estimator_core.sdca.linear_sdca import LinearSDCA
 from estimator_core.sdca.minimize import ExampleStates, minimize
 
@@ -71,18 +67,14 @@ class SdcaTraining:
                 "LinearSDCA can't be split over the replicas of a tf.distribute.Strategy: train it on one "
                 f"device, or on parameter servers. Received: {num_replicas} replicas"
             )
-        with (
-            tf1.variable_scope(self._model_scope) if self._model_scope else contextlib.nullcontext()
-        ):
+        with tf1.variable_scope(self._model_scope) if self._model_scope else contextlib.nullcontext():
             examples = _examples(
                 model.head, model.features, model.labels, model.logits, self._columns, self._sdca
             )
         states = ExampleStates(self._sdca.num_table_shards or 1)
 
         def train_op(loss: tf.Tensor) -> tf.Operation:
-            return minimize(
-                self._sdca, self._loss_type, examples, states, loss, self._summary_scope
-            )
+            return minimize(self._sdca, self._loss_type, examples, states, loss, self._summary_scope)
 
         return train_op
 

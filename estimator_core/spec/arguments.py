@@ -78,9 +78,7 @@ def selected_predictions(predictions: Any, keys: Any) -> Any:
     if keys is None:
         return predictions
     if not isinstance(predictions, Mapping):
-        raise ValueError(
-            f"predict_keys argument is not valid: predictions are not a dict. Received: {keys}"
-        )
+        raise ValueError(f"predict_keys argument is not valid: predictions are not a dict. Received: {keys}")
     keys = [keys] if isinstance(keys, str) else list(keys)
     selected = {name: value for name, value in predictions.items() if name in keys}
     if not selected:

@@ -106,9 +106,7 @@ class EstimatorSpec(_Fields):
     def _replace(self, **changes: Any) -> EstimatorSpec:
         """Returns a copy with some fields changed; the mode stays, and the result is checked."""
         if changes.get("mode", self.mode) != self.mode:
-            raise ValueError(
-                f"mode of EstimatorSpec cannot be changed. Received: {changes['mode']!r}"
-            )
+            raise ValueError(f"mode of EstimatorSpec cannot be changed. Received: {changes['mode']!r}")
         return EstimatorSpec(**{**self._asdict(), **changes})
 
 
@@ -118,9 +116,7 @@ def _checked_predictions(predictions: Any, mode: str | None) -> Any:
             raise ValueError("Missing predictions: EstimatorSpec needs them in mode PREDICT.")
         return {}
     if isinstance(predictions, Mapping):
-        return {
-            key: _in_graph(value, f"predictions[{key!r}]") for key, value in predictions.items()
-        }
+        return {key: _in_graph(value, f"predictions[{key!r}]") for key, value in predictions.items()}
     return _in_graph(predictions, "predictions")
 
 
@@ -145,9 +141,7 @@ def _checked_train_op(train_op: Any, mode: str | None) -> Any:
             raise ValueError("Missing train_op: EstimatorSpec needs it in mode TRAIN.")
         return None
     if not _can_be_run(train_op):
-        raise TypeError(
-            f"train_op must be an Operation or a Tensor. Received: train_op={train_op!r}"
-        )
+        raise TypeError(f"train_op must be an Operation or a Tensor. Received: train_op={train_op!r}")
     _check_graph(train_op, "train_op")
     return train_op
 
@@ -163,9 +157,7 @@ def _checked_eval_metric_ops(
         raise TypeError(f"eval_metric_ops must be a dict. Received: {eval_metric_ops!r}")
     for name, metric in eval_metric_ops.items():
         is_pair = (
-            isinstance(metric, tuple)
-            and len(metric) == 2
-            and all(map(_can_be_run, tf.nest.flatten(metric)))
+            isinstance(metric, tuple) and len(metric) == 2 and all(map(_can_be_run, tf.nest.flatten(metric)))
         )
         is_keras_metric = hasattr(metric, "update_state") and hasattr(metric, "result")
         if not (is_pair or is_keras_metric):
@@ -174,11 +166,7 @@ def _checked_eval_metric_ops(
                 "Keras metrics. "
                 f"Received: {name}={metric!r}"
             )
-        if (
-            is_keras_metric
-            and not tf.executing_eagerly()
-            and getattr(metric, "updates", None) == []
-        ):
+        if is_keras_metric and not tf.executing_eagerly() and getattr(metric, "updates", None) == []:
             raise ValueError(
                 "A Keras metric in eval_metric_ops must be updated in model_fn: call its update_state(). "
                 f"Received: {name}={metric!r}"

@@ -73,9 +73,7 @@ class ClassificationOutput(ExportOutput):
 
     def __init__(self, scores: Any = None, classes: Any = None):
         if scores is None and classes is None:
-            raise ValueError(
-                "ClassificationOutput needs `scores`, `classes` or both; both are None."
-            )
+            raise ValueError("ClassificationOutput needs `scores`, `classes` or both; both are None.")
         if scores is not None and not (_is_dense(scores) and scores.dtype.is_floating):
             raise ValueError(f"Classification scores must be a float32 Tensor. Received: {scores}")
         if classes is not None and not (_is_dense(classes) and classes.dtype == tf.string):
@@ -128,9 +126,7 @@ class RegressionOutput(ExportOutput):
         """Returns a regress signature over serialized tf.Examples."""
         _check_serialized(receiver_tensors, self._value, "Regression")
         (examples,) = receiver_tensors.values()
-        return _signature(
-            {"inputs": examples}, {"outputs": self._value}, "tensorflow/serving/regress"
-        )
+        return _signature({"inputs": examples}, {"outputs": self._value}, "tensorflow/serving/regress")
 
 
 class PredictOutput(ExportOutput):
@@ -281,9 +277,7 @@ def _named_tensors(tensors: Any, single_name: str) -> dict[str, Any]:
         if not isinstance(name, str):
             raise ValueError(f"Prediction output key must be a string. Received: {name!r}")
         if not (tf.is_tensor(value) or isinstance(value, tf.Variable)):
-            raise ValueError(
-                f"Prediction output value must be a Tensor. Received: {name}={value!r}"
-            )
+            raise ValueError(f"Prediction output value must be a Tensor. Received: {name}={value!r}")
     return tensors
 
 

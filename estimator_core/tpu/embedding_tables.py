@@ -91,8 +91,7 @@ class EmbeddingTables:
         for end, table in tables.items():
             if table.name not in self._gradients:
                 logger.warning(
-                    "The loss does not depend on the embedding table %s, which stays as it is.",
-                    table.name,
+                    "The loss does not depend on the embedding table %s, which stays as it is.", table.name
                 )
                 continue
             gradient = current_execution().sum_over_replicas(self._gradients[table.name])

@@ -44,9 +44,7 @@ class HostEstimator(Estimator):
         else:
             logger.warning("Mode %r is exported only for CPUs: export_to_tpu is for PREDICT.", mode)
 
-    def _call_model_fn(
-        self, features: Any, labels: Any, mode: str, config: RunConfig
-    ) -> EstimatorSpec:
+    def _call_model_fn(self, features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
         spec = super()._call_model_fn(features, labels, mode, config)
         replica_ids = find_replica_ids(tf1.get_default_graph().get_operations())
         if replica_ids:  # which a CPU can't compute; this is the only copy
@@ -66,9 +64,7 @@ class ConvertedModelFn:
     def __init__(self, estimator: Estimator):
         self._estimator = estimator
 
-    def __call__(
-        self, features: Any, labels: Any, mode: str, config: Any, params: Any
-    ) -> EstimatorSpec:
+    def __call__(self, features: Any, labels: Any, mode: str, config: Any, params: Any) -> EstimatorSpec:
         """Returns the spec of the model, built with the other Estimator's own `params`."""
         del params
         return self._estimator.model_fn(features, labels, mode, config)

@@ -26,9 +26,7 @@ def check_settings(
                 f"train with use_tpu=False. Received: {name}={getattr(config, name)!r}"
             )
     if batch_sizes[ModeKeys.TRAIN] is None:
-        raise ValueError(
-            "train_batch_size is needed with use_tpu=True. Received: train_batch_size=None"
-        )
+        raise ValueError("train_batch_size is needed with use_tpu=True. Received: train_batch_size=None")
     names = {ModeKeys.TRAIN: "train", ModeKeys.EVAL: "eval", ModeKeys.PREDICT: "predict"}
     for mode, batch_size in batch_sizes.items():
         if batch_size is not None:

@@ -39,10 +39,7 @@ class ShardedModes:
                 "number of copies of the model by TPUConfig(num_shards=...). Received: "
                 f"num_cores_per_replica={cores}, num_shards=None"
             )
-        if (
-            cores > CORES_OF_A_BOARD
-            and config.per_host_input_for_training != InputPipelineConfig.PER_HOST_V2
-        ):
+        if cores > CORES_OF_A_BOARD and config.per_host_input_for_training != InputPipelineConfig.PER_HOST_V2:
             raise ValueError(
                 f"A host has {CORES_OF_A_BOARD} cores: a copy of the model with more cores needs "
                 "per_host_input_for_training=InputPipelineConfig.PER_HOST_V2. Received: "

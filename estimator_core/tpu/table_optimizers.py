@@ -45,11 +45,7 @@ def row_optimizer(parameters: Any) -> RowOptimizer:
 
 
 def update_rows(
-    table: Any,
-    gradient: Any,
-    parameters: Any,
-    learning_rate: Any,
-    clipping_limit: float | None = None,
+    table: Any, gradient: Any, parameters: Any, learning_rate: Any, clipping_limit: float | None = None
 ) -> tf.Operation:
     """Returns the op that updates a table by the gradient of all shards.
 

@@ -60,9 +60,7 @@ class TPUContext:
     def device_assignment(self) -> Any:
         """`tf.tpu.experimental.DeviceAssignment` of the copies; None without `num_cores_per_replica`."""
         if self._invocation is not None:
-            raise RuntimeError(
-                "params['context'].device_assignment is for model_fn. Received: input_fn"
-            )
+            raise RuntimeError("params['context'].device_assignment is for model_fn. Received: input_fn")
         return self._assignment()
 
     @property

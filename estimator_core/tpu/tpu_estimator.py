@@ -113,14 +113,9 @@ class TPUEstimator(Estimator):
         if not isinstance(config, RunConfig):
             raise ValueError(f"config must be given, a tpu.RunConfig. Received: config={config!r}")
         is_converted = isinstance(model_fn, ConvertedModelFn)  # with the other Estimator's params
-        if (
-            not is_converted
-            and params is not None
-            and any(key in params for key in RESERVED_PARAMS)
-        ):
+        if not is_converted and params is not None and any(key in params for key in RESERVED_PARAMS):
             raise ValueError(
-                f"{RESERVED_PARAMS} are reserved keys: TPUEstimator sets them. Received: "
-                f"params={params}"
+                f"{RESERVED_PARAMS} are reserved keys: TPUEstimator sets them. Received: params={params}"
             )
         if model_fn is None:
             raise TypeError("model_fn must be callable. Received: model_fn=None")
@@ -129,9 +124,7 @@ class TPUEstimator(Estimator):
                 "export_saved_model_api_version should be 1 or 2. Received: "
                 f"export_saved_model_api_version={export_saved_model_api_version!r}"
             )
-        if embedding_config_spec is not None and not isinstance(
-            embedding_config_spec, EmbeddingConfigSpec
-        ):
+        if embedding_config_spec is not None and not isinstance(embedding_config_spec, EmbeddingConfigSpec):
             raise TypeError(
                 "embedding_config_spec must be a tpu.experimental.EmbeddingConfigSpec. "
                 f"Received: embedding_config_spec={embedding_config_spec!r}"
@@ -266,9 +259,7 @@ class TPUEstimator(Estimator):
             RuntimeError: It would run on another machine, or needs a feature that shards lack.
         """
         self._check_runs_here(ModeKeys.PREDICT)
-        yield from super().predict(
-            input_fn, predict_keys, hooks, checkpoint_path, yield_single_examples
-        )
+        yield from super().predict(input_fn, predict_keys, hooks, checkpoint_path, yield_single_examples)
         logger.info("prediction_loop marked as finished")
 
     def predictor(

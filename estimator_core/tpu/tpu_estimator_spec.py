@@ -162,9 +162,7 @@ def _check_call(call: Any, name: str) -> None:
     if call is None:
         return
     if not isinstance(call, (tuple, list)) or len(call) != 2:
-        raise ValueError(
-            f"{name} should be a tuple of two: a function and its tensors. Received: {call!r}"
-        )
+        raise ValueError(f"{name} should be a tuple of two: a function and its tensors. Received: {call!r}")
     function, tensors = call
     if not callable(function):
         raise TypeError(f"{name}[0] should be callable. Received: {function!r}")

@@ -57,10 +57,7 @@ def input_fn_with_batch_size(
         if num_shards is not None:
             where = arguments["input_context"]
             context = TPUContext(
-                num_shards,
-                where.input_pipeline_id,
-                where.num_input_pipelines,
-                num_cores_per_replica,
+                num_shards, where.input_pipeline_id, where.num_input_pipelines, num_cores_per_replica
             )
             _set(arguments["params"], CONTEXT, context)
             if _INPUT_CONTEXT not in names:
@@ -71,10 +68,7 @@ def input_fn_with_batch_size(
 
 
 def rebatched_input_fn(
-    input_fn: InputFn,
-    batch_size: int | None,
-    drop_remainder: bool,
-    batch_axis: Sequence[int] | None = None,
+    input_fn: InputFn, batch_size: int | None, drop_remainder: bool, batch_axis: Sequence[int] | None = None
 ) -> Callable[..., Any]:
     """Returns an input_fn whose batches have a known size.
 

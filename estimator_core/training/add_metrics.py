@@ -41,18 +41,10 @@ def add_metrics(estimator: Estimator, metric_fn: Callable[..., dict[str, Any]]) 
         spec = estimator.model_fn(features, labels, mode, config)
         if mode != ModeKeys.EVAL:
             return spec
-        values = {
-            "features": features,
-            "labels": labels,
-            "predictions": spec.predictions,
-            "config": config,
-        }
+        values = {"features": features, "labels": labels, "predictions": spec.predictions, "config": config}
         added = metric_fn(**{name: values[name] for name in names}) or {}
         return spec._replace(eval_metric_ops={**spec.eval_metric_ops, **added})
 
     return Estimator(
-        model_fn,
-        estimator.model_dir,
-        estimator.config,
-        warm_start_from=estimator.warm_start_settings,
+        model_fn, estimator.model_dir, estimator.config, warm_start_from=estimator.warm_start_settings
     )

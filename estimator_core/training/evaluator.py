@@ -44,9 +44,7 @@ class Evaluator:
             lambda path: self._evaluate_and_export(path, is_the_final_export),
         )
 
-    def _evaluate_and_export(
-        self, path: str | None, is_the_final_export: bool
-    ) -> Evaluation | None:
+    def _evaluate_and_export(self, path: str | None, is_the_final_export: bool) -> Evaluation | None:
         if not path:
             logger.warning(
                 "Estimator is not trained yet. Will start an evaluation when a checkpoint is ready."

@@ -91,9 +91,7 @@ class _EvaluateAtCheckpoints(tf1.train.CheckpointSaverListener):
             return step // self._every_n_steps > (self._last_step or 0) // self._every_n_steps
         if self._timer.should_trigger_for_step(step):
             return True
-        logger.info(
-            "Skip the current checkpoint eval due to throttle secs (%s secs).", self._throttle_secs
-        )
+        logger.info("Skip the current checkpoint eval due to throttle secs (%s secs).", self._throttle_secs)
         return False
 
     def _log_next(self, step: int) -> None:
@@ -104,9 +102,7 @@ class _EvaluateAtCheckpoints(tf1.train.CheckpointSaverListener):
             following = (step // self._every_n_steps + 1) * self._every_n_steps
             when = "at the end of training" if following > last else f"at step {following}"
         elif self._throttle_secs and self._timer.last_triggered_step() is not None:
-            when = (
-                f"at the first checkpoint {self._throttle_secs} s after the start of the last one"
-            )
+            when = f"at the first checkpoint {self._throttle_secs} s after the start of the last one"
         else:
             when = "at the next checkpoint"
         logger.info("Next evaluation: %s.", when)

@@ -52,9 +52,7 @@ class TrainSpec(_TrainFields):
             input_fn,
             checked_steps("max_steps", max_steps),
             checked_instances(hooks, "hooks"),
-            checked_instances(
-                saving_listeners, "saving_listeners", tf1.train.CheckpointSaverListener
-            ),
+            checked_instances(saving_listeners, "saving_listeners", tf1.train.CheckpointSaverListener),
         )
 
 

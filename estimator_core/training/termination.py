@@ -48,9 +48,7 @@ def ends_on_sigterm() -> Iterator[Termination]:
 
 
 def serve_until_sigterm(
-    is_needed: Callable[[], bool],
-    max_wait_secs: float = 25.0,
-    sleep: Callable[[float], None] = time.sleep,
+    is_needed: Callable[[], bool], max_wait_secs: float = 25.0, sleep: Callable[[float], None] = time.sleep
 ) -> NoReturn:
     """Serves until SIGTERM, and then as long as tasks need it, so that the chief can save.
 

@@ -53,10 +53,7 @@ def train_and_evaluate(
 
 
 def run(
-    estimator: Estimator,
-    train_spec: TrainSpec,
-    eval_spec: EvalSpec,
-    evaluator: Evaluator | None = None,
+    estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec, evaluator: Evaluator | None = None
 ) -> tuple[dict[str, Any] | None, list[bytes | None]] | None:
     """Runs `train_and_evaluate`, with an evaluator of the caller."""
     check_arguments(estimator, train_spec, eval_spec)

@@ -16,15 +16,9 @@ from estimator_core.v1.canned import BaselineEstimator as BaselineEstimator
 from estimator_core.v1.canned import BaselineRegressor as BaselineRegressor
 from estimator_core.v1.canned import DNNClassifier as DNNClassifier
 from estimator_core.v1.canned import DNNEstimator as DNNEstimator
-from estimator_core.v1.canned import (
-    DNNLinearCombinedClassifier as DNNLinearCombinedClassifier,
-)
-from estimator_core.v1.canned import (
-    DNNLinearCombinedEstimator as DNNLinearCombinedEstimator,
-)
-from estimator_core.v1.canned import (
-    DNNLinearCombinedRegressor as DNNLinearCombinedRegressor,
-)
+from estimator_core.v1.canned import DNNLinearCombinedClassifier as DNNLinearCombinedClassifier
+from estimator_core.v1.canned import DNNLinearCombinedEstimator as DNNLinearCombinedEstimator
+from estimator_core.v1.canned import DNNLinearCombinedRegressor as DNNLinearCombinedRegressor
 from estimator_core.v1.canned import DNNRegressor as DNNRegressor
 from estimator_core.v1.canned import LinearClassifier as LinearClassifier
 from estimator_core.v1.canned import LinearEstimator as LinearEstimator

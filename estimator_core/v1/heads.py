@@ -52,13 +52,7 @@ class _CannedHead(WeightedHead):
         return f"{outer}/{name}/" if outer else f"{name}/"
 
     def create_estimator_spec(
-        self,
-        features: Any,
-        mode: str,
-        logits: Any,
-        labels: Any = None,
-        *args: Any,
-        **others: Any,
+        self, features: Any, mode: str, logits: Any, labels: Any = None, *args: Any, **others: Any
     ) -> EstimatorSpec:
         """Returns the `EstimatorSpec` of a model that ends in this head; see `Head`."""
         spec = super().create_estimator_spec(features, mode, logits, labels, *args, **others)
@@ -102,9 +96,7 @@ class CannedBinaryClassHead(_CannedHead, BinaryClassHead):
         """Returns fresh metrics by name; see `WeightedHead.own_metrics`."""
         return {
             **super().own_metrics(),
-            MetricKeys.AUC_PR: metrics_lib.auc(
-                MetricKeys.AUC_PR, curve="PR", summation_method="trapezoidal"
-            ),
+            MetricKeys.AUC_PR: metrics_lib.auc(MetricKeys.AUC_PR, curve="PR", summation_method="trapezoidal"),
             MetricKeys.ACCURACY_BASELINE: metrics_lib.GraphMetric(_accuracy_baseline),
         }
 
@@ -140,10 +132,7 @@ class CannedRegressionHead(_CannedHead, RegressionHead):
 
 
 def classifier_head(
-    n_classes: int,
-    weight_column: Any,
-    label_vocabulary: Sequence[str] | None,
-    loss_reduction: str,
+    n_classes: int, weight_column: Any, label_vocabulary: Sequence[str] | None, loss_reduction: str
 ) -> Head:
     if not isinstance(label_vocabulary, (list, tuple, type(None))):
         raise TypeError(f"label_vocabulary should be a list. Received: {label_vocabulary!r}")

@@ -99,9 +99,7 @@ def v1_optimizer(optimizer: Any, learning_rate: float) -> Any:
     return lambda: make(learning_rate=learning_rate)
 
 
-def model_in_scope(
-    model_fn: ModelFn, scope: str, partitioner: Callable[..., Any] | None
-) -> ModelFn:
+def model_in_scope(model_fn: ModelFn, scope: str, partitioner: Callable[..., Any] | None) -> ModelFn:
     """Returns `model_fn`, building its variables below a scope and partitioned.
 
     Optimizer slots are made there as well, so that their names in a checkpoint end in "part_0/Ftrl" or

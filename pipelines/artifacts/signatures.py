@@ -56,9 +56,7 @@ def read_signatures(folder: str) -> list[dict[str, Any]]:
 def folder_size(folder: str) -> int:
     """Returns the size of the files of a folder on this machine, in bytes."""
     return sum(
-        os.path.getsize(os.path.join(place, name))
-        for place, _, names in os.walk(folder)
-        for name in names
+        os.path.getsize(os.path.join(place, name)) for place, _, names in os.walk(folder) for name in names
     )
 
 

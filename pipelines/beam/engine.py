@@ -77,9 +77,7 @@ _LINES_OF_LOG = 5
 
 
 @contextlib.contextmanager
-def job_server(
-    config: JobServerConfig, folder: Path, start_secs: float = START_SECS
-) -> Iterator[str]:
+def job_server(config: JobServerConfig, folder: Path, start_secs: float = START_SECS) -> Iterator[str]:
     """Yields `host:port` of a job server: a running one, or one that runs within the context."""
     if not config.starts_job_server and config.job_server is not None:
         if not _listens(config.job_server, ANSWER_SECS):
@@ -99,9 +97,7 @@ def job_server(
     if shutil.which("setpriv"):  # of util-linux: a run that is killed can't end its job server
         command = ["setpriv", "--pdeathsig", "TERM", *command]
     with log.open("wb") as stream:
-        process = subprocess.Popen(
-            command, stdout=stream, stderr=subprocess.STDOUT, start_new_session=True
-        )
+        process = subprocess.Popen(command, stdout=stream, stderr=subprocess.STDOUT, start_new_session=True)
         try:
             _await_answer(process, endpoint, log, start_secs)
             yield endpoint

@@ -56,11 +56,7 @@ def worker_options(config: WorkerConfig, launcher: Path) -> list[str]:
 
 
 def job_options(config: JobServerConfig, job_endpoint: str, launcher: Path) -> list[str]:
-    return [
-        "--runner=PortableRunner",
-        f"--job_endpoint={job_endpoint}",
-        *worker_options(config, launcher),
-    ]
+    return ["--runner=PortableRunner", f"--job_endpoint={job_endpoint}", *worker_options(config, launcher)]
 
 
 def flink_options(config: FlinkConfig, job_endpoint: str, launcher: Path) -> list[str]:

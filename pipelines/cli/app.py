@@ -63,9 +63,7 @@ def run_app(program: str) -> None:
     """
     command = typer.main.get_command(app)
     if " " in program:
-        command.params = [
-            parameter for parameter in command.params if parameter.name not in _COMPLETION
-        ]
+        command.params = [parameter for parameter in command.params if parameter.name not in _COMPLETION]
     _hide_type_of_flags(command)
     command(prog_name=program)
 

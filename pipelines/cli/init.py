@@ -22,13 +22,10 @@ _EXAMPLE_DATA = "data.csv"
 def init_command(
     folder: Annotated[
         Path,
-        typer.Argument(
-            metavar="FOLDER", parser=given_path, help="Folder for the project, which may exist."
-        ),
+        typer.Argument(metavar="FOLDER", parser=given_path, help="Folder for the project, which may exist."),
     ] = Path("."),
     name: Annotated[
-        str | None,
-        typer.Option("--name", help="Name of the pipeline and its module. Default: the folder's."),
+        str | None, typer.Option("--name", help="Name of the pipeline and its module. Default: the folder's.")
     ] = None,
     data: Annotated[
         str | None,

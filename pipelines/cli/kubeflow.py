@@ -52,9 +52,7 @@ Parameters = Annotated[
 def compile_command(
     output: Annotated[
         Path,
-        typer.Option(
-            "-o", metavar="FILE.yaml", parser=given_path, help="File for the compiled pipeline."
-        ),
+        typer.Option("-o", metavar="FILE.yaml", parser=given_path, help="File for the compiled pipeline."),
     ],
     config: Config = None,
     pipeline: Pipeline = None,
@@ -82,17 +80,14 @@ def compile_command(
 
 
 def submit_command(
-    host: Annotated[
-        str, typer.Option("--host", metavar="URL", help="Address of Kubeflow Pipelines.")
-    ],
+    host: Annotated[str, typer.Option("--host", metavar="URL", help="Address of Kubeflow Pipelines.")],
     config: Config = None,
     pipeline: Pipeline = None,
     arguments: Arguments = None,
     settings: Settings = None,
     parameters: Parameters = None,
     experiment: Annotated[
-        str | None,
-        typer.Option("--experiment", help="Name of the experiment. Default: the pipeline's."),
+        str | None, typer.Option("--experiment", help="Name of the experiment. Default: the pipeline's.")
     ] = None,
     namespace: Annotated[
         str | None, typer.Option("--namespace", help="Your namespace, on a server with several.")
@@ -140,9 +135,7 @@ def submit_command(
     if configuration.kubeflow.backend == "vertex":
         raise BadInputError(_VERTEX)
     server = HostOptions(host, namespace, token_file).server()
-    made = server.submit(
-        text, experiment, run_parameters, recurrence, configuration.kubeflow.service_account
-    )
+    made = server.submit(text, experiment, run_parameters, recurrence, configuration.kubeflow.service_account)
     for former in made.replaced:
         print(f"deleted: the previous schedule of the pipeline, {former}", file=sys.stderr)
     if made.dropped_parameters:
@@ -188,9 +181,7 @@ def _loaded(
     values = tuple(settings or ())
     if pipeline is not None or is_of_tfx_pipeline(read_tree(config, values)):
         values += pipeline_settings(
-            pipeline,
-            parse_named(arguments or (), "--arg"),
-            parse_named(parameters or (), "--param"),
+            pipeline, parse_named(arguments or (), "--arg"), parse_named(parameters or (), "--param")
         )
     elif arguments:
         raise BadInputError(f"--arg {arguments[0]} is for --pipeline FILE.py:FUNCTION only.")

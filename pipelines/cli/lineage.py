@@ -11,13 +11,10 @@ from pipelines.cli.options import DEFAULT_ROOT, RootOption, existing
 def lineage_command(
     name: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[VERSION|RUN_ID]", help="Default: the live version.", show_default=False
-        ),
+        typer.Argument(metavar="[VERSION|RUN_ID]", help="Default: the live version.", show_default=False),
     ] = None,
     span: Annotated[
-        str | None,
-        typer.Option("--span", metavar="N|DATE", help="Show every run that has read this span."),
+        str | None, typer.Option("--span", metavar="N|DATE", help="Show every run that has read this span.")
     ] = None,
     root: RootOption = DEFAULT_ROOT,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,

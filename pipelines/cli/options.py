@@ -41,8 +41,7 @@ RootOption = Annotated[
     ),
 ]
 Config = Annotated[
-    Path | None,
-    typer.Option("--config", metavar="FILE.toml", parser=given_path, help="Configuration file."),
+    Path | None, typer.Option("--config", metavar="FILE.toml", parser=given_path, help="Configuration file.")
 ]
 Data = Annotated[
     str | None,
@@ -52,9 +51,7 @@ Data = Annotated[
         help="A CSV, a folder of CSVs, or a pattern with {SPAN} or {YYYY}-{MM}-{DD}, and {VERSION}.",
     ),
 ]
-Label = Annotated[
-    str | None, typer.Option("--label", metavar="COLUMN", help="The column to predict.")
-]
+Label = Annotated[str | None, typer.Option("--label", metavar="COLUMN", help="The column to predict.")]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="section.key=value", help="Override a key of the configuration."),
@@ -69,13 +66,10 @@ Pipeline = Annotated[
 ]
 Arguments = Annotated[
     list[str] | None,
-    typer.Option(
-        "--arg", metavar="name=value", help="Argument of the FUNCTION that returns the pipeline."
-    ),
+    typer.Option("--arg", metavar="name=value", help="Argument of the FUNCTION that returns the pipeline."),
 ]
 ScheduleName = Annotated[
-    str | None,
-    typer.Option("--name", help="Name of the schedule. Default: the only one of the root."),
+    str | None, typer.Option("--name", help="Name of the schedule. Default: the only one of the root.")
 ]
 Host = Annotated[
     str | None,
@@ -87,10 +81,7 @@ Namespace = Annotated[
 TokenFile = Annotated[
     Path | None,
     typer.Option(
-        "--token-file",
-        metavar="FILE",
-        parser=given_path,
-        help="File with a token for Kubeflow's server.",
+        "--token-file", metavar="FILE", parser=given_path, help="File with a token for Kubeflow's server."
     ),
 ]
 

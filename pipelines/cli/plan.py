@@ -17,10 +17,7 @@ def plan_command(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o",
-            metavar="FILE.toml",
-            parser=given_path,
-            help="Write a configuration file to start from.",
+            "-o", metavar="FILE.toml", parser=given_path, help="Write a configuration file to start from."
         ),
     ] = None,
 ) -> None:

@@ -16,10 +16,7 @@ if TYPE_CHECKING:
 
 def predict_command(
     data: Annotated[
-        str,
-        typer.Option(
-            "--data", metavar="FILE_OR_DIR", help="A CSV or Parquet file, or a folder of them."
-        ),
+        str, typer.Option("--data", metavar="FILE_OR_DIR", help="A CSV or Parquet file, or a folder of them.")
     ],
     root: RootOption = DEFAULT_ROOT,
     version: Annotated[

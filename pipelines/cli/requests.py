@@ -12,9 +12,7 @@ def requests_command(
     root: RootOption = DEFAULT_ROOT,
     version: Annotated[
         int | None,
-        typer.Option(
-            "--version", metavar="V", help="Requests to this version. Default: the live version."
-        ),
+        typer.Option("--version", metavar="V", help="Requests to this version. Default: the live version."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
 ) -> None:
@@ -45,14 +43,10 @@ def requests_command(
             "--sample-requests`."
         )
     signatures = read_signatures(folder).values()
-    columns = {
-        name: column for signature in signatures for name, column in signature.columns.items()
-    }
+    columns = {name: column for signature in signatures for name, column in signature.columns.items()}
     limits = drift_limits(root, number)
     drift = TrainingData.read_version(root, number).drift(rows, dict(sorted(columns.items())))
-    drift.sort(
-        key=lambda column: column.shift.value - max(limits[column.measure], column.shift.noise)
-    )
+    drift.sort(key=lambda column: column.shift.value - max(limits[column.measure], column.shift.noise))
     drift.reverse()
     drifted = [column for column in drift if column.shift.exceeds(limits[column.measure])]
     if as_json:
@@ -80,6 +74,4 @@ def requests_command(
         table.add_row(column.column, column.measure, *cells, text)
     print_table(table)
     names = ", ".join(dict.fromkeys(column.column for column in drifted)) or "none"
-    print(
-        f"{counted(len(rows), 'row')} of requests to version {number}. Columns that have drifted: {names}."
-    )
+    print(f"{counted(len(rows), 'row')} of requests to version {number}. Columns that have drifted: {names}.")

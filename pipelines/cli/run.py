@@ -97,10 +97,7 @@ def run_command(
     ] = "local",
     settings: Settings = None,
     no_cache: Annotated[
-        bool,
-        typer.Option(
-            "--no-cache", help="Re-run every component, even if its inputs have not changed."
-        ),
+        bool, typer.Option("--no-cache", help="Re-run every component, even if its inputs have not changed.")
     ] = False,
     resume: Annotated[
         _Resume | None,
@@ -133,9 +130,7 @@ def run_command(
     ] = None,
     scheduled_by: Annotated[
         str | None,
-        typer.Option(
-            "--scheduled-by", hidden=True, help="Tick of the schedule that starts the run."
-        ),
+        typer.Option("--scheduled-by", hidden=True, help="Tick of the schedule that starts the run."),
     ] = None,
 ) -> None:
     """Run a pipeline: check, train, evaluate, and push the model if it is good enough.
@@ -166,9 +161,7 @@ def run_command(
         from pipelines.runs.tfx_pipeline import asks_for_tfx_pipeline
 
         if pipeline is not None or asks_for_tfx_pipeline(request):
-            return _run_tfx_pipeline(
-                request, pipeline, arguments or [], kubeflow, progress, capture
-            )
+            return _run_tfx_pipeline(request, pipeline, arguments or [], kubeflow, progress, capture)
         if arguments:
             raise BadInputError(f"--arg {arguments[0]} is for --pipeline FILE.py:FUNCTION only.")
         if runner == KUBEFLOW:
@@ -272,16 +265,9 @@ def _run_tfx_pipeline(
         # The parameters are defaults of the compiled pipeline already.
         return _run_compiled(request, config, progress, replace(kubeflow, parameters=()))
     if option := kubeflow.given_but_parameters():
-        raise BadInputError(
-            f"{option} is for --runner kubeflow only. Received: --runner {request.runner}"
-        )
+        raise BadInputError(f"{option} is for --runner kubeflow only. Received: --runner {request.runner}")
     own = TfxPipelineRequest(
-        request.root,
-        config,
-        request.runner,
-        request.enable_cache,
-        request.resume,
-        request.scheduled_by,
+        request.root, config, request.runner, request.enable_cache, request.resume, request.scheduled_by
     )
     return run_tfx_pipeline(own, progress, capture)
 
@@ -292,9 +278,7 @@ def _run_components(
     from pipelines.runs.run import run as run_pipeline
 
     if option := kubeflow.given():
-        raise BadInputError(
-            f"{option} is for --runner kubeflow only. Received: --runner {request.runner}"
-        )
+        raise BadInputError(f"{option} is for --runner kubeflow only. Received: --runner {request.runner}")
     return run_pipeline(request, progress, capture)
 
 
@@ -318,9 +302,7 @@ def _run_compiled(
     if kubeflow.image is None:
         return run_locally(request.root, config, progress, values, request.enable_cache)
     with in_image(kubeflow.image) as engine:
-        return run_locally(
-            request.root, config, progress, values, request.enable_cache, engine=engine
-        )
+        return run_locally(request.root, config, progress, values, request.enable_cache, engine=engine)
 
 
 def _say_outcome(say: Any, record: "RunRecord") -> None:

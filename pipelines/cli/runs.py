@@ -20,9 +20,7 @@ def runs_command(
     compare: Annotated[
         tuple[str, str] | None,
         typer.Option(
-            "--compare",
-            metavar="A B",
-            help="Show the differences between two runs, or two versions.",
+            "--compare", metavar="A B", help="Show the differences between two runs, or two versions."
         ),
     ] = None,
 ) -> None:
@@ -75,12 +73,9 @@ def report_command(
     run_id: Annotated[str | None, typer.Argument(help="Default: the newest run.")] = None,
     root: RootOption = DEFAULT_ROOT,
     output: Annotated[
-        Path | None,
-        typer.Option("-o", metavar="FILE.html", parser=given_path, help="File for the report."),
+        Path | None, typer.Option("-o", metavar="FILE.html", parser=given_path, help="File for the report.")
     ] = None,
-    index: Annotated[
-        bool, typer.Option("--index", help="Make the page about all runs instead.")
-    ] = False,
+    index: Annotated[bool, typer.Option("--index", help="Make the page about all runs instead.")] = False,
 ) -> None:
     """Print the path of a run's HTML report, updating it if necessary."""
     from pipelines.errors import BadInputError
@@ -97,9 +92,7 @@ def report_command(
         return
     ids = [record.run_id for record in records]
     if run_id is not None and run_id not in ids:
-        raise BadInputError(
-            f"There is no run {run_id!r} in {root}. Runs: {', '.join(reversed(ids))}."
-        )
+        raise BadInputError(f"There is no run {run_id!r} in {root}. Runs: {', '.join(reversed(ids))}.")
     print(report_file(root, records, run_id or ids[-1], output))
 
 
@@ -107,9 +100,7 @@ def rollback_command(
     root: RootOption = DEFAULT_ROOT,
     to: Annotated[
         int | None,
-        typer.Option(
-            "--to", metavar="VERSION", help="Default: the version before the live version."
-        ),
+        typer.Option("--to", metavar="VERSION", help="Default: the version before the live version."),
     ] = None,
 ) -> None:
     """Serve an earlier version again and print it.

@@ -33,9 +33,7 @@ from pipelines.cli.schedule_run import (
 )
 from pipelines.root import Root
 
-app = typer.Typer(
-    help="Runs at set times or when data arrive, here or on Kubeflow.", no_args_is_help=True
-)
+app = typer.Typer(help="Runs at set times or when data arrive, here or on Kubeflow.", no_args_is_help=True)
 app.command("run")(run_command)
 app.command("backfill")(backfill_command)
 app.command("check")(check_command)
@@ -61,28 +59,19 @@ def create(
     ] = None,
     every: Annotated[
         str | None,
-        typer.Option(
-            "--every", metavar="6h", help="Interval in s, m, h, d or w, counted from now."
-        ),
+        typer.Option("--every", metavar="6h", help="Interval in s, m, h, d or w, counted from now."),
     ] = None,
-    on_new_span: Annotated[
-        bool, typer.Option("--on-new-span", help="Run when a new span arrives.")
-    ] = False,
+    on_new_span: Annotated[bool, typer.Option("--on-new-span", help="Run when a new span arrives.")] = False,
     name: Annotated[
         str | None, typer.Option("--name", help="Name of the schedule. Default: the pipeline's.")
     ] = None,
     missed: Annotated[
         Literal["latest", "skip", "catch-up"],
-        typer.Option(
-            "--missed", help="Which of the missed times to run: the latest, none, or each."
-        ),
+        typer.Option("--missed", help="Which of the missed times to run: the latest, none, or each."),
     ] = "latest",
     settings: Settings = None,
     timezone: Annotated[
-        str,
-        typer.Option(
-            "--timezone", metavar="ZONE", help="Time zone of --cron, such as Europe/Berlin."
-        ),
+        str, typer.Option("--timezone", metavar="ZONE", help="Time zone of --cron, such as Europe/Berlin.")
     ] = "UTC",
     grace: Annotated[
         str | None,
@@ -93,8 +82,7 @@ def create(
         ),
     ] = None,
     timeout: Annotated[
-        str | None,
-        typer.Option("--timeout", metavar="2h", help="Time limit of a run. Default: none."),
+        str | None, typer.Option("--timeout", metavar="2h", help="Time limit of a run. Default: none.")
     ] = None,
     retries: Annotated[
         int, typer.Option("--retries", min=0, max=100, help="How often a failed run is resumed.")
@@ -106,23 +94,18 @@ def create(
         str, typer.Option("--runner", metavar="NAME", help="Runner of the runs: local or beam.")
     ] = "local",
     replace: Annotated[
-        bool,
-        typer.Option("--replace", help="Replace the schedule of this name, keeping its history."),
+        bool, typer.Option("--replace", help="Replace the schedule of this name, keeping its history.")
     ] = False,
     host: Host = None,
     namespace: Namespace = None,
     token_file: TokenFile = None,
     experiment: Annotated[
         str | None,
-        typer.Option(
-            "--experiment", help="Experiment on Kubeflow. Default: the name of the pipeline."
-        ),
+        typer.Option("--experiment", help="Experiment on Kubeflow. Default: the name of the pipeline."),
     ] = None,
     max_concurrency: Annotated[
         int | None,
-        typer.Option(
-            "--max-concurrency", min=1, max=10, help="Runs at a time, on Kubeflow. Default: 1."
-        ),
+        typer.Option("--max-concurrency", min=1, max=10, help="Runs at a time, on Kubeflow. Default: 1."),
     ] = None,
     parameters: Parameters = None,
 ) -> None:

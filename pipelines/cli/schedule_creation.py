@@ -11,12 +11,7 @@ from pydantic import ValidationError
 
 from pipelines.beam.runners import KUBEFLOW, RUNNER_NAMES
 from pipelines.config.load import explain, is_of_tfx_pipeline, read_tree
-from pipelines.config.tfx_pipeline import (
-    AnyConfig,
-    TfxPipelineConfig,
-    load_any_config,
-    pipeline_settings,
-)
+from pipelines.config.tfx_pipeline import AnyConfig, TfxPipelineConfig, load_any_config, pipeline_settings
 from pipelines.config.toml import parse_named, toml_text
 from pipelines.errors import BadInputError
 from pipelines.root import Root
@@ -73,9 +68,7 @@ class CreateRequest:
         data = None if self.data is None else os.path.abspath(self.data)
         options = {"data.path": data, "data.label": self.label}
         # Quoted as TOML, so that a label `1` stays text.
-        data_settings = [
-            f"{key}={toml_text(text)}" for key, text in options.items() if text is not None
-        ]
+        data_settings = [f"{key}={toml_text(text)}" for key, text in options.items() if text is not None]
         pipeline = None if self.pipeline is None else os.path.abspath(self.pipeline)
         settings = (*data_settings, *self.settings, *pipeline_settings(pipeline, {}, {}))
         if not is_of_tfx_pipeline(read_tree(self.config, settings)):
@@ -136,9 +129,7 @@ def _create(request: CreateRequest, config: AnyConfig, store: ScheduleStore) -> 
         if old is not None:
             schedule = schedule.model_copy(update={"passed_spans": old})
     others = set(schedule.settings)
-    notify_settings = tuple(
-        setting for setting in request.stored_settings() if setting not in others
-    )
+    notify_settings = tuple(setting for setting in request.stored_settings() if setting not in others)
     Receivers(notify=config.notify, settings=notify_settings).write(store.state(name))
     store.write(schedule)
     return {**made, "missed": schedule.missed, "file": str(store.file(name))}
@@ -166,9 +157,7 @@ def create_on_kubeflow(
     from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
 
     if request.on_new_span:
-        raise BadInputError(
-            "--on-new-span is watched by `schedule run`; Kubeflow has --cron and --every."
-        )
+        raise BadInputError("--on-new-span is watched by `schedule run`; Kubeflow has --cron and --every.")
     if (request.cron is None) == (request.every is None):
         raise BadInputError("Give exactly one of --cron and --every.")
     _refuse_others(request, ("grace", "timeout"), "a schedule of this machine")
@@ -178,9 +167,7 @@ def create_on_kubeflow(
             "--cron in that zone."
         )
     if request.missed == "skip":
-        raise BadInputError(
-            '--missed skip: Kubeflow has "latest" (the last missed time) and "catch-up".'
-        )
+        raise BadInputError('--missed skip: Kubeflow has "latest" (the last missed time) and "catch-up".')
     config = request.load()
     recurrence = Recurrence(
         cron=None if request.cron is None else six_fields(request.cron),
@@ -213,16 +200,12 @@ def create_on_kubeflow(
 
 
 def _name(request: CreateRequest, config: AnyConfig) -> str:
-    if isinstance(
-        config, TfxPipelineConfig
-    ):  # its definition, which may name it, is not loaded here
+    if isinstance(config, TfxPipelineConfig):  # its definition, which may name it, is not loaded here
         return request.name or config.name or Path(config.pipeline.file).stem
     return request.name or config.name
 
 
-def _schedule(
-    request: CreateRequest, config: AnyConfig, name: str, former: Schedule | None
-) -> Schedule:
+def _schedule(request: CreateRequest, config: AnyConfig, name: str, former: Schedule | None) -> Schedule:
     now = _now()
     fields = {
         "name": name,

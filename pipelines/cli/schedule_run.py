@@ -45,8 +45,7 @@ MetricsFile = Annotated[
 def run_command(
     root: RootOption = DEFAULT_ROOT,
     once: Annotated[
-        bool,
-        typer.Option("--once", help="Run the due ticks, and exit: for cron, timers and CronJobs."),
+        bool, typer.Option("--once", help="Run the due ticks, and exit: for cron, timers and CronJobs.")
     ] = False,
     now: Annotated[
         str | None,
@@ -60,10 +59,7 @@ def run_command(
     metrics_port: Annotated[
         int | None,
         typer.Option(
-            "--metrics-port",
-            min=0,
-            max=65_535,
-            help="Port for the Prometheus endpoint; 0 picks a free port.",
+            "--metrics-port", min=0, max=65_535, help="Port for the Prometheus endpoint; 0 picks a free port."
         ),
     ] = None,
     metrics_address: Annotated[
@@ -76,11 +72,7 @@ def run_command(
     a run failed or due runs cannot be determined; 2 if another scheduler is working in the root.
     """
     from pipelines.scheduling.clock import Clock, Stop
-    from pipelines.scheduling.monitoring.metrics import (
-        PipelineCollector,
-        serving_metrics,
-        write_metrics,
-    )
+    from pipelines.scheduling.monitoring.metrics import PipelineCollector, serving_metrics, write_metrics
     from pipelines.scheduling.scheduler import Scheduler
     from pipelines.scheduling.store import scheduler_lock
 
@@ -134,9 +126,7 @@ def _run_now(root: Root, name: str, clock: "Clock", stop: "Stop") -> None:
 
 
 def backfill_command(
-    first: Annotated[
-        str, typer.Option("--from", metavar="SPAN", help="First span: a number or a date.")
-    ],
+    first: Annotated[str, typer.Option("--from", metavar="SPAN", help="First span: a number or a date.")],
     last: Annotated[str, typer.Option("--to", metavar="SPAN", help="Last span, included.")],
     root: RootOption = DEFAULT_ROOT,
     name: ScheduleName = None,

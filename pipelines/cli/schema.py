@@ -11,9 +11,7 @@ from pipelines.root import Root
 if TYPE_CHECKING:
     from pipelines.root.schema.root_schema import RootSchema
 
-app = typer.Typer(
-    help="The root's schema, against which new data are validated.", no_args_is_help=True
-)
+app = typer.Typer(help="The root's schema, against which new data are validated.", no_args_is_help=True)
 
 
 @app.command()
@@ -42,8 +40,7 @@ def show(
 @app.command()
 def accept(
     run_id: Annotated[
-        str | None,
-        typer.Argument(metavar="[RUN]", help="Default: the newest run whose data were validated."),
+        str | None, typer.Argument(metavar="[RUN]", help="Default: the newest run whose data were validated.")
     ] = None,
     root: RootOption = DEFAULT_ROOT,
 ) -> None:

@@ -27,8 +27,7 @@ def serve_command(
         ),
     ] = "127.0.0.1",
     port: Annotated[
-        int,
-        typer.Option("--port", metavar="N", min=0, max=65_535, help="Port; 0 picks a free one."),
+        int, typer.Option("--port", metavar="N", min=0, max=65_535, help="Port; 0 picks a free one.")
     ] = 8501,
     grpc_port: Annotated[
         int | None,
@@ -42,13 +41,10 @@ def serve_command(
     ] = None,
     name: Annotated[
         str | None,
-        typer.Option(
-            "--name", metavar="NAME", help="Name of the model in URLs. Default: the pipeline's."
-        ),
+        typer.Option("--name", metavar="NAME", help="Name of the model in URLs. Default: the pipeline's."),
     ] = None,
     versions: Annotated[
-        int,
-        typer.Option("--versions", metavar="N", min=1, help="Number of recent versions to serve."),
+        int, typer.Option("--versions", metavar="N", min=1, help="Number of recent versions to serve.")
     ] = 1,
     token_file: Annotated[
         Path | None,
@@ -73,9 +69,7 @@ def serve_command(
     ] = 20_000,
     max_waiting: Annotated[
         int,
-        typer.Option(
-            "--max-waiting", metavar="ROWS", min=1, help="Maximum rows that wait for the model."
-        ),
+        typer.Option("--max-waiting", metavar="ROWS", min=1, help="Maximum rows that wait for the model."),
     ] = 20_000,
     timeout: Annotated[
         float,
@@ -87,18 +81,12 @@ def serve_command(
         ),
     ] = 30.0,
     max_connections: Annotated[
-        int,
-        typer.Option(
-            "--max-connections", metavar="N", min=1, help="Maximum number of open connections."
-        ),
+        int, typer.Option("--max-connections", metavar="N", min=1, help="Maximum number of open connections.")
     ] = 1_000,
     max_header: Annotated[
         int,
         typer.Option(
-            "--max-header",
-            metavar="BYTES",
-            min=256,
-            help="Maximum size of the request line and headers.",
+            "--max-header", metavar="BYTES", min=256, help="Maximum size of the request line and headers."
         ),
     ] = 16 << 10,
     header_timeout: Annotated[
@@ -131,13 +119,10 @@ def serve_command(
     ] = 0.0,
     manifest: Annotated[
         Literal["kserve"] | None,
-        typer.Option(
-            "--manifest", help="Print a manifest for this platform instead of starting a server."
-        ),
+        typer.Option("--manifest", help="Print a manifest for this platform instead of starting a server."),
     ] = None,
     image: Annotated[
-        str | None,
-        typer.Option("--image", metavar="IMAGE", help="Image with this package, for --manifest."),
+        str | None, typer.Option("--image", metavar="IMAGE", help="Image with this package, for --manifest.")
     ] = None,
     storage: Annotated[
         str | None,
@@ -173,9 +158,7 @@ def serve_command(
         from pipelines.serving.server.server_settings import ServerSettings
 
     settings = ServerSettings(
-        batches=BatchLimits(
-            max_request_rows=max_rows, max_waiting_rows=max_waiting, timeout_secs=timeout
-        ),
+        batches=BatchLimits(max_request_rows=max_rows, max_waiting_rows=max_waiting, timeout_secs=timeout),
         connections=ConnectionLimits(max_connections, max_header, header_timeout, idle_timeout),
         max_body_bytes=max_body,
         token=token,

@@ -107,11 +107,7 @@ class JobServerConfig(WorkerConfig):
     @model_validator(mode="after")
     def _is_jar_or_address(self) -> "JobServerConfig":
         job_server = self.job_server
-        if (
-            job_server is not None
-            and not is_address(job_server)
-            and not job_server.endswith(".jar")
-        ):
+        if job_server is not None and not is_address(job_server) and not job_server.endswith(".jar"):
             raise ValueError(
                 f'job_server = {job_server!r} is neither an address such as "localhost:8099" nor a jar, '
                 "whose name ends in .jar"
@@ -207,9 +203,7 @@ class DataflowConfig(Section):
 
 
 _NEEDED = {
-    "flink": {
-        "master": '"host:port" of the JobManager\'s REST interface, such as "localhost:8081"'
-    },
+    "flink": {"master": '"host:port" of the JobManager\'s REST interface, such as "localhost:8081"'},
     "spark": {"master": '"spark://host:port", or "local[4]"'},
     "dataflow": {
         "project": "the Google Cloud project",

@@ -134,9 +134,7 @@ class SplitConfig(Section):
             if wanted and not getattr(self, key):
                 raise ValueError(f'by = "{self.by}" needs {key} = "..."')
             if not wanted and getattr(self, key) is not None:
-                raise ValueError(
-                    f'{key} has no meaning with by = "{self.by}"; remove one of the two'
-                )
+                raise ValueError(f'{key} has no meaning with by = "{self.by}"; remove one of the two')
         return self
 
     @property

@@ -28,9 +28,7 @@ METRICS = {
     "binary_crossentropy": Metric("BinaryCrossentropy", False, ("binary",)),
     "calibration": Metric("Calibration", None, ("binary", "regression")),
     "sparse_categorical_accuracy": Metric("SparseCategoricalAccuracy", True, ("multi-class",)),
-    "sparse_categorical_crossentropy": Metric(
-        "SparseCategoricalCrossentropy", False, ("multi-class",)
-    ),
+    "sparse_categorical_crossentropy": Metric("SparseCategoricalCrossentropy", False, ("multi-class",)),
     "mean_squared_error": Metric("MeanSquaredError", False, ("regression",)),
     "root_mean_squared_error": Metric("RootMeanSquaredError", False, ("regression",)),
     "mean_absolute_error": Metric("MeanAbsoluteError", False, ("regression",)),

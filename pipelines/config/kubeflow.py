@@ -43,9 +43,7 @@ def _mount_path(path: str) -> str:
             "lock files in it and rename folders, which a bucket does not support. Put it on a volume"
         )
     if not path.startswith("/") or path == "/" or ":" in path or ".." in path.split("/"):
-        raise ValueError(
-            "give an absolute path in the container other than '/', without ':' or '..'"
-        )
+        raise ValueError("give an absolute path in the container other than '/', without ':' or '..'")
     return path
 
 
@@ -60,8 +58,7 @@ _ObjectName = Annotated[
 _EnvName = Annotated[
     str,
     _matches(
-        "[A-Za-z_][A-Za-z0-9_]*",
-        "{text!r} is not a name of an environment variable: letters, digits and '_'",
+        "[A-Za-z_][A-Za-z0-9_]*", "{text!r} is not a name of an environment variable: letters, digits and '_'"
     ),
     AfterValidator(_not_of_kubeflow),
 ]
@@ -75,14 +72,9 @@ _ImageName = Annotated[
 ]
 _MountPath = Annotated[str, AfterValidator(_mount_path)]
 _Umask = Annotated[
-    str,
-    _matches(
-        "0?[0-7]{3}", 'give three octal digits such as "022", or "002" for a volume of a group'
-    ),
+    str, _matches("0?[0-7]{3}", 'give three octal digits such as "022", or "002" for a volume of a group')
 ]
-_Cpu = Annotated[
-    str, _matches(r"[0-9]+(\.[0-9]+)?|[0-9]+m", 'give cores such as "2", "0.5" or "500m"')
-]
+_Cpu = Annotated[str, _matches(r"[0-9]+(\.[0-9]+)?|[0-9]+m", 'give cores such as "2", "0.5" or "500m"')]
 _Memory = Annotated[
     str,
     _matches(
@@ -101,8 +93,7 @@ _LabelKey = Annotated[
 _LabelValue = Annotated[
     str,
     _matches(
-        "([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?",
-        "{text!r} is not a value of a label of Kubernetes",
+        "([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?", "{text!r} is not a value of a label of Kubernetes"
     ),
 ]
 _NodeLabels = dict[_LabelKey, _LabelValue]
@@ -110,9 +101,7 @@ _NodeLabels = dict[_LabelKey, _LabelValue]
 
 def _check_accelerators(step: Any) -> Any:
     if (step.accelerators is None) != (step.accelerator is None):
-        raise ValueError(
-            'give both accelerators = 1 and accelerator = "nvidia.com/gpu", or neither'
-        )
+        raise ValueError('give both accelerators = 1 and accelerator = "nvidia.com/gpu", or neither')
     return step
 
 
@@ -296,7 +285,5 @@ class KubeflowConfig(Section):
 
     def without_env(self) -> "KubeflowConfig":
         """Returns the settings without environment variables, whose values are only for the containers."""
-        components = {
-            name: step.model_copy(update={"env": {}}) for name, step in self.components.items()
-        }
+        components = {name: step.model_copy(update={"env": {}}) for name, step in self.components.items()}
         return self.model_copy(update={"env": {}, "components": components})

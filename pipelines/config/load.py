@@ -38,9 +38,7 @@ def load_config(
         section = tree.get("data", {})
         if isinstance(section, dict) and key not in section:
             option = "--data CSV_OR_DIR" if key == "path" else "--label COLUMN"
-            raise BadInputError(
-                f"data.{key} is missing: give {option} or a --config file that sets it."
-            )
+            raise BadInputError(f"data.{key} is missing: give {option} or a --config file that sets it.")
     if not tree.get("name") and isinstance(tree["data"], dict):
         tree["name"] = _default_name(str(tree["data"].get("path", "")))
     try:
@@ -84,12 +82,7 @@ def assign_all(tree: dict[str, Any], settings: Sequence[str]) -> None:
 
 
 def _anchor_paths(tree: dict[str, Any], folder: Path) -> None:
-    for section, key in (
-        ("data", "path"),
-        ("module", "file"),
-        ("schema", "path"),
-        ("pipeline", "extend"),
-    ):
+    for section, key in (("data", "path"), ("module", "file"), ("schema", "path"), ("pipeline", "extend")):
         values = tree.get(section)
         if isinstance(values, dict) and isinstance(values.get(key), str):
             values[key] = str(folder / values[key])
@@ -103,9 +96,7 @@ def _assign(tree: dict[str, Any], keys: list[str], value: Any, origin: str) -> N
     tree[keys[-1]] = value
 
 
-def explain(
-    error: ValidationError, config_file: Path | None, model: type[BaseModel] = PipelineConfig
-) -> str:
+def explain(error: ValidationError, config_file: Path | None, model: type[BaseModel] = PipelineConfig) -> str:
     """Returns a message with the faults of a configuration and their fixes."""
     lines = []
     for problem in error.errors():
@@ -123,9 +114,7 @@ def explain(
             lines.append(f"{key}.{problem['msg']}.")
         else:
             reason = problem["msg"].removeprefix("Value error, ")
-            where = (
-                f"{key}{_assigned(problem)}: " if key else ""
-            )  # no key: several sections are at fault
+            where = f"{key}{_assigned(problem)}: " if key else ""  # no key: several sections are at fault
             lines.append(f"{where}{reason[:1].lower() + reason[1:]}.")
     source = f"{config_file}: " if config_file else ""
     return "\n".join(source + line for line in lines)
@@ -136,9 +125,7 @@ def _assigned(problem: Any) -> str:
     location = problem["loc"]
     if location[:2] == ("lineage", "openlineage") and "@" in str(problem["input"]):
         return ""
-    if not location or (
-        location[0] == "notify" and location[1:2] not in (("on",), ("timeout_secs",))
-    ):
+    if not location or (location[0] == "notify" and location[1:2] not in (("on",), ("timeout_secs",))):
         return ""
     return f" = {shown(_text(problem['input']))}"
 
@@ -160,9 +147,7 @@ def _valid_keys(location: tuple[Any, ...], model: Any) -> list[str]:
             continue
         annotation = fields[part].annotation
         candidates = [annotation, *_arguments(annotation)]
-        model = next(
-            kind for kind in candidates if isinstance(kind, type) and issubclass(kind, BaseModel)
-        )
+        model = next(kind for kind in candidates if isinstance(kind, type) and issubclass(kind, BaseModel))
     return [field.alias or name for name, field in model.model_fields.items()]
 
 

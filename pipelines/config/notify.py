@@ -8,9 +8,7 @@ from pydantic import Field, field_validator
 
 from pipelines.config.data import Section
 
-Event = Literal[
-    "pushed", "unchanged", "finished", "held", "not_blessed", "failed", "drifted", "missed"
-]
+Event = Literal["pushed", "unchanged", "finished", "held", "not_blessed", "failed", "drifted", "missed"]
 
 
 class NotifyConfig(Section):

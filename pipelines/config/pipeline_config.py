@@ -9,11 +9,7 @@ from pydantic import Field, model_validator
 from components.serving_check.settings import ServingCheckSettings
 from pipelines.config.beam import BeamConfig
 from pipelines.config.data import ColumnUse, DataConfig, ProblemType, Section, SplitConfig
-from pipelines.config.evaluator import (
-    EvaluatorConfig,
-    ExampleValidatorConfig,
-    GateConfig,
-)
+from pipelines.config.evaluator import EvaluatorConfig, ExampleValidatorConfig, GateConfig
 from pipelines.config.kubeflow import KubeflowConfig
 from pipelines.config.lineage import LineageConfig
 from pipelines.config.notify import NotifyConfig
@@ -63,9 +59,7 @@ class ModuleConfig(Section):
     @model_validator(mode="after")
     def _exactly_one(self) -> "ModuleConfig":
         if (self.path is None) == (self.file is None):
-            raise ValueError(
-                'give exactly one of path = "my_project.module" and file = "module.py"'
-            )
+            raise ValueError('give exactly one of path = "my_project.module" and file = "module.py"')
         return self
 
 
@@ -151,7 +145,5 @@ class PipelineConfig(Section):
 def _default_name(path: str) -> str:
     start = before_placeholder(path).split("*")[0].replace("\0", "") or "."
     stem = Path(os.path.realpath(start)).stem  # unlike Path.resolve, accepts links that form a loop
-    name = "".join(
-        char if char.isascii() and (char.isalnum() or char in "_.-") else "-" for char in stem
-    )
+    name = "".join(char if char.isascii() and (char.isalnum() or char in "_.-") else "-" for char in stem)
     return name.strip("-_.") or "pipeline"

@@ -7,9 +7,7 @@ from pipelines.config.kubeflow import KubeflowConfig, TolerationConfig
 _Fields = dict[str, Any]
 
 
-def pod_spec(
-    settings: KubeflowConfig, container: _Fields, read_only_volumes: bool = False
-) -> _Fields:
+def pod_spec(settings: KubeflowConfig, container: _Fields, read_only_volumes: bool = False) -> _Fields:
     """Returns the specification of a pod with one container."""
     env: list[_Fields] = [{"name": name, "value": value} for name, value in settings.env.items()]
     volumes: list[_Fields] = []

@@ -133,9 +133,7 @@ def parse_span_pattern(path: str) -> SpanPattern | None:
         return None
     dates = [name for name in _DIGITS if name in widths]
     if "SPAN" in widths and dates:
-        raise ValueError(
-            f"{{SPAN}} and {{{dates[0]}}} both name the span; keep {{SPAN}}, or the date"
-        )
+        raise ValueError(f"{{SPAN}} and {{{dates[0]}}} both name the span; keep {{SPAN}}, or the date")
     if dates and len(dates) < len(_DIGITS):
         missing = next(name for name in _DIGITS if name not in widths)
         raise ValueError(
@@ -179,24 +177,15 @@ def _walk(
         yield _place(folder, values, pattern, is_complete=False)
 
 
-def _place(
-    path: Path, values: dict[str, str], pattern: SpanPattern, is_complete: bool = True
-) -> Place:
+def _place(path: Path, values: dict[str, str], pattern: SpanPattern, is_complete: bool = True) -> Place:
     version = values.get("VERSION", "")
     name = "-".join(values[key] for key in (_DIGITS if pattern.is_by_date else ("SPAN",)))
     return Place(
-        pattern.span_key(values, path),
-        int(version) if version else None,
-        path,
-        name,
-        version,
-        is_complete,
+        pattern.span_key(values, path), int(version) if version else None, path, name, version, is_complete
     )
 
 
-def _matches(
-    folder: Path, part: str, values: Mapping[str, str]
-) -> Iterator[tuple[str, dict[str, str]]]:
+def _matches(folder: Path, part: str, values: Mapping[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
     """Yields the names in a folder that match a part of the path, with the values of their placeholders."""
     if not has_placeholder(part) and (folder / part).exists():
         yield part, {}

@@ -73,9 +73,7 @@ def pipeline_settings(
         values["file"] = f"{file}.py" if colon else file
         values["function"] = function  # TOML has no None to override a configuration file with
     for section, named_values in (("arguments", arguments), ("parameters", parameters)):
-        values.update(
-            {f"{section}.{toml_text(name)}": value for name, value in named_values.items()}
-        )
+        values.update({f"{section}.{toml_text(name)}": value for name, value in named_values.items()})
     return tuple(f"pipeline.{key}={toml_text(value)}" for key, value in values.items())
 
 

@@ -115,10 +115,7 @@ def _rows(
                 position = text_after_quotes(lines, dialect)
                 if position is not None:
                     name = header[min(position, len(header) - 1)]
-                    fault = (
-                        "text behind a quoted field",
-                        f"column {name!r} has text after its quotes",
-                    )
+                    fault = ("text behind a quoted field", f"column {name!r} has text after its quotes")
         if is_cut or was_cut:
             fault = "a stray carriage return", "a carriage return outside of quotes cuts it"
         was_cut = is_cut

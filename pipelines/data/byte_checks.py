@@ -12,9 +12,7 @@ from pipelines.errors import BadInputError, shown
 _BLOCK_BYTES = 8 << 20
 _STRAY_RETURN = re.compile(rb"\r(?!\n)")
 _SAVE_AS_UTF8 = "Save the file as UTF-8 (for example `iconv -f utf-16 -t utf-8`)."
-_SAVE_AS_CSV = (
-    "Save its sheet as CSV (for example pandas.read_excel(FILE).to_csv(OUT, index=False))."
-)
+_SAVE_AS_CSV = "Save its sheet as CSV (for example pandas.read_excel(FILE).to_csv(OUT, index=False))."
 _ZIP = b"PK\x03\x04"
 _ZIP_NAME_SIZE, _ZIP_NAME = slice(26, 28), 30
 _EXCEL_NAMES = ("[Content_Types].xml", "_rels/", "docProps/", "xl/")
@@ -22,10 +20,7 @@ _OPEN_DOCUMENT = b"mimetypeapplication/vnd.oasis.opendocument"
 _START_BYTES = 512  # enough for each mark, and for the first name in a ZIP archive
 
 _FORMATS = (
-    (
-        b"\x1f\x8b",
-        "is compressed with gzip. Unpack it (`gunzip FILE`), or let its name end in .csv.gz.",
-    ),
+    (b"\x1f\x8b", "is compressed with gzip. Unpack it (`gunzip FILE`), or let its name end in .csv.gz."),
     (b"\x28\xb5\x2f\xfd", "is compressed with zstd. Unpack it, or let its name end in .csv.zst."),
     (b"BZh91", "is compressed with bzip2. Unpack it, or let its name end in .csv.bz2."),
     (b"PAR1\x15", "is a Parquet file. Let its name end in .parquet."),
@@ -35,14 +30,8 @@ _FORMATS = (
     (b"\x89PNG", "is a picture. Give the CSV file."),
     (b"<!DOC", "is a web page, maybe an error instead of a download. Give the CSV file."),
     (b"<html", "is a web page, maybe an error instead of a download. Give the CSV file."),
-    (
-        b"version https://git-lfs",
-        "is a pointer of Git LFS, not the data. Fetch them (`git lfs pull`).",
-    ),
-    (
-        b'{"',
-        "is JSON. Give a CSV (for example pandas.read_json(FILE, lines=True).to_csv(OUT, index=False)).",
-    ),
+    (b"version https://git-lfs", "is a pointer of Git LFS, not the data. Fetch them (`git lfs pull`)."),
+    (b'{"', "is JSON. Give a CSV (for example pandas.read_json(FILE, lines=True).to_csv(OUT, index=False))."),
     (b"[{", "is JSON. Give a CSV (for example pandas.read_json(FILE).to_csv(OUT, index=False))."),
     (
         b"sep=",
@@ -64,9 +53,7 @@ def readable(path: object, key: str = "data.path") -> Iterator[None]:
     except (OSError, RuntimeError, ValueError) as error:  # a symlink loop; a NUL in the path
         reason = getattr(error, "strerror", None) or error
         file = shown(str(getattr(error, "filename", None) or path))
-        raise BadInputError(
-            f"{file} cannot be read: {reason}. Check {key} and the permissions."
-        ) from error
+        raise BadInputError(f"{file} cannot be read: {reason}. Check {key} and the permissions.") from error
 
 
 def check_format(file: Path) -> None:
@@ -92,9 +79,7 @@ def _describe_zip(start: bytes) -> str:
         return f"is an Excel file. {_SAVE_AS_CSV}"
     if start[_ZIP_NAME:].startswith(_OPEN_DOCUMENT):
         return f"is an OpenDocument spreadsheet. {_SAVE_AS_CSV}"
-    return (
-        "is a ZIP archive. Unpack it (`unzip FILE`), and give the CSV in it, or the folder of CSVs."
-    )
+    return "is a ZIP archive. Unpack it (`unzip FILE`), and give the CSV in it, or the folder of CSVs."
 
 
 def check_bytes(file: Path, dialect: Dialect = COMMAS) -> None:

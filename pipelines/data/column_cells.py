@@ -62,12 +62,7 @@ class ColumnCells:
         import pyarrow.compute as pc
 
         return sum(
-            int(
-                (
-                    pc.match_substring_regex(values, pattern).to_numpy(zero_copy_only=False)
-                    * counts
-                ).sum()
-            )
+            int((pc.match_substring_regex(values, pattern).to_numpy(zero_copy_only=False) * counts).sum())
             for values, counts in self.chunks()
         )
 
@@ -75,6 +70,4 @@ class ColumnCells:
         """Returns whether every cell matches; there must be at least one."""
         import pyarrow.compute as pc
 
-        return all(
-            pc.all(pc.match_substring_regex(values, pattern)).as_py() for values, _ in self.chunks()
-        )
+        return all(pc.all(pc.match_substring_regex(values, pattern)).as_py() for values, _ in self.chunks())

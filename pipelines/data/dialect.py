@@ -90,9 +90,7 @@ class _Rows:
 COMMAS = Dialect()
 
 
-def detect_dialect(
-    files: Sequence[Path], delimiter: str | None = None, quote: str | None = None
-) -> Dialect:
+def detect_dialect(files: Sequence[Path], delimiter: str | None = None, quote: str | None = None) -> Dialect:
     """Returns the dialect in which the most rows have as many fields as the header.
 
     Commas and double quotes win a tie. Single quotes are chosen only if they explain more than no quotes
@@ -128,9 +126,7 @@ def detect_from_lines(lines: Iterable[str], delimiter: str | None, quote: str | 
     if best_score[1] or delimiter:
         return best
     scores = {between: _score(sample, between, None) for between in DELIMITERS}
-    fitting = [
-        mark for mark, (share, size) in scores.items() if size > 1 and share >= _MIN_FITTING_SHARE
-    ]
+    fitting = [mark for mark, (share, size) in scores.items() if size > 1 and share >= _MIN_FITTING_SHARE]
     return Dialect(max(fitting, key=scores.__getitem__, default=","), best.quote)
 
 

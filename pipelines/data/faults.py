@@ -51,14 +51,10 @@ def parse_header(file: Path, lines: Iterable[str], dialect: Dialect = COMMAS) ->
     header = [name.strip() for name in header]
     if not any(header):
         raise BadInputError(f"{file}, line 1: a header line with the column names is expected.")
-    repeated = [
-        name for name, count in Counter(name or "unnamed" for name in header).items() if count > 1
-    ]
+    repeated = [name for name, count in Counter(name or "unnamed" for name in header).items() if count > 1]
     if repeated:
         positions = [
-            str(index + 1)
-            for index, name in enumerate(header)
-            if (name or "unnamed") == repeated[0]
+            str(index + 1) for index, name in enumerate(header) if (name or "unnamed") == repeated[0]
         ]
         raise BadInputError(
             f"{file}, line 1: the column name {repeated[0]!r} appears {len(positions)} times "
@@ -101,18 +97,14 @@ def describe_header_difference(
             for index, (mine, theirs) in enumerate(zip(first_header, other_header, strict=True))
             if mine != theirs
         )
-        details.append(
-            f"column {position + 1} is {other_header[position]!r}, not {first_header[position]!r}"
-        )
+        details.append(f"column {position + 1} is {other_header[position]!r}, not {first_header[position]!r}")
     return (
         f"{other}, line 1: the header differs from that of {first}: {' and '.join(details)}. "
         "All files of a run need the same columns in the same order."
     )
 
 
-def describe_fault(
-    file: Path, header: list[str], parser_message: str, dialect: Dialect = COMMAS
-) -> str:
+def describe_fault(file: Path, header: list[str], parser_message: str, dialect: Dialect = COMMAS) -> str:
     """Returns the message for a file that could not be parsed, with line and column."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     with open_bytes(file) as stream:
@@ -167,9 +159,7 @@ def describe_separator(header: list[str], row: list[str] | None = None) -> str:
     )
 
 
-def _describe_ragged_row(
-    file: Path, header: list[str], row: list[str], line: int, row_number: int
-) -> str:
+def _describe_ragged_row(file: Path, header: list[str], row: list[str], line: int, row_number: int) -> str:
     if len(row) < len(header):
         what = f"there is no value for column {header[len(row)]!r}"
         advice = "Add the values that are missing, or remove the line."
@@ -188,10 +178,7 @@ def why_odd(row: Sequence[str], header: Sequence[str]) -> tuple[str, str] | None
     """Returns the kind and the description of what is odd about a row; None for a row of data."""
     if row and row[0].startswith(_MARK):
         cell = shown(row[0])
-        return (
-            "a byte order mark",
-            f"{cell!r} in column {header[0]!r} starts with a byte order mark",
-        )
+        return ("a byte order mark", f"{cell!r} in column {header[0]!r} starts with a byte order mark")
     if len(header) > 1 and [cell.strip() for cell in row] == list(header):
         return "the header once more", f"the row is the header once more ({shown(','.join(row))})"
     return None

@@ -35,14 +35,10 @@ def _find(path: str) -> list[Path]:
                 f"The folder {path} holds {unreadable[0]}, which is compressed and would not be "
                 "read. Unpack it, or move it elsewhere; .csv.gz, .csv.zst and .csv.bz2 are read as they are."
             )
-        files = [
-            given_path / name for name in names if split_name(name)[1] and not name.startswith(".")
-        ]
+        files = [given_path / name for name in names if split_name(name)[1] and not name.startswith(".")]
         for file in files:
             if not file.is_file():
-                raise BadInputError(
-                    f"{file} {_describe_other(file)} Move it elsewhere, or rename it."
-                )
+                raise BadInputError(f"{file} {_describe_other(file)} Move it elsewhere, or rename it.")
         if not files:
             holds = f"it holds {', '.join(names[:5])}" if names else "it is empty"
             advice = "Give a CSV or Parquet file or the folder that contains such files."
@@ -55,9 +51,7 @@ def _find(path: str) -> list[Path]:
     if not matches and (given_path.is_symlink() or given_path.exists()):
         raise BadInputError(f"{path} {_describe_other(given_path)} Check data.path (--data).")
     if not matches and "://" in path:
-        raise NoCsvFileError(
-            f"{path} is a URL, and files are read from this machine. {_download(path)}"
-        )
+        raise NoCsvFileError(f"{path} is a URL, and files are read from this machine. {_download(path)}")
     if not matches:
         kind = "No file matches" if glob.has_magic(path) else "There is no file or folder"
         raise NoCsvFileError(f"{kind} {path} (seen from {Path.cwd()}). Check data.path (--data).")

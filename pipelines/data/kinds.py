@@ -40,9 +40,7 @@ class ListParts:
 
     def describe(self) -> str:
         more = f"; the {MAX_PARTS} most frequent are used" if self.num_parts > MAX_PARTS else ""
-        return (
-            f"lists of {counted(self.num_parts, 'different part')} between {self.separator!r}{more}"
-        )
+        return f"lists of {counted(self.num_parts, 'different part')} between {self.separator!r}{more}"
 
 
 def find_list(cells: ColumnCells, is_given: bool = False) -> ListParts | None:
@@ -78,9 +76,7 @@ def _count_parts(values: Any, occurrences: Any, separator: str) -> dict[str, int
     return {part: count for part, count in pairs if part}
 
 
-KindName = Literal[
-    "number", "category", "boolean", "date", "list", "text", "id", "constant", "empty"
-]
+KindName = Literal["number", "category", "boolean", "date", "list", "text", "id", "constant", "empty"]
 
 MOVING_KINDS = ("date", "id")
 """Kinds of columns that have new values in each run's data."""
@@ -91,9 +87,7 @@ _SERIAL_NUMBER = "^[0-9]{4,}[A-Z]+$"
 _GROUPS_OF_DIGITS = "^[0-9]+(?:[ .\u00a0\u202f][0-9]+)*$"  # 601 234 567
 _FRACTION = "^-?[0-9]*[.,][0-9]+$"
 _MIN_ROWS_OF_RANGE = 20
-_ADVICE = (
-    "If such a cell stands for a missing value, leave it empty; if it is a mistake, correct it"
-)
+_ADVICE = "If such a cell stands for a missing value, leave it empty; if it is a mistake, correct it"
 
 
 @dataclass(frozen=True)
@@ -262,10 +256,7 @@ class _Recogniser:
             code = word_kinds.why_code(column, ColumnCells(self._profile, name))
             words = word_kinds.boolean_words(column)
             kind = ColumnKind(
-                "boolean" if words else "category",
-                code or "",
-                words=words,
-                keeps_text="zero" in (code or ""),
+                "boolean" if words else "category", code or "", words=words, keeps_text="zero" in (code or "")
             )
         return ColumnKind(**{**vars(kind), "is_given": True})
 
@@ -301,9 +292,7 @@ class _Recogniser:
             note,
             date_format=dates.date_format.name,
             moments=dates.days,
-            unreadable=_unreadable(cells, CellFormat(date=dates.date_format.name))
-            if invalid
-            else (),
+            unreadable=_unreadable(cells, CellFormat(date=dates.date_format.name)) if invalid else (),
             has_time=dates.has_time,
             keeps_text=column.type == "float",  # float32 would round seconds to minutes
             doubt=doubt,
@@ -358,9 +347,7 @@ class _Recogniser:
             note,
             number_format=number_format,
             moments=moments,
-            unreadable=_unreadable(cells, CellFormat(number_format))
-            if moments.num_unreadable
-            else (),
+            unreadable=_unreadable(cells, CellFormat(number_format)) if moments.num_unreadable else (),
             keeps_text=column.is_numeric,
             doubt=doubt,
         )
@@ -373,9 +360,7 @@ class _Recogniser:
         count, are = "count", f"are not such {what}s"
         if num_misfits == 1:
             count, are = "counts", f"is not such a {what}"
-        doubt = (
-            f"column {name!r}: {cells} {are} and {count} as missing, the first: {first}. {_ADVICE}"
-        )
+        doubt = f"column {name!r}: {cells} {are} and {count} as missing, the first: {first}. {_ADVICE}"
         return f"{cells} {count} as missing", doubt
 
     def _first_unreadable(self, name: str, number_format: NumberFormat) -> Cell:
@@ -389,9 +374,7 @@ class _Recogniser:
         best = max(fits, key=lambda item: fits[item])
         alike = f" ({fits[best]} are {best.name.replace('-', ' ')})" if fits[best] else ""
         cell = None if column.is_numeric else date_kinds.first_unreadable(cells, best)
-        first = self._profile.find_cell(
-            name, lambda text: text == cell or not (cell or is_missing(text))
-        )
+        first = self._profile.find_cell(name, lambda text: text == cell or not (cell or is_missing(text)))
         return (
             f"{columns_entry(name, 'date')}: no format fits all {column.num_values} cells, such as "
             f"{first}{alike}. Correct such cells in the file, or leave them empty. "

@@ -148,9 +148,7 @@ def _gaps_of_numbers(name: str, missing: Any, target: Any, label: str) -> Leak |
     num_gaps = np.count_nonzero(missing)
     if min(num_gaps, missing.size - num_gaps) < _MIN_OTHER_ROWS or not np.ptp(target):
         return None
-    within = sum(
-        np.square(part - part.mean()).sum() for part in (target[missing], target[~missing])
-    )
+    within = sum(np.square(part - part.mean()).sum() for part in (target[missing], target[~missing]))
     ratio = within / np.square(target - target.mean()).sum()
     if ratio > MAX_ERROR_RATIO_OF_GAPS:
         return None
@@ -182,9 +180,7 @@ def _errors(values: Any, classes: Any, counts: Any) -> tuple[float, float]:
     rivals = counts.copy()
     best = counts.argmax(axis=1)
     rivals[np.arange(len(counts)), best] = 0
-    others = np.where(
-        best[values] == classes, rivals.max(axis=1)[values], counts.max(axis=1)[values]
-    )
+    others = np.where(best[values] == classes, rivals.max(axis=1)[values], counts.max(axis=1)[values])
     return 1 - float(np.mean(own - 1 > others)), 1 - counts.sum(axis=0).max() / classes.size
 
 

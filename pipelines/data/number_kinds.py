@@ -11,20 +11,8 @@ import numpy as np
 
 from pipelines.data.column_cells import ColumnCells
 from pipelines.data.formats.arrow_reading import matches, read_numbers
-from pipelines.data.formats.number_format import (
-    AMBIGUOUS,
-    ANY_CURRENCY,
-    SPACE,
-    DecimalMark,
-    NumberFormat,
-)
-from pipelines.data.formats.units import (
-    CURRENCIES,
-    DOUBTFUL_MULTIPLE,
-    LETTER_MULTIPLE,
-    MULTIPLES,
-    SCALES,
-)
+from pipelines.data.formats.number_format import AMBIGUOUS, ANY_CURRENCY, SPACE, DecimalMark, NumberFormat
+from pipelines.data.formats.units import CURRENCIES, DOUBTFUL_MULTIPLE, LETTER_MULTIPLE, MULTIPLES, SCALES
 from pipelines.data.profile import CsvProfile
 
 MIN_TO_MISS = 20
@@ -92,8 +80,7 @@ def find_formats(cells: ColumnCells) -> FoundFormats:
         return FoundFormats()  # codes
     num_values = cells.profile.columns[cells.column].num_values
     misses = {
-        number_format: num_values - cells.count(number_format.pattern)
-        for number_format in _with_marks(best)
+        number_format: num_values - cells.count(number_format.pattern) for number_format in _with_marks(best)
     }
     fewest = min(misses.values())
     formats = tuple(number_format for number_format, missed in misses.items() if missed == fewest)
@@ -181,9 +168,7 @@ def _most_frequent(counts: Counter[str]) -> str:
     return max(counts, key=lambda name: counts[name], default="")
 
 
-def mark_of_file(
-    profile: CsvProfile, formats_by_column: Mapping[str, FoundFormats]
-) -> DecimalMark | None:
+def mark_of_file(profile: CsvProfile, formats_by_column: Mapping[str, FoundFormats]) -> DecimalMark | None:
     """Returns the decimal mark that all columns agree on; None if it is unknown, or they differ."""
     marks: set[DecimalMark] = set()
     has_points = False  # in columns that are not numbers, such as `1.5` among many `unknown`
@@ -205,9 +190,7 @@ def mark_of_file(
 
 def measure(cells: ColumnCells, number_format: NumberFormat | None) -> Moments | None:
     """Returns the moments of a column's numbers; None when there are none."""
-    return compute_moments(
-        (read_numbers(values, number_format), counts) for values, counts in cells.chunks()
-    )
+    return compute_moments((read_numbers(values, number_format), counts) for values, counts in cells.chunks())
 
 
 def compute_moments(chunks: Any) -> Moments | None:

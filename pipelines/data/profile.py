@@ -199,11 +199,7 @@ def profile_clean_files(
     closer = (_CloserLookError, BadInputError, SettingError, OSError, pyarrow.ArrowException)
     try:
         return _profile(
-            files,
-            lambda lines: detect_from_lines(lines, delimiter, quote),
-            quote is not None,
-            give_up,
-            {},
+            files, lambda lines: detect_from_lines(lines, delimiter, quote), quote is not None, give_up, {}
         )
     except closer:
         return None  # profile_csv finds the fault again, and says where it is
@@ -293,9 +289,7 @@ class TableScan:
         self._header, self._known = header, dict(known_types)
         self._cells, self._sample = CellStore(), RowSample(len(header))
         names = [name or UNNAMED for name in header]
-        self._columns = {
-            name: ColumnScan(name, known_types.get(name), self._cells) for name in names
-        }
+        self._columns = {name: ColumnScan(name, known_types.get(name), self._cells) for name in names}
         self._files: list[Path] = []
         self._num_rows = self._rows_before = 0
 

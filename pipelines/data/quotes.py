@@ -112,9 +112,7 @@ class QuoteSearch:
         quotes, ends = marks[~is_end], np.flatnonzero(is_end)
         num_before = ends - np.arange(len(ends))  # quotes of this block before each end of a line
         self._found |= bool((np.diff(num_before, prepend=-self._num_on_line) % 2).any())
-        self._num_on_line = (
-            len(quotes) - num_before[-1] if len(ends) else self._num_on_line + len(quotes)
-        )
+        self._num_on_line = len(quotes) - num_before[-1] if len(ends) else self._num_on_line + len(quotes)
         closing = quotes[(self._num_quotes + 1) % 2 :: 2]
         opening = quotes[self._num_quotes % 2 :: 2]  # or the second one of two
         is_first = bool(len(opening)) and opening[0] == 0
@@ -268,9 +266,7 @@ class _Field:
 
     def describe_text_read(self, position: int) -> str:
         """Returns the note on a field with text after its closing quote, which is read."""
-        return (
-            f"{self._where(position)} has text after the quote that closes it, which belongs to it"
-        )
+        return f"{self._where(position)} has text after the quote that closes it, which belongs to it"
 
     def describe_doubt(self, num_fitting: int) -> str:
         """Returns the note on a field that may have swallowed rows."""

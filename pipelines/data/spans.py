@@ -6,13 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.config.span_pattern import Place, SpanPattern, is_temporary, parse_span_pattern
-from pipelines.config.span_selection import (
-    SpanKey,
-    SpanSelection,
-    find_holes,
-    format_spans,
-    parse_selection,
-)
+from pipelines.config.span_selection import SpanKey, SpanSelection, find_holes, format_spans, parse_selection
 from pipelines.data.byte_checks import readable
 from pipelines.data.files import NoCsvFileError, find_csv_files
 from pipelines.errors import BadInputError
@@ -116,9 +110,7 @@ def name_spans(records: Sequence[Mapping[str, Any]]) -> str:
 class _SpanReader:
     """Finds the files of single spans."""
 
-    def __init__(
-        self, pattern: SpanPattern, places: Sequence[Place], find: Callable[[str], list[Path]]
-    ):
+    def __init__(self, pattern: SpanPattern, places: Sequence[Place], find: Callable[[str], list[Path]]):
         self.pattern = pattern
         self._find = find
         self._places: dict[SpanKey, dict[int | None, list[Place]]] = {}
@@ -134,18 +126,12 @@ class _SpanReader:
     @property
     def names(self) -> list[tuple[SpanKey, int | None]]:
         """Spans and their versions, in ascending order."""
-        return [
-            (key, version)
-            for key in self.keys
-            for version in sorted(self._places[key], key=_number)
-        ]
+        return [(key, version) for key in self.keys for version in sorted(self._places[key], key=_number)]
 
     def read(self, key: SpanKey, notes: list[str]) -> Span | None:
         """Returns a span in its newest version that has files; None if there is none."""
         versions = self._places[key]
-        _check_one_name(
-            [place for places in versions.values() for place in places], is_version=False
-        )
+        _check_one_name([place for places in versions.values() for place in places], is_version=False)
         for version in sorted(versions, key=_number, reverse=True):
             files = self._files(versions[version])
             if files:
@@ -201,8 +187,7 @@ def _newest(reader: _SpanReader, selection: SpanSelection) -> ResolvedSpans:
         )
     if len(spans) < wanted:
         notes.append(
-            f"data.spans = {str(selection)!r}: there {'is' if len(spans) == 1 else 'are'} only "
-            f"{len(spans)}"
+            f"data.spans = {str(selection)!r}: there {'is' if len(spans) == 1 else 'are'} only {len(spans)}"
         )
     return _resolved(reader, spans[::-1], notes)
 
@@ -235,9 +220,7 @@ def _range(reader: _SpanReader, selection: SpanSelection) -> ResolvedSpans:
     return _resolved(reader, spans, notes)
 
 
-def _pinned(
-    reader: _SpanReader, selection: SpanSelection, pinned: Sequence[SpanRecord]
-) -> ResolvedSpans:
+def _pinned(reader: _SpanReader, selection: SpanSelection, pinned: Sequence[SpanRecord]) -> ResolvedSpans:
     spans = []
     for record in pinned:
         key = parse_selection(record["span"]).first
@@ -251,9 +234,7 @@ def _pinned(
     newer = [
         _name(key, version)
         for key, version in reader.names
-        if (
-            selection.newest is not None and selection.last is None and _is_less(spans[-1].key, key)
-        )
+        if (selection.newest is not None and selection.last is None and _is_less(spans[-1].key, key))
         or any(key == span.key and _is_less(span.version, version) for span in spans)
     ]
     notes = [f"left to the next run, as they are newer: {', '.join(newer)}"] if newer else []
@@ -295,10 +276,7 @@ def _unfinished(places: Sequence[Place], files: Sequence[Path]) -> list[Path]:
     for place in tuple(folders):  # without the targets of links
         folders |= {file.parent for file in files if file.is_relative_to(place.resolve())}
     return unfinished + [
-        item
-        for folder in sorted(folders)
-        for item in sorted(folder.iterdir())
-        if is_temporary(item.name)
+        item for folder in sorted(folders) for item in sorted(folder.iterdir()) if is_temporary(item.name)
     ]
 
 
@@ -308,9 +286,7 @@ def _holding(places: Sequence[Place]) -> str:
         name
         for place in places
         for name in (
-            [item.name for item in place.path.iterdir()]
-            if place.path.is_dir()
-            else [place.path.name]
+            [item.name for item in place.path.iterdir()] if place.path.is_dir() else [place.path.name]
         )
     )
     if not names:

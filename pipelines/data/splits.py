@@ -66,9 +66,7 @@ def find_split_files(path: str, split: SplitConfig) -> dict[str, list[Path]]:
             f"are looked for. Received: data.path = {path!r}."
         )
     files = {
-        name: find_csv_files(
-            os.path.join(glob.escape(path) if glob.has_magic(pattern) else path, pattern)
-        )
+        name: find_csv_files(os.path.join(glob.escape(path) if glob.has_magic(pattern) else path, pattern))
         for name, pattern in (("train", split.train or ""), ("eval", split.eval or ""))
     }
     shared = sorted(set(files["train"]) & set(files["eval"]))
@@ -91,8 +89,7 @@ def plan_splits(
     column = split.column
     if column is not None and column not in profile.columns:
         raise BadInputError(
-            f"split.column = {column!r}: there is no such column. "
-            f"Columns: {', '.join(profile.columns)}."
+            f"split.column = {column!r}: there is no such column. Columns: {', '.join(profile.columns)}."
         )
     if column is not None and column == label:
         raise BadInputError(
@@ -103,10 +100,7 @@ def plan_splits(
         return Splits("files", eval_files=eval_files)
     if column is None:
         return Splits()
-    num_distinct, num_missing = (
-        profile.columns[column].num_distinct,
-        profile.columns[column].num_missing,
-    )
+    num_distinct, num_missing = (profile.columns[column].num_distinct, profile.columns[column].num_missing)
     if split.by == "column":
         if num_distinct is not None and num_distinct < 2:
             raise BadInputError(
@@ -127,18 +121,13 @@ def _by_time(profile: CsvProfile, column: str, kind: ColumnKind) -> Splits:
             f"in order by it. If it holds dates, say so: {columns_entry(column, 'date')}"
             f"{'; ' + kind.doubt if kind.doubt else ''}."
         )
-    chunks = [
-        (_in_order(values, kind), counts)
-        for values, counts in ColumnCells(profile, column).chunks()
-    ]
+    chunks = [(_in_order(values, kind), counts) for values, counts in ColumnCells(profile, column).chunks()]
     order = np.concatenate([values for values, _ in chunks])
     counts = np.concatenate([counts for _, counts in chunks])
     is_known = np.isfinite(order)
     order, counts = order[is_known], counts[is_known]
     if np.unique(order).size < 2:
-        raise BadInputError(
-            f"split.column = {column!r}: all rows have the same time, so that none is newer."
-        )
+        raise BadInputError(f"split.column = {column!r}: all rows have the same time, so that none is newer.")
     sorting = np.argsort(order, kind="stable")
     order, num_up_to = order[sorting], np.cumsum(counts[sorting])
     cutoff = order[np.searchsorted(num_up_to, TRAIN_SHARE * num_up_to[-1], side="right")]

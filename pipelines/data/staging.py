@@ -117,12 +117,7 @@ def _reasons(profile: CsvProfile, required_label: str | None, splits: Splits) ->
 
 
 def _copy(
-    profile: CsvProfile,
-    source: Path,
-    folder: Path,
-    name: str,
-    required_label: str | None,
-    splits: Splits,
+    profile: CsvProfile, source: Path, folder: Path, name: str, required_label: str | None, splits: Splits
 ) -> None:
     """Writes a file, or the part of it for each split."""
     header = list(profile.columns)
@@ -155,12 +150,8 @@ def _write_parts(
     ):
         while part := list(itertools.islice(rows, _ROWS_AT_A_TIME)):
             late = are_late(part)
-            _write_rows(
-                early_stream, (row for row, is_late in zip(part, late, strict=True) if not is_late)
-            )
-            _write_rows(
-                late_stream, (row for row, is_late in zip(part, late, strict=True) if is_late)
-            )
+            _write_rows(early_stream, (row for row, is_late in zip(part, late, strict=True) if not is_late))
+            _write_rows(late_stream, (row for row, is_late in zip(part, late, strict=True) if is_late))
 
 
 def _write_rows(stream: TextIO, rows: Iterable[Row]) -> None:

@@ -98,9 +98,7 @@ class _BegunRun:
 
 
 @contextmanager
-def locked_for_step(
-    root: Root, component: str, run: str, wait_secs: float | None = None
-) -> Iterator[None]:
+def locked_for_step(root: Root, component: str, run: str, wait_secs: float | None = None) -> Iterator[None]:
     """Holds the lock of a root for a step, which waits for the steps of other runs.
 
     `wait_secs`: longest time to wait. Default: `LOCK_WAIT_SECS`.

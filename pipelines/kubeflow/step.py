@@ -32,17 +32,13 @@ from pipelines.terminal.signals import (
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
 
-_STOPPED = (
-    "stopped by a signal: the run was terminated, the step took too long, or its pod was evicted"
-)
+_STOPPED = "stopped by a signal: the run was terminated, the step took too long, or its pod was evicted"
 _LOCK_SECS = 60.0
 _LOCK_SECS_AT_SIGNAL = 10.0
 """Times to wait for the root's lock, to record a failure. Kubernetes kills a pod 30 s after its signal."""
 
 
-def main(
-    arguments: Sequence[str] | None = None, sleep: Callable[[float], None] = time.sleep
-) -> int:
+def main(arguments: Sequence[str] | None = None, sleep: Callable[[float], None] = time.sleep) -> int:
     """Runs a step and returns its exit code.
 
     After an error that may pass, the step is tried again, as often as its environment says.
@@ -137,9 +133,7 @@ def keep_interruption(arguments: Sequence[str] | None = None) -> None:
     the same signal ends.
     """
     args = _parsed(arguments)
-    if args.component == END or args.component in {
-        end.component for end in _folder(args).failures()
-    }:
+    if args.component == END or args.component in {end.component for end in _folder(args).failures()}:
         return
     _keep_failure(args, StepEnd(args.component, 0.0, _STOPPED, is_interrupted=True))
 

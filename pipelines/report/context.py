@@ -33,9 +33,7 @@ class Context:
 
     @property
     def ran(self) -> set[str]:
-        return {
-            component.name for component in self.record.components if component.status != "failed"
-        }
+        return {component.name for component in self.record.components if component.status != "failed"}
 
     def missing(self, component: str) -> str:
         """Returns the reason why there are no details of a component."""

@@ -44,9 +44,7 @@ def write_index(root: Root) -> None:
         index_file(root, read_runs(root))
 
 
-def report_file(
-    root: Root, records: Sequence[RunRecord], run_id: str, output: Path | None = None
-) -> Path:
+def report_file(root: Root, records: Sequence[RunRecord], run_id: str, output: Path | None = None) -> Path:
     """Returns the path of a run's report, which is made if it is not up to date.
 
     `output`: path of the report. Default: next to the record.
@@ -80,9 +78,7 @@ def index_file(root: Root, records: Sequence[RunRecord], output: Path | None = N
     )
 
 
-def _up_to_date(
-    beside: Path, state: str, output: Path | None, write: Callable[[Path, str], None]
-) -> Path:
+def _up_to_date(beside: Path, state: str, output: Path | None, write: Callable[[Path, str], None]) -> Path:
     """Returns the path of a page, which is made if it is not up to date.
 
     `output`: path of the page. Default: next to the records. Elsewhere it has no links to other pages.
@@ -99,10 +95,7 @@ def report_state(root: Root, records: Sequence[RunRecord], record: RunRecord) ->
         (file.name, file.stat().st_size, file.stat().st_mtime_ns)
         for file in root.details(record.same_as or record.run_id).files()
     ]
-    others = [
-        (other.run_id, other.shown_status, other.version, other.baseline_version)
-        for other in records
-    ]
+    others = [(other.run_id, other.shown_status, other.version, other.baseline_version) for other in records]
     return _hash(root, dataclasses.asdict(record.changed(report=None)), details, others)
 
 

@@ -143,17 +143,11 @@ def _facts(records: Sequence[RunRecord], num_served: int) -> list[tuple[str, str
     for run in records:
         counts[run.shown_status] = counts.get(run.shown_status, 0) + 1
     facts = [("Runs", words.number(len(records)))]
-    facts += [
-        (words.state(status)["word"], words.number(count))
-        for status, count in counts.items()
-        if count
-    ]
+    facts += [(words.state(status)["word"], words.number(count)) for status, count in counts.items() if count]
     return [*facts, ("Versions for a rollback", words.number(max(0, num_served - 1)))]
 
 
-def _row(
-    record: RunRecord, state: str | None, metric: str, reports: Mapping[str, str]
-) -> dict[str, Any]:
+def _row(record: RunRecord, state: str | None, metric: str, reports: Mapping[str, str]) -> dict[str, Any]:
     withdrawn = record.status == "pushed" and state == "withdrawn"
     return {
         "run_id": record.run_id,

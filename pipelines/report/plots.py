@@ -82,9 +82,7 @@ class Series:
     is_baseline: bool = False  # True for the series that others are compared with
 
 
-def _plot(
-    paint: Callable[Concatenate[Any, _Data], None],
-) -> Callable[Concatenate[PlotText, _Data], Plot]:
+def _plot(paint: Callable[Concatenate[Any, _Data], None]) -> Callable[Concatenate[PlotText, _Data], Plot]:
     """Turns a function that paints axes into one that returns a plot, which its arguments identify."""
 
     @functools.wraps(paint)
@@ -127,9 +125,7 @@ def lines(axes: Any, series: Sequence[Series], x_label: str, y_label: str) -> No
 
 
 @_plot
-def unit_square(
-    axes: Any, series: Sequence[Series], x_label: str, y_label: str, diagonal: str = ""
-) -> None:
+def unit_square(axes: Any, series: Sequence[Series], x_label: str, y_label: str, diagonal: str = "") -> None:
     """A plot whose axes are both shares, such as a ROC curve."""
     if diagonal:
         axes.plot([0, 1], [0, 1], color=Color.MUTED.value, linewidth=1, linestyle=_DASHES[2],
@@ -189,9 +185,7 @@ def calibration(
 
 
 @_plot
-def two_histograms(
-    axes: Any, counts: Sequence[Sequence[float]], names: Sequence[str], x_label: str
-) -> None:
+def two_histograms(axes: Any, counts: Sequence[Sequence[float]], names: Sequence[str], x_label: str) -> None:
     """Histograms of the probabilities of two classes, in intervals of equal width from 0 to 1."""
     for number, (values, label) in enumerate(zip(counts, names, strict=True)):
         total = sum(values) or 1.0
@@ -255,9 +249,7 @@ def dots_and_best(
         color=Color.BASELINE.value,
         label="a trial",
     )
-    axes.step(
-        *zip(*best, strict=True), where="post", color=Color.MODEL.value, label="the best so far"
-    )
+    axes.step(*zip(*best, strict=True), where="post", color=Color.MODEL.value, label="the best so far")
     axes.set(xlabel=x_label, ylabel=y_label)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.legend(loc="best")

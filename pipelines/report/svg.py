@@ -72,12 +72,7 @@ def for_page(text: str, name: str, title: str, description: str) -> str:
     content = "".join(ET.tostring(child, encoding="unicode") for child in root)
     head = ET.Element(
         "svg",
-        {
-            "viewBox": view,
-            "role": "img",
-            "aria-labelledby": f"{name}-title {name}-text",
-            "class": "plot",
-        },
+        {"viewBox": view, "role": "img", "aria-labelledby": f"{name}-title {name}-text", "class": "plot"},
     )
     ET.SubElement(head, "title", {"id": f"{name}-title"}).text = title
     ET.SubElement(head, "desc", {"id": f"{name}-text"}).text = description
@@ -146,6 +141,5 @@ def _flatten(element: ET.Element) -> None:
 
 def _rounded(value: str) -> str:
     return _NUMBER.sub(
-        lambda match: f"{float(match[0]):.{_DECIMALS}f}".rstrip("0").rstrip("."),
-        " ".join(value.split()),
+        lambda match: f"{float(match[0]):.{_DECIMALS}f}".rstrip("0").rstrip("."), " ".join(value.split())
     )

@@ -54,11 +54,7 @@ def relative(growth: float, start: float) -> str:
     if not start:
         return NOTHING
     share = growth / start
-    return (
-        f"\N{MULTIPLICATION SIGN}{number(1 + share, 3)}"
-        if share >= 1
-        else f"{signed(100 * share, 3)} %"
-    )
+    return f"\N{MULTIPLICATION SIGN}{number(1 + share, 3)}" if share >= 1 else f"{signed(100 * share, 3)} %"
 
 
 def seconds(value: float | None) -> str:
@@ -93,9 +89,7 @@ def moment(text: str | None) -> str:
 _SHARES = ("accuracy", "auc", "precision", "recall")
 
 
-def within_range(
-    metric: str, low: float | None, high: float | None
-) -> tuple[float | None, float | None]:
+def within_range(metric: str, low: float | None, high: float | None) -> tuple[float | None, float | None]:
     """Returns the part of an interval that the metric can take: a share lies between 0 and 1.
 
     The intervals of a few examples, from Student's t distribution, reach further.

@@ -10,9 +10,7 @@ from pipelines.root.served_run import serving_run
 from pipelines.root.versions import Versions
 
 
-def find_baseline_model(
-    root: Root, run_id: str, required: bool, serving: Path | None = None
-) -> Path | None:
+def find_baseline_model(root: Root, run_id: str, required: bool, serving: Path | None = None) -> Path | None:
     """Returns the folder of the model that served before a run; None if nothing was served."""
     versions = Versions(serving, root.withdrawn) if serving else root.versions
     served = versions.served_before(run_id)

@@ -32,9 +32,7 @@ def check_records(
         interval = intervals.get(bound.metric, (None, None))
         for kind, limit in (("lower", bound.lower), ("upper", bound.upper)):
             if limit is not None:
-                passed = value is not None and (
-                    value >= limit if kind == "lower" else value <= limit
-                )
+                passed = value is not None and (value >= limit if kind == "lower" else value <= limit)
                 records.append(
                     _record(bound.metric, kind, value, limit, kind == "lower", passed)
                     | {"low": interval[0], "high": interval[1]}
@@ -73,9 +71,7 @@ def interval_text(check: CheckRecord) -> str:
     if check["low"] is None and check["high"] is None:
         return "not known" if not check["message"] else "no bounds"
     form = "{:+.4g}" if check["difference"] is not None else "{:.4g}"
-    ends = (
-        "no bound" if end is None else form.format(end) for end in (check["low"], check["high"])
-    )
+    ends = ("no bound" if end is None else form.format(end) for end in (check["low"], check["high"]))
     return " to ".join(ends)
 
 

@@ -62,8 +62,7 @@ def comparison_json(first: RunRecord, second: RunRecord) -> dict[str, Any]:
     return {
         "runs": [first.run_id, second.run_id],
         "differences": [
-            {**asdict(difference), "change": difference.change}
-            for difference in compare_runs(first, second)
+            {**asdict(difference), "change": difference.change} for difference in compare_runs(first, second)
         ],
     }
 

@@ -14,15 +14,7 @@ from pipelines.errors import DamagedFileError
 Details = dict[str, Any]
 """The values of a section, as JSON."""
 
-SECTIONS = (
-    "statistics",
-    "anomalies",
-    "search",
-    "training",
-    "signatures",
-    "evaluation",
-    "serving_check",
-)
+SECTIONS = ("statistics", "anomalies", "search", "training", "signatures", "evaluation", "serving_check")
 """Sections. They come from StatisticsGen, ExampleValidator, Tuner, Trainer, Evaluator and ServingCheck."""
 
 _LOGGER = logging.getLogger(__name__)
@@ -37,9 +29,7 @@ class RunDetails:
     def write(self, section: str, values: Details) -> None:
         """Stores a section, atomically."""
         if section not in SECTIONS:
-            raise ValueError(
-                f"section must be one of {', '.join(SECTIONS)}. Received: section={section!r}"
-            )
+            raise ValueError(f"section must be one of {', '.join(SECTIONS)}. Received: section={section!r}")
         content = json.dumps(values, allow_nan=False)
         atomic_files.write(self.folder / f"{section}.json", content)
 

@@ -7,24 +7,14 @@ from typing import Any
 
 from pipelines.errors import BadInputError
 from pipelines.root import Root
-from pipelines.root.records import (
-    UNFINISHED,
-    Decision,
-    RunFacts,
-    RunOutcome,
-    RunRecord,
-    order_key,
-    utc_now,
-)
+from pipelines.root.records import UNFINISHED, Decision, RunFacts, RunOutcome, RunRecord, order_key, utc_now
 from pipelines.root.signs_of_life import lost_outcome
 
 CLOCK_TOLERANCE = timedelta(minutes=5)
 """A time that is later than now by more than this comes from a clock that was wrong."""
 
 
-def new_run(
-    root: Root, scheduled_by: str | None = None, now: datetime | None = None
-) -> dict[str, Any]:
+def new_run(root: Root, scheduled_by: str | None = None, now: datetime | None = None) -> dict[str, Any]:
     """Returns the fields that a new record begins with: `run_id`, `number`, `scheduled_by`, `notification`.
 
     The caller holds the root's lock until it has written the record, so that no two runs get one number.
@@ -38,9 +28,7 @@ def new_run(
         if scheduled_by and run.scheduled_by == scheduled_by and not has_wrong_clock(run, now)
     ]
     if of_tick and of_tick[-1].status not in UNFINISHED:
-        raise BadInputError(
-            f"Run {of_tick[-1].run_id} has done {scheduled_by} already; nothing was changed."
-        )
+        raise BadInputError(f"Run {of_tick[-1].run_id} has done {scheduled_by} already; nothing was changed.")
     # Pruned runs keep their ids, because the clock may have been set back.
     taken = {run.run_id for run in runs} | root.records.ids()
     second = now.strftime("%Y%m%d-%H%M%S")
@@ -63,9 +51,7 @@ def has_wrong_clock(run: RunFacts, now: datetime) -> bool:
     return datetime.fromisoformat(run.started) - now > timedelta(days=1)
 
 
-def initial_fields(
-    root: Root, unfinished: RunRecord | None, scheduled_by: str | None
-) -> dict[str, Any]:
+def initial_fields(root: Root, unfinished: RunRecord | None, scheduled_by: str | None) -> dict[str, Any]:
     """Returns the fields that the record of a run begins with, or those with which it is resumed.
 
     `unfinished`: run to resume; None for a new run. It keeps its number, as no run began after it.
@@ -128,9 +114,7 @@ def continued_runs(root: Root, record: RunRecord) -> tuple[RunRecord, ...]:
 def mark_killed(root: Root) -> list[RunRecord]:
     """Corrects the records of killed runs, and returns them. The caller holds the lock: no run is active."""
     records = root.records
-    killed = [
-        _as_killed(root, record) for record in records.read_all() if _is_of_this_machine(record)
-    ]
+    killed = [_as_killed(root, record) for record in records.read_all() if _is_of_this_machine(record)]
     for record in killed:
         records.write(record)
     return killed
@@ -139,9 +123,7 @@ def mark_killed(root: Root) -> list[RunRecord]:
 def run_of_version(root: Root, version: str | None) -> RunRecord | None:
     """Returns the newest run that pushed a version; None if unknown."""
     pushed = [
-        record
-        for record in root.records.read_all()
-        if version is not None and record.version == version
+        record for record in root.records.read_all() if version is not None and record.version == version
     ]
     return pushed[-1] if pushed else None
 
@@ -194,9 +176,7 @@ def _as_killed(root: Root, record: RunRecord) -> RunRecord:
     if version is None:
         return record.changed(status="interrupted", reason="the process was killed")
     return record.changed(
-        status="pushed",
-        version=str(version),
-        reason="the process was killed after it had pushed the version",
+        status="pushed", version=str(version), reason="the process was killed after it had pushed the version"
     )
 
 

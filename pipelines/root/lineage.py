@@ -31,9 +31,7 @@ def find_lineage(root: Root, name: str | None = None, span: str | None = None) -
         readers = runs_of_span(runs, span)
         if not readers:
             spans = {str(span_fields["span"]) for run in runs for span_fields in run.spans}
-            ordered = sorted(
-                spans, key=lambda span_fields: (len(span_fields), span_fields)
-            )  # 9 before 10
+            ordered = sorted(spans, key=lambda span_fields: (len(span_fields), span_fields))  # 9 before 10
             raise BadInputError(
                 f"No run that {root} knows of has read the span {span}. Spans: "
                 f"{', '.join(ordered) or 'none'}."
@@ -47,9 +45,7 @@ def find_lineage(root: Root, name: str | None = None, span: str | None = None) -
     if name is None:
         name = root.versions.serving()
         if name is None:
-            raise BadInputError(
-                f"No version is served in {root}. Name a run or a version, or --span."
-            )
+            raise BadInputError(f"No version is served in {root}. Name a run or a version, or --span.")
     if not any(name in (record.run_id, record.version) for record in records):
         for run in pruned:
             if name in (run.run_id, run.version):
@@ -162,9 +158,7 @@ def lineage_parameters(record: RunRecord) -> dict[str, Any]:
     """Returns the settings of a run that are set, by `section.key`, without those of the data."""
     omitted = ("data", "name", "kubeflow", "beam")
     sections = {name: values for name, values in record.config.items() if name not in omitted}
-    return {
-        key: value for key, value in flat_settings(sections).items() if value not in (None, [], ())
-    }
+    return {key: value for key, value in flat_settings(sections).items() if value not in (None, [], ())}
 
 
 def lineage_lines(lineage: Lineage) -> list[str]:
@@ -188,9 +182,7 @@ def lineage_lines(lineage: Lineage) -> list[str]:
         size = "" if file["bytes"] is None else f"{file['bytes']:,} bytes, "  # None for a folder
         lines.append(f"  file       {file['path']} ({size}sha256 {file['sha256']})")
     if not data["files"] and data["path"]:
-        lines.append(
-            f"  data hash  {data['fingerprint']} (the files were not recorded by this version)"
-        )
+        lines.append(f"  data hash  {data['fingerprint']} (the files were not recorded by this version)")
     if data["path"]:
         lines.append(f"  code       {code['module']}, sha256 {code['fingerprint'] or 'not known'}")
     else:
@@ -202,9 +194,7 @@ def lineage_lines(lineage: Lineage) -> list[str]:
         lines.append(f"  training   continued from run {code['mended']}")
     if lineage["model"]:
         lines.append(f"  model      {lineage['model']}")
-    lines.append(
-        "  settings   " + ", ".join(f"{k} = {v}" for k, v in lineage["parameters"].items())
-    )
+    lines.append("  settings   " + ", ".join(f"{k} = {v}" for k, v in lineage["parameters"].items()))
     shown = [(name, value) for name, value in lineage["metrics"].items() if value is not None]
     if shown:
         lines.append("  metrics    " + ", ".join(f"{name} {value:.6g}" for name, value in shown))

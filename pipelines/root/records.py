@@ -17,9 +17,7 @@ from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.config.span_selection import parse_selection
 from pipelines.errors import BadInputError, DamagedFileError
 
-Status = Literal[
-    "running", "pushed", "unchanged", "finished", "held", "not_blessed", "failed", "interrupted"
-]
+Status = Literal["running", "pushed", "unchanged", "finished", "held", "not_blessed", "failed", "interrupted"]
 """`finished` is for a pipeline that pushes nothing: it has no Pusher."""
 
 
@@ -210,9 +208,7 @@ class RunRecord(VerdictRecord, RunFacts):
     def step(self, component: str) -> str:
         """Returns the name of the step that a component has finished or reused; empty without one."""
         of_component = [
-            component_record
-            for component_record in self.components
-            if component_record.name == component
+            component_record for component_record in self.components if component_record.name == component
         ]
         return next(
             (
@@ -321,8 +317,7 @@ class RunRecords:
             record = atomic_files.read_model(file, RunRecord)
             if record.run_id == file.stem:
                 return record.changed(
-                    log=self._absolute(record.log),
-                    report=record.report and self._absolute(record.report),
+                    log=self._absolute(record.log), report=record.report and self._absolute(record.report)
                 )
             # A copy that somebody has made, or the backup of an editor.
             reason = f"it is that of run {record.run_id}"

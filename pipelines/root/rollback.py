@@ -38,9 +38,7 @@ class Rollback:
         return f"rolled back from {self.before or 'none'} to {self.to}"
 
 
-def rollback(
-    root: Root, to: int | None = None, say: Callable[[Rollback], None] = lambda done: None
-) -> int:
+def rollback(root: Root, to: int | None = None, say: Callable[[Rollback], None] = lambda done: None) -> int:
     """Makes an earlier (or a withdrawn) version the served one, and returns it.
 
     `to`: version to serve; None means the version before the present one.
@@ -103,12 +101,8 @@ def _make(folder: Path) -> None:
 def _no_version(root: Root, to: int | None) -> BadInputError:
     served, withdrawn = _listed(root.versions.served()), _listed(root.versions.withdrawn())
     if to is None:
-        return BadInputError(
-            f"There is no earlier version to go back to in {root.serving}: it has {served}."
-        )
-    return BadInputError(
-        f"There is no version {to} in {root}. Served: {served}; withdrawn: {withdrawn}."
-    )
+        return BadInputError(f"There is no earlier version to go back to in {root.serving}: it has {served}.")
+    return BadInputError(f"There is no version {to} in {root}. Served: {served}; withdrawn: {withdrawn}.")
 
 
 def _listed(versions: list[int]) -> str:

@@ -29,18 +29,12 @@ def named_as_in_root(root: Root, config: PipelineConfig) -> PipelineConfig:
     if record is None:
         return config
     served_config = record.validated_config()
-    served = (
-        f"{root} serves version {root.versions.serving()} of the pipeline {served_config.name!r}"
-    )
+    served = f"{root} serves version {root.versions.serving()} of the pipeline {served_config.name!r}"
     label, known_label = config.evaluator.label, served_config.evaluator.label
     for key, before, now in (
         ("data.label", served_config.data.label, config.data.label),
         ("evaluator.label", known_label, label if known_label and label else known_label),
-        (
-            "name",
-            served_config.name,
-            served_config.name if config.has_default_name else config.name,
-        ),
+        ("name", served_config.name, served_config.name if config.has_default_name else config.name),
     ):
         if now != before:
             raise BadInputError(

@@ -61,9 +61,7 @@ def lost_outcome(root: Root, record: RunRecord, now: float) -> RunOutcome | None
     folder = folder_of_run(root, str(record.kubeflow_run))
     latest = now + LOST_SECS  # later times are of a clock that was wrong, and say nothing
     signs = {
-        file.stem: changed
-        for file, changed in _changes(folder.glob(f"*{_SUFFIX}"))
-        if changed <= latest
+        file.stem: changed for file, changed in _changes(folder.glob(f"*{_SUFFIX}")) if changed <= latest
     }
     if signs:
         component, newest = max(signs.items(), key=lambda item: item[1])

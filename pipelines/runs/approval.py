@@ -33,23 +33,16 @@ def approve(
                     "exist. Restore it, or run again."
                 )
         serving = root.versions.serving()
-        if (
-            serving != record.baseline_version
-            and root.versions.version_of_run(record.run_id) is None
-        ):
+        if serving != record.baseline_version and root.versions.version_of_run(record.run_id) is None:
             say(
                 f"the model was compared with {_version(record.baseline_version)}, and {_version(serving)} "
                 "serves now"
             )
-        decision = record.decision or Decision(
-            "approved", by or _user(), utc_now(), _given(because)
-        )
+        decision = record.decision or Decision("approved", by or _user(), utc_now(), _given(because))
         # Before the push, which is then never without a reason.
         record = decide(root, record, decision)
         version = str(_push(root, record, held))
-        record = record.changed(
-            status="pushed", reason=None, version=version, serving_version=version
-        )
+        record = record.changed(status="pushed", reason=None, version=version, serving_version=version)
         root.records.write(record)
         if (events := lineage_events(root, record)) and (lost := events.approved(record)):
             say(lost)
@@ -74,9 +67,7 @@ def reject(
                 f"Run {record.run_id} was {record.decision}, and only its push is missing. Repeat the "
                 "approval; `rollback` serves the version before."
             )
-        record = decide(
-            root, record, Decision("rejected", by or _user(), utc_now(), _given(because))
-        )
+        record = decide(root, record, Decision("rejected", by or _user(), utc_now(), _given(because)))
         root.schema.adopt(*held_ids(root))
         _write_pages(root, record, say)
     return record
@@ -87,9 +78,7 @@ def _awaiting(root: Root, run_id: str) -> RunRecord:
     waiting = ", ".join(held_ids(root)) or "none"
     if record is None:
         pruned = any(run.run_id == run_id for run in root.pruned.read_all())
-        why = (
-            "its record was removed by [retention]" if pruned else f"there is no such run in {root}"
-        )
+        why = "its record was removed by [retention]" if pruned else f"there is no such run in {root}"
         raise BadInputError(f"Run {run_id} has no held model: {why}. Held: {waiting}.")
     if record.status == "held" and record.same_as and record.decision is None:
         return _awaiting(root, record.same_as)  # it repeated the run that has the model

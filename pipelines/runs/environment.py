@@ -23,13 +23,7 @@ _LIBRARIES = (
     "numpy",
 )
 _GIT_TIMEOUT_SECS = 5.0
-_GIT_PLACES = (
-    "GIT_DIR",
-    "GIT_COMMON_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_OBJECT_DIRECTORY",
-)
+_GIT_PLACES = ("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY")
 """Variables that git sets for its hooks; they would replace the folder that is asked about."""
 _CHANGED = ", with changes that are not committed"
 

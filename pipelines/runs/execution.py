@@ -68,9 +68,7 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
         if keeping and step.component == pipeline.schema_gen.id:
             keeping.prepare(step.artifact("schema").uri, root, run_id)
 
-    observer = StepRecorder(
-        recorder, progress, lambda step: checks.get(step.component), keep_schema
-    )
+    observer = StepRecorder(recorder, progress, lambda step: checks.get(step.component), keep_schema)
     with runner.beam_options(plan.config.beam, root.beam) as beam_options:
         finished = run_steps(
             steps,
@@ -79,9 +77,7 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
             observer,
             beam_options,
             last_run=root.records.newest(other_than=run_id),
-            explain=lambda step, compared: reason_of_run(
-                step, compared, recorder.record, root.records
-            ),
+            explain=lambda step, compared: reason_of_run(step, compared, recorder.record, root.records),
         )
     by_id = {step.component: step for step in finished}
     outcome = push_outcome(
@@ -113,9 +109,7 @@ def stage_data(plan: RunPlan, recorder: RunRecorder) -> StagedData:
     return data
 
 
-def plan_fingerprints(
-    plan: RunPlan, pipeline: "CsvToServing", run_id: str
-) -> dict[str, dict[str, str]]:
+def plan_fingerprints(plan: RunPlan, pipeline: "CsvToServing", run_id: str) -> dict[str, dict[str, str]]:
     """Returns the fingerprints of every component of a run, by its id."""
     code = plan.code
     if code.fingerprint and code_fingerprint(code) != code.fingerprint:
@@ -165,17 +159,13 @@ def _last_step(record: RunRecord, component: str, folders: "StepFolders") -> "Fi
     step = folders.finished(component, record.step(component))
     if step is None:  # the run was killed before it could record the step
         made = [
-            step_made
-            for step_made in folders.all_finished(component)
-            if step_made.run_id == record.run_id
+            step_made for step_made in folders.all_finished(component) if step_made.run_id == record.run_id
         ]
         step = next(reversed(made), None)
     return step if step and step.is_whole else None
 
 
-def _resume_training(
-    plan: RunPlan, trainer: "StepPlan", folders: "StepFolders", run_id: str
-) -> None:
+def _resume_training(plan: RunPlan, trainer: "StepPlan", folders: "StepFolders", run_id: str) -> None:
     """Makes the Trainer continue the training of the resumed run, or of the runs that it continued."""
     from components.trainer import unfinished
 

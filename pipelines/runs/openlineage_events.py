@@ -24,12 +24,7 @@ from openlineage.client.event_v2 import (
     set_producer,
 )
 from openlineage.client.transport.file import FileConfig, FileTransport
-from openlineage.client.transport.http import (
-    ApiKeyTokenProvider,
-    HttpConfig,
-    HttpTransport,
-    TokenProvider,
-)
+from openlineage.client.transport.http import ApiKeyTokenProvider, HttpConfig, HttpTransport, TokenProvider
 
 from pipelines.config.lineage import LineageConfig
 from pipelines.config.span_pattern import before_placeholder
@@ -76,9 +71,7 @@ class Datasets:
         ]
         sources = self._step_sources(step)
         self._sources.update({source.name: source for source in sources})
-        outputs = [
-            self._artifact(OutputDataset, step.component, key, step.name) for key in step.outputs
-        ]
+        outputs = [self._artifact(OutputDataset, step.component, key, step.name) for key in step.outputs]
         for push in find_pushes([step]):
             if push.destination:
                 folder, _, version = push.destination.rpartition("/")
@@ -142,10 +135,7 @@ def _data_datasets(record: RunRecord) -> list[InputDataset]:
         facets.schema_dataset.SchemaDatasetFacetFields(column["name"], column["kind"])
         for column in record.columns
     ]
-    data.facets = {
-        **(data.facets or {}),
-        "schema": facets.schema_dataset.SchemaDatasetFacet(columns),
-    }
+    data.facets = {**(data.facets or {}), "schema": facets.schema_dataset.SchemaDatasetFacet(columns)}
     statistics = facets.input_statistics_input_dataset.InputStatisticsInputDatasetFacet(
         record.num_rows, sum(file["bytes"] for file in files), len(files)
     )
@@ -297,13 +287,9 @@ class OpenLineageEvents:
             )
         elif tick := self._record.scheduled_by:
             due = datetime.strptime(tick.rpartition("/")[2], "%Y%m%dT%H%M%SZ")
-            run_facets["nominalTime"] = facets.nominal_time_run.NominalTimeRunFacet(
-                f"{due.isoformat()}Z"
-            )
+            run_facets["nominalTime"] = facets.nominal_time_run.NominalTimeRunFacet(f"{due.isoformat()}Z")
         if error:
-            run_facets["errorMessage"] = facets.error_message_run.ErrorMessageRunFacet(
-                error, "Python"
-            )
+            run_facets["errorMessage"] = facets.error_message_run.ErrorMessageRunFacet(error, "Python")
         kind_of_job = facets.job_type_job.JobTypeJobFacet(
             "BATCH", _INTEGRATION, "TASK" if component else "DAG"
         )

@@ -55,7 +55,5 @@ def push_outcome(pushed_model: Any, evaluation_uri: str, root: Root) -> RunOutco
         paths = {name: value.removeprefix(inside) for name, value in json.loads(held).items()}
         return RunOutcome("held", reason="; ".join(verdict.doubts), held=HeldModel(**paths))
     if verdict.blessed or verdict.held:  # the ServingCheck did not bless it
-        return RunOutcome(
-            "not_blessed", reason=pushed_model.get_string_custom_property("not_pushed_reason")
-        )
+        return RunOutcome("not_blessed", reason=pushed_model.get_string_custom_property("not_pushed_reason"))
     return RunOutcome("not_blessed", reason="; ".join(verdict.failures))

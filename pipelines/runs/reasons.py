@@ -29,14 +29,7 @@ _SECTIONS = {
 
 _NO_SETTING = ("data.path", "data.spans")
 
-_FOLLOW = {
-    "custom_config",
-    "default_checks",
-    "fixed_schema",
-    "parsed_columns",
-    "schema_sha256",
-    "user_code",
-}
+_FOLLOW = {"custom_config", "default_checks", "fixed_schema", "parsed_columns", "schema_sha256", "user_code"}
 """Execution properties that change with the code, the data or the served version, reported separately."""
 
 _FILES = "input_fingerprint"
@@ -55,9 +48,7 @@ _SERVED = ("baseline_model", "base_model", "baseline_statistics")
 """Inputs that come from what serves."""
 
 
-def reason_of_run(
-    plan: StepPlan, compared: FinishedStep | None, now: RunRecord, records: RunRecords
-) -> str:
+def reason_of_run(plan: StepPlan, compared: FinishedStep | None, now: RunRecord, records: RunRecords) -> str:
     """Returns one short line: why a step runs."""
     if compared is None:
         is_first = records.newest(other_than=now.run_id) is None
@@ -70,9 +61,7 @@ def reason_of_run(
     return in_short(changes)
 
 
-def _changes(
-    component: str, changed: Difference, earlier: RunRecord | None, now: RunRecord
-) -> Iterator[str]:
+def _changes(component: str, changed: Difference, earlier: RunRecord | None, now: RunRecord) -> Iterator[str]:
     if component == "Pusher":
         yield "each run decides on its push"
         return

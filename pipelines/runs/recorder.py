@@ -69,9 +69,7 @@ def plan_identity(plan: RunPlan) -> str:
 
 
 def ended_record(root: Root, record: RunRecord, outcome: RunOutcome) -> RunRecord:
-    return record.changed(
-        finished=utc_now(), serving_version=root.versions.serving(), **vars(outcome)
-    )
+    return record.changed(finished=utc_now(), serving_version=root.versions.serving(), **vars(outcome))
 
 
 def lineage_events(root: Root, record: RunRecord) -> "OpenLineageEvents | None":
@@ -203,18 +201,14 @@ class StepRecorder:
         self._progress.component_started(plan.component, trains=trains)
         self._recorder.component_started(plan.component)
 
-    def step_finished(
-        self, step: "FinishedStep", reused: bool, elapsed_secs: float, reason: str
-    ) -> None:
+    def step_finished(self, step: "FinishedStep", reused: bool, elapsed_secs: float, reason: str) -> None:
         """Records that a step has its outputs, and checks them."""
         if not reused:
             self.ran.add(step.component)
         _LOGGER.info("%s %s: %s", step.component, "is cached" if reused else "ran", reason)
         self._progress.component_finished(step.component, reused, elapsed_secs, reason)
         status: Literal["cached", "finished"] = "cached" if reused else "finished"
-        self._recorder.add_component(
-            ComponentRecord(step.component, status, elapsed_secs, reason, step.name)
-        )
+        self._recorder.add_component(ComponentRecord(step.component, status, elapsed_secs, reason, step.name))
         if check := self._check_of(step):
             outputs = {key: [step.artifact(key)] for key in step.outputs}
             findings = check(outputs, self._recorder.root)

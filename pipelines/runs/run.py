@@ -40,9 +40,7 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
     with plan.root.lock.exclusively():
         check_same_root_schema(plan)
         _check_still_unfinished(inputs)
-        record_killed_runs(
-            plan.root
-        )  # a run that was killed after its push counts as pushed from now on
+        record_killed_runs(plan.root)  # a run that was killed after its push counts as pushed from now on
         record = start_record(plan)
         interruption.is_held = True  # until there is a record, so that every run's end is recorded
         capture.move_output(Path(record.log))
@@ -50,9 +48,7 @@ def run(request: RunRequest, progress: Progress, capture: OutputCapture) -> RunR
         recorder.begin()
         resumed = "resumed " if plan.unfinished else ""
         training = f", with the training of run {record.mended}" if record.mended else ""
-        progress.display.line(
-            f"{resumed}run {record.run_id} of {record.name!r} in {plan.root}{training}"
-        )
+        progress.display.line(f"{resumed}run {record.run_id} of {record.name!r} in {plan.root}{training}")
         if record.spans and plan.spans:
             recorder.note(f"data: {name_spans(record.spans)} of {plan.spans.path}")
         outcome = run_to_outcome(lambda: execute(plan, runner, recorder, progress), record.run_id)
@@ -77,13 +73,7 @@ def record_unchanged(
     inputs: RunInputs, progress: Progress, capture: OutputCapture, scheduled_by: str | None = None
 ) -> RunRecord | None:
     """Records a run for which nothing has changed since an earlier run; returns None if something has."""
-    asked = (
-        inputs.root,
-        inputs.config,
-        inputs.data.profile.fingerprint,
-        inputs.spans,
-        inputs.root_schema,
-    )
+    asked = (inputs.root, inputs.config, inputs.data.profile.fingerprint, inputs.spans, inputs.root_schema)
     if find_unchanged(*asked) is None:
         return None
     root = inputs.root
@@ -94,9 +84,7 @@ def record_unchanged(
             return None
         initial = new_run(root, scheduled_by)
         record = unchanged_record(root, initial["run_id"], *unchanged)
-        lineage = inputs.config.lineage.model_dump(
-            mode="json"
-        )  # does not affect the result of a run
+        lineage = inputs.config.lineage.model_dump(mode="json")  # does not affect the result of a run
         record = record.changed(**initial, attempt=1, config={**record.config, "lineage": lineage})
         capture.move_output(Path(record.log))
         progress.display.line(f"run {record.run_id} of {record.name!r} in {root}")

@@ -59,11 +59,7 @@ def asks_for_tfx_pipeline(request: RunRequest) -> bool:
     """Returns True if a request without `--pipeline` is for a TFX pipeline all the same."""
     if request.config_file or request.settings:
         return is_of_tfx_pipeline(read_tree(request.config_file, request.settings))
-    return (
-        request.resume
-        and not request.gives_configuration
-        and recorded_config(request.root) is not None
-    )
+    return request.resume and not request.gives_configuration and recorded_config(request.root) is not None
 
 
 def recorded_config(root: Root) -> TfxPipelineConfig | None:
@@ -156,9 +152,7 @@ def run_tfx_pipeline(
         unfinished = unfinished_run(root) if request.resume else None
         if request.resume and unfinished is None:
             raise BadInputError(nothing_to_resume(root))
-        record = new_record(
-            root, request.config, pipeline.pipeline_name, unfinished, request.scheduled_by
-        )
+        record = new_record(root, request.config, pipeline.pipeline_name, unfinished, request.scheduled_by)
         parameters = {name: str(value) for name, value in source.parameters.items()}
         if pipeline.pipeline_info.pipeline_root != str(root.artifacts):
             progress.display.line(
@@ -193,9 +187,7 @@ def new_record(
     """Returns the record of a run that begins or resumes."""
     name = config.name or pipeline_name
     others = {
-        record.name
-        for record in root.records.read_begun()
-        if record.name != name or "data" in record.config
+        record.name for record in root.records.read_begun() if record.name != name or "data" in record.config
     }
     if others:
         raise BadInputError(
@@ -300,11 +292,7 @@ def _spans(plan: "PipelinePlan") -> Iterator[dict[str, Any]]:
             # TFX counts the days since 1970.
             day = None if "{SPAN}" in pattern else date(1970, 1, 1) + timedelta(days=span)
             _, files = _files_of_example_gen(parameters)
-            yield {
-                "span": day.isoformat() if day else span,
-                "version": version,
-                "num_files": len(files),
-            }
+            yield {"span": day.isoformat() if day else span, "version": version, "num_files": len(files)}
 
 
 def _sha256(values: Any) -> str:
@@ -323,9 +311,7 @@ def _run(
 
     root, run_id = request.root, recorder.record.run_id
     baseline_version = recorder.record.baseline_version
-    observer = StepRecorder(
-        recorder, progress, lambda step: check_of_step(step.class_path, baseline_version)
-    )
+    observer = StepRecorder(recorder, progress, lambda step: check_of_step(step.class_path, baseline_version))
     with runner.beam_options(request.config.beam, root.beam) as beam_options:
         steps = run_steps(
             plan,

@@ -90,9 +90,7 @@ def find_unchanged(
         if served_then != served:
             continue
         made_the_schema = origin is not None and origin.run_id == record.run_id
-        same = record.identity == identity or (
-            made_the_schema and record.identity == before_first_push
-        )
+        same = record.identity == identity or (made_the_schema and record.identity == before_first_push)
         ended = record.status in ("pushed", "unchanged", "held", "not_blessed")
         if same and ended and not _is_over(root, record):
             return record, identity
@@ -142,9 +140,7 @@ def unchanged_record(root: Root, run_id: str, earlier: RunRecord, identity: str)
         reason=f"the model and the data are those of version {earlier.version}, which serves already",
         baseline_version=earlier.version,
         baseline_metrics=earlier.metrics,
-        checks=tuple(
-            check for check in earlier.checks if check["against"] not in _AGAINST_BASELINE
-        ),
+        checks=tuple(check for check in earlier.checks if check["against"] not in _AGAINST_BASELINE),
     )
 
 
@@ -152,8 +148,7 @@ def _held_again(record: RunRecord, source: RunRecord) -> RunRecord:
     """Returns the record of a run that repeats one whose model is held, or was rejected."""
     if source.decision is not None and source.decision.kind == "rejected":
         return record.changed(
-            status="not_blessed",
-            reason=f"the model is that of run {source.run_id}, {source.decision}",
+            status="not_blessed", reason=f"the model is that of run {source.run_id}, {source.decision}"
         )
     reason = f"the model is that of run {source.run_id}, which waits for `approve {source.run_id}`"
     return record.changed(reason=f"{reason}: {source.reason}")

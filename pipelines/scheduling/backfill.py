@@ -9,13 +9,7 @@ from functools import partial
 from typing import Any
 
 from pipelines.config.data import DataConfig
-from pipelines.config.span_selection import (
-    SpanKey,
-    SpanSelection,
-    find_holes,
-    format_spans,
-    parse_selection,
-)
+from pipelines.config.span_selection import SpanKey, SpanSelection, find_holes, format_spans, parse_selection
 from pipelines.data.spans import resolve_spans
 from pipelines.errors import BadInputError
 from pipelines.root import Root
@@ -23,12 +17,7 @@ from pipelines.root.records import UNFINISHED
 from pipelines.scheduling.history import ENDED, History, Run
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.scheduler import Scheduler
-from pipelines.scheduling.spans import (
-    check_has_windows,
-    schedule_data,
-    span_selection,
-    span_tick_key,
-)
+from pipelines.scheduling.spans import check_has_windows, schedule_data, span_selection, span_tick_key
 from pipelines.scheduling.ticks import Tick
 
 
@@ -72,10 +61,7 @@ def plan_backfill(
     number = max((int(match[1]) for match in matches if match), default=1) + again
     return Backfill(
         schedule,
-        tuple(
-            Tick(schedule.name, f"{stem}-{number}-{key}", now, span_selection(data, key))
-            for key in keys
-        ),
+        tuple(Tick(schedule.name, f"{stem}-{number}-{key}", now, span_selection(data, key)) for key in keys),
     )
 
 

@@ -22,15 +22,11 @@ class Due:
     count: int = 0
     late: tuple[Tick, ...] = ()  # those that should have been started by now, oldest first
     start: datetime | None = None  # no tick up to then is run any more; None if none is skipped
-    passed_spans: frozenset[str] | None = (
-        None  # not run from now on; None if nothing is to be stored
-    )
+    passed_spans: frozenset[str] | None = None  # not run from now on; None if nothing is to be stored
     overtaken: tuple[Tick, ...] = ()  # those among them that arrived after a later one was run
 
 
-def find_due(
-    schedule: Schedule, history: History, now: datetime, find: FindArrivals = find_arrivals
-) -> Due:
+def find_due(schedule: Schedule, history: History, now: datetime, find: FindArrivals = find_arrivals) -> Due:
     """Returns the due ticks of a schedule; a disabled one has none."""
     if not schedule.enabled:
         return Due()
@@ -85,9 +81,7 @@ def is_late(schedule: Schedule, tick: Tick, now: datetime) -> bool:
     return (now - tick.due).total_seconds() > schedule.tick_grace_secs(tick.due)
 
 
-def untold(
-    schedule: Schedule, late: tuple[Tick, ...], runs: RunsByTick, now: datetime
-) -> tuple[Tick, ...]:
+def untold(schedule: Schedule, late: tuple[Tick, ...], runs: RunsByTick, now: datetime) -> tuple[Tick, ...]:
     """Returns the late ticks that the user was not told about: no run has started since they became late.
 
     The user is told of all late ticks whenever one of them is started.
@@ -95,9 +89,7 @@ def untold(
     starts = (run.started for tick_runs in runs.values() for run in tick_runs)
     newest = max((start for start in starts if start <= iso(now)), default="")
     graces = (timedelta(seconds=schedule.tick_grace_secs(tick.due)) for tick in late)
-    return tuple(
-        tick for tick, grace in zip(late, graces, strict=True) if iso(tick.due + grace) >= newest
-    )
+    return tuple(tick for tick, grace in zip(late, graces, strict=True) if iso(tick.due + grace) >= newest)
 
 
 def _due_spans(schedule: Schedule, history: History, now: datetime, find: FindArrivals) -> Due:

@@ -61,6 +61,4 @@ def current_receivers(schedule: Schedule, folder: Path) -> NotifyConfig:
 
 def without_receivers(settings: Iterable[str]) -> tuple[str, ...]:
     """Returns the values of `--set` that are not for `[notify]`."""
-    return tuple(
-        setting for setting in settings if split_setting(setting)[0][0].strip() != "notify"
-    )
+    return tuple(setting for setting in settings if split_setting(setting)[0][0].strip() != "notify")

@@ -129,9 +129,7 @@ class Scheduler:
                 for key, tick_runs in runs.items():
                     if is_over(tick_runs, schedule.retries):
                         due_time = time_of_key(key) or datetime.fromisoformat(tick_runs[-1].started)
-                        self._tell_of_run(
-                            schedule, Tick(schedule.name, key, due_time), tick_runs[-1]
-                        )
+                        self._tell_of_run(schedule, Tick(schedule.name, key, due_time), tick_runs[-1])
                 unfinished = unfinished_keys(schedule, runs)
                 if schedule.enabled and unfinished:
                     tick = tick_of_key(schedule, unfinished[0], self.clock.now())
@@ -321,9 +319,7 @@ class Scheduler:
             self._told[key] = "; ".join(errors)
         with contextlib.suppress(RootBusyError), self.root.lock.writing.held():  # else next time
             record = self.root.records.read(run.run_id)
-            if (
-                record is not None and record.attempt == run.attempt
-            ):  # else it was pruned or resumed
+            if record is not None and record.attempt == run.attempt:  # else it was pruned or resumed
                 self.root.records.write(record.changed(notification=self._told[key]))
 
     def _send(self, schedule: Schedule, content: Content) -> str:

@@ -68,9 +68,7 @@ def find_arrivals(schedule: Schedule, handled: AbstractSet[str]) -> list[Tick]:
     return ticks
 
 
-def new_arrivals(
-    schedule: Schedule, history: History, find: FindArrivals = find_arrivals
-) -> NewSpans:
+def new_arrivals(schedule: Schedule, history: History, find: FindArrivals = find_arrivals) -> NewSpans:
     """Returns the spans that neither the schedule nor a run started by hand has handled.
 
     They include a span that arrives after a later one, and a new version of an old span, but not spans that

@@ -26,9 +26,7 @@ def parse_duration(text: str, option: str) -> int:
     if not secs:
         raise BadInputError(f"{option} must be longer than 0s. Received: {text!r}")
     if secs > LONGEST_SECS:
-        raise BadInputError(
-            f"{option} must be at most {LONGEST_SECS // 86_400}d. Received: {text!r}"
-        )
+        raise BadInputError(f"{option} must be at most {LONGEST_SECS // 86_400}d. Received: {text!r}")
     return secs
 
 
@@ -58,11 +56,7 @@ class Cron:
 
         fields = len(self.expression.split())
         if fields != 5:
-            hint = (
-                "; leave out the seconds, which only Kubeflow's schedules have"
-                if fields == 6
-                else ""
-            )
+            hint = "; leave out the seconds, which only Kubeflow's schedules have" if fields == 6 else ""
             raise ValueError(
                 f'a schedule has five fields: minute hour day month weekday, such as "0 3 * * *"{hint}'
             )

@@ -48,8 +48,7 @@ def to_cells(
     if isinstance(rows, Sequence) and not isinstance(rows, str | bytes):
         return _cells_of_rows(rows, columns, max_comparisons)
     raise BadInputError(
-        "Rows are a list of dicts, a dict of columns, or a DataFrame. "
-        f"Received: {shown(repr(rows))}"
+        f"Rows are a list of dicts, a dict of columns, or a DataFrame. Received: {shown(repr(rows))}"
     )
 
 
@@ -73,9 +72,7 @@ def _check_any(names: Any, columns: Mapping[str, Column], where: str) -> None:
 
 
 def _check_spelling(
-    forms: Sequence[tuple[Collection[Any], str]],
-    columns: Mapping[str, Column],
-    max_comparisons: int | None,
+    forms: Sequence[tuple[Collection[Any], str]], columns: Mapping[str, Column], max_comparisons: int | None
 ) -> None:
     """Checks that no name seems to be a column's that is absent; a form has names, and words for them."""
     unused = dict.fromkeys(name for names, _ in forms for name in names if name not in columns)
@@ -110,9 +107,7 @@ def check_required(cells: Cells, columns: Mapping[str, Column], num_rows: int) -
             values = cells.get(column.name) or [None] * num_rows
             for row, value in enumerate(values):
                 if value is None:
-                    raise CellError(
-                        row, column.name, "there is no value, and the model needs one. Give one."
-                    )
+                    raise CellError(row, column.name, "there is no value, and the model needs one. Give one.")
 
 
 def _cells_of_rows(
@@ -121,9 +116,7 @@ def _cells_of_rows(
     positions: dict[frozenset[Any], int] = {}  # of the first row with these columns, in any order
     for position, row in enumerate(rows):
         if not isinstance(row, Mapping):
-            raise BadInputError(
-                f"row {position + 1} is not a dict of columns. Received: {shown(repr(row))}"
-            )
+            raise BadInputError(f"row {position + 1} is not a dict of columns. Received: {shown(repr(row))}")
         positions.setdefault(frozenset(row), position)
     forms = [(rows[position], f"row {position + 1} has") for position in positions.values()]
     names = dict.fromkeys(name for form, _ in forms for name in form)
@@ -133,11 +126,7 @@ def _cells_of_rows(
         for form, where in forms:
             if form:  # a row without any name has missing values only
                 _check_any(form, columns, where)
-    cells = {
-        name: cast([row.get(name) for row in rows], columns[name])
-        for name in names
-        if name in columns
-    }
+    cells = {name: cast([row.get(name) for row in rows], columns[name]) for name in names if name in columns}
     check_required(cells, columns, len(rows))
     return cells, len(rows)
 
@@ -174,17 +163,14 @@ def _cells_of_frame(frame: Any, columns: Mapping[str, Column]) -> tuple[Cells, i
     check_names(names, columns)
     for name in columns:
         if names.count(name) > 1:
-            raise BadInputError(
-                f"The column {name!r} appears {names.count(name)} times. Rename one."
-            )
+            raise BadInputError(f"The column {name!r} appears {names.count(name)} times. Rename one.")
     cells = {}
     for name in frame.columns:
         if name in columns:
             values = frame[name].tolist()
             missing = frame[name].isna().tolist()
             cells[name] = cast(
-                [None if gone else value for value, gone in zip(values, missing, strict=True)],
-                columns[name],
+                [None if gone else value for value, gone in zip(values, missing, strict=True)], columns[name]
             )
     check_required(cells, columns, len(frame))
     return cells, len(frame)

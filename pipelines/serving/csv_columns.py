@@ -50,9 +50,7 @@ def typed_columns(
     return arrays, [cells for name in arrays for cells in _unread(texts[name], columns[name])]
 
 
-def inputs_of_columns(
-    arrays: Mapping[str, Any], signature: Signature, num_rows: int
-) -> dict[str, Any]:
+def inputs_of_columns(arrays: Mapping[str, Any], signature: Signature, num_rows: int) -> dict[str, Any]:
     """Returns the inputs of a signature as NumPy arrays, by name; see `signature_inputs`, which takes cells.
 
     `arrays`: arrays of `typed_columns`; a column may be absent.

@@ -75,9 +75,7 @@ def predict_files(
         with _writer(output) as writer:
             num_rows = _predict(model, utf8.files, header, dialect, writer, say_with_original_names)
             if not num_rows:
-                raise BadInputError(
-                    f"{utf8.files[0]}: there is a header (line 1) but no row below it."
-                )
+                raise BadInputError(f"{utf8.files[0]}: there is a header (line 1) but no row below it.")
             return num_rows
     except BadInputError as error:  # names the user's files, not their copies in UTF-8
         raise BadInputError(utf8.with_original_paths(str(error))) from error
@@ -87,13 +85,9 @@ def _check_output(output: Path | None, files: Sequence[Path]) -> None:
     if output is None:
         return
     if output.resolve() in files:
-        raise BadInputError(
-            f"-o {output} is a file of --data, which it would replace. Give another name."
-        )
+        raise BadInputError(f"-o {output} is a file of --data, which it would replace. Give another name.")
     if output.suffix.lower() in _COMPRESSED:
-        raise BadInputError(
-            f"-o {output}: predictions are written as .csv or .parquet, not compressed."
-        )
+        raise BadInputError(f"-o {output}: predictions are written as .csv or .parquet, not compressed.")
 
 
 def _dialect(files: Sequence[Path], reading: Reading, columns: Mapping[str, Column]) -> Dialect:
@@ -112,18 +106,12 @@ def _dialect(files: Sequence[Path], reading: Reading, columns: Mapping[str, Colu
 
 
 def _check_text(
-    files: Sequence[Path],
-    header: list[str],
-    dialect: Dialect,
-    reading: Reading,
-    say: Callable[[str], None],
+    files: Sequence[Path], header: list[str], dialect: Dialect, reading: Reading, say: Callable[[str], None]
 ) -> None:
     """Refuses files that a training refuses, before anything is written: open or stray quotes, NULs."""
     for file in files:
         check_bytes(file, dialect)
-        for doubt in check_quotes(file, header, dialect, reading.quote is not None).doubts[
-            :_MAX_NOTES
-        ]:
+        for doubt in check_quotes(file, header, dialect, reading.quote is not None).doubts[:_MAX_NOTES]:
             say(f"! {doubt}")
 
 
@@ -158,9 +146,7 @@ def _predict(
     names: dict[str, str] = {}
     unread: dict[str, tuple[int, str]] = {}
     num_unanswered = 0
-    blocks = map_ahead(
-        functools.partial(_typed, signature, dialect), _blocks(files, header, dialect)
-    )
+    blocks = map_ahead(functools.partial(_typed, signature, dialect), _blocks(files, header, dialect))
     with contextlib.closing(blocks):
         for block, typed in blocks:
             num_rows += block.size
@@ -176,9 +162,7 @@ def _predict(
             without = np.any([_is_nan(rows) for rows in predictions.values()], axis=0)
             if without.any() and not num_unanswered:
                 line = _source_line(block, int(without.argmax()), dialect)
-                say(
-                    f"! the model answers with NaN, which is not a prediction; the first time: {line}"
-                )
+                say(f"! the model answers with NaN, which is not a prediction; the first time: {line}")
             num_unanswered += int(without.sum())
             if not names:  # the first block: a prediction must not replace a column of the input
                 for name in predictions:
@@ -263,9 +247,7 @@ def _fast_signature(model: Model) -> Signature:
 
 
 class _Writer(Protocol):
-    def write(
-        self, texts: dict[str, Any], columns: dict[str, Any], predictions: dict[str, Any]
-    ) -> None:
+    def write(self, texts: dict[str, Any], columns: dict[str, Any], predictions: dict[str, Any]) -> None:
         """Writes a block."""
 
 
@@ -308,9 +290,7 @@ class _CsvWriter:
         self._stream = stream
         self._has_header = False
 
-    def write(
-        self, texts: dict[str, Any], columns: dict[str, Any], predictions: dict[str, Any]
-    ) -> None:
+    def write(self, texts: dict[str, Any], columns: dict[str, Any], predictions: dict[str, Any]) -> None:
         import pyarrow
         import pyarrow.compute as pc
 
@@ -320,9 +300,7 @@ class _CsvWriter:
             csv.writer(line, lineterminator="\n").writerow(columns_out)
             self._stream.write(line.getvalue().encode())
             self._has_header = True
-        fields = [
-            _quoted(cells.cast(pyarrow.string()).fill_null("")) for cells in columns_out.values()
-        ]
+        fields = [_quoted(cells.cast(pyarrow.string()).fill_null("")) for cells in columns_out.values()]
         lines = pc.binary_join_element_wise(*fields, ",").to_pylist()
         self._stream.write("\n".join([*lines, ""]).encode())
 
@@ -334,17 +312,11 @@ class _ParquetWriter:
         self._file = file
         self._writer: Any = None
 
-    def write(
-        self, texts: dict[str, Any], columns: dict[str, Any], predictions: dict[str, Any]
-    ) -> None:
+    def write(self, texts: dict[str, Any], columns: dict[str, Any], predictions: dict[str, Any]) -> None:
         import pyarrow
         from pyarrow import parquet
 
-        numbers = {
-            name: array
-            for name, array in columns.items()
-            if not pyarrow.types.is_binary(array.type)
-        }
+        numbers = {name: array for name, array in columns.items() if not pyarrow.types.is_binary(array.type)}
         table = pyarrow.table({**texts, **numbers, **_arrays(predictions)})
         if self._writer is None:
             self._writer = parquet.ParquetWriter(self._file, table.schema)

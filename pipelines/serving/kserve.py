@@ -42,9 +42,7 @@ def inference_service(name: str, image: str, storage: str) -> dict[str, Any]:
         # The versions are downloaded, not the whole root, which `serve` wants around them.
         container["command"] = ["sh", "-c"]
         run = ["python", "-m", "estimator_pipelines", *server, "--root", "root"]
-        container["args"] = [
-            f"mkdir -p root && ln -sfn {_MODELS} root/serving && exec {' '.join(run)}"
-        ]
+        container["args"] = [f"mkdir -p root && ln -sfn {_MODELS} root/serving && exec {' '.join(run)}"]
         settings["env"] = {"STORAGE_URI": f"{storage.rstrip('/')}/serving"}
     else:
         raise BadInputError(
@@ -56,10 +54,7 @@ def inference_service(name: str, image: str, storage: str) -> dict[str, Any]:
     container["livenessProbe"] = _probe(
         "/v2/health/live", initialDelaySeconds=60, periodSeconds=10, failureThreshold=6
     )
-    container["resources"] = {
-        "requests": {"cpu": "1", "memory": "2Gi"},
-        "limits": {"memory": "2Gi"},
-    }
+    container["resources"] = {"requests": {"cpu": "1", "memory": "2Gi"}, "limits": {"memory": "2Gi"}}
     try:
         pods = KubeflowConfig.model_validate(settings)
     except ValidationError as error:

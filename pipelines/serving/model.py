@@ -107,9 +107,7 @@ class Model:
     def predict_cells(self, cells: Cells, num_rows: int) -> dict[str, Any]:
         """Returns the predictions of rows whose cells were cast; see `predict`."""
         signature = self.signature_for_rows()
-        return self.predict_inputs(
-            signature_inputs(cells, signature, num_rows), num_rows, signature
-        )
+        return self.predict_inputs(signature_inputs(cells, signature, num_rows), num_rows, signature)
 
     def predict_inputs(
         self, inputs: Mapping[str, Any], num_rows: int, signature: Signature
@@ -205,8 +203,7 @@ def _columns(name: str, values: Any) -> dict[str, Any]:
 
 def _text(values: Any) -> Any:
     flat = [
-        value.decode(errors="replace") if isinstance(value, bytes) else str(value)
-        for value in values.ravel()
+        value.decode(errors="replace") if isinstance(value, bytes) else str(value) for value in values.ravel()
     ]
     return np.array(flat, object).reshape(values.shape)
 

@@ -63,20 +63,14 @@ class TrainingData:
                 if file.exists():
                     content = file.read_bytes()
                     statistics = statistics_pb2.DatasetFeatureStatisticsList.FromString(content)
-                    return cls._comparable(
-                        statistics.datasets[0], *_moving(root, origin.pipeline_run_id)
-                    )
+                    return cls._comparable(statistics.datasets[0], *_moving(root, origin.pipeline_run_id))
         raise BadInputError(
             f"The statistics of the data that version {version} was trained on are not in {root}."
         )
 
     @classmethod
-    def _comparable(
-        cls, dataset: Any, moving: Collection[str], dates: Collection[str]
-    ) -> "TrainingData":
-        columns = {
-            feature.name or ".".join(feature.path.step): feature for feature in dataset.features
-        }
+    def _comparable(cls, dataset: Any, moving: Collection[str], dates: Collection[str]) -> "TrainingData":
+        columns = {feature.name or ".".join(feature.path.step): feature for feature in dataset.features}
         kept = {
             name: column
             for name, column in columns.items()
@@ -190,7 +184,5 @@ def _statistics(values: Sequence[Any], kind: int) -> Any:
     histogram = numbers.histograms.add(type=statistics_pb2.Histogram.QUANTILES)
     edges = np.quantile(array, np.linspace(0, 1, _NUM_QUANTILES + 1), method="inverted_cdf")
     for low, high in pairwise(edges):
-        histogram.buckets.add(
-            low_value=low, high_value=high, sample_count=array.size / _NUM_QUANTILES
-        )
+        histogram.buckets.add(low_value=low, high_value=high, sample_count=array.size / _NUM_QUANTILES)
     return statistics

@@ -51,11 +51,7 @@ class RequestSample:
     """
 
     def __init__(
-        self,
-        folder: Path,
-        limits: SampleLimits,
-        clock: Callable[[], float],
-        seed: int | None = None,
+        self, folder: Path, limits: SampleLimits, clock: Callable[[], float], seed: int | None = None
     ):
         self._folder = folder
         self._limits = limits
@@ -69,9 +65,7 @@ class RequestSample:
         for row in range(num_rows):
             if self._random.random() < self._limits.share:
                 present = {
-                    name: _plain(values[row])
-                    for name, values in cells.items()
-                    if values[row] is not None
+                    name: _plain(values[row]) for name, values in cells.items() if values[row] is not None
                 }
                 self._add(version, f"{json.dumps(present)}\n")  # in ASCII
 
@@ -146,9 +140,7 @@ def sampled_rows(folder: Path, version: int, max_rows: int) -> list[dict[str, An
             with contextlib.suppress(FileNotFoundError):  # removed by a server since
                 lines = file.read_text(encoding="utf-8").splitlines()
             for line in lines:
-                with contextlib.suppress(
-                    ValueError
-                ):  # half a line, left by a server that was killed
+                with contextlib.suppress(ValueError):  # half a line, left by a server that was killed
                     rows.append(atomic_files.checked(json.loads(line), dict[str, Any]))
     return rows
 

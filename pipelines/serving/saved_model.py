@@ -67,18 +67,14 @@ class Signature:
 def read_signatures(folder: Path) -> dict[str, Signature]:
     """Returns the signatures of a SavedModel by name, `serving_default` first."""
     graph = _serving_graph(folder)
-    names = sorted(
-        set(graph.signature_def) - set(_INTERNAL), key=lambda name: (name != _DEFAULT, name)
-    )
+    names = sorted(set(graph.signature_def) - set(_INTERNAL), key=lambda name: (name != _DEFAULT, name))
     if not names:
         raise BadInputError(f"The model in {folder} has no signature. Export it with one.")
     try:
         formats = read_formats(folder)
     except ValueError as error:
         raise BadInputError(str(error)) from error
-    signatures = {
-        name: _signature(name, graph.signature_def[name], graph.graph_def) for name in names
-    }
+    signatures = {name: _signature(name, graph.signature_def[name], graph.graph_def) for name in names}
     rows = signatures[SERVING_ROWS].columns if SERVING_ROWS in signatures else {}
     return {
         name: replace(
@@ -168,9 +164,7 @@ def _parsed_columns(graph: Any, placeholder: str) -> dict[str, Column]:
     """
     fed = placeholder.partition(":")[0]
     nodes = {node.name: node for node in graph.node}
-    parsing = [
-        node for node in graph.node if node.op == _PARSING and _source(node, 0, nodes) == fed
-    ]
+    parsing = [node for node in graph.node if node.op == _PARSING and _source(node, 0, nodes) == fed]
     columns = {column.name: column for node in parsing for column in _columns(node, nodes)}
     if not columns:
         for function in graph.library.function:

@@ -34,9 +34,7 @@ class CompiledDefinition:
         pipeline.pipeline_info.pipeline_root = artifacts
         self._artifacts = artifacts
         self._definition = compiler.Compiler().compile(pipeline)
-        self.nodes = {
-            node.pipeline_node.node_info.id: node.pipeline_node for node in self._definition.nodes
-        }
+        self.nodes = {node.pipeline_node.node_info.id: node.pipeline_node for node in self._definition.nodes}
         for component in pipeline.components:
             self._check_component(component)
 
@@ -108,9 +106,7 @@ class CompiledDefinition:
         if type(self.executor(component.id)).DESCRIPTOR.name not in _EXECUTORS:
             raise rejected(component.id, "a component that runs in a container", _ADVICE)
         driver = getattr(component, "driver_class", None) or base_driver.BaseDriver
-        if driver is not base_driver.BaseDriver and not issubclass(
-            driver, example_gen_driver.Driver
-        ):
+        if driver is not base_driver.BaseDriver and not issubclass(driver, example_gen_driver.Driver):
             what = f"the driver {driver.__module__}.{driver.__qualname__}, which reads ML Metadata,"
             raise rejected(component.id, what, "remove its DRIVER_CLASS")
 
@@ -125,9 +121,7 @@ def upstream_ids(pipeline: Pipeline, ids: Collection[str]) -> dict[str, list[str
         return names
 
     return {
-        component.id: sorted(above(component))
-        for component in pipeline.components
-        if component.id in ids
+        component.id: sorted(above(component)) for component in pipeline.components if component.id in ids
     }
 
 
@@ -169,9 +163,7 @@ def _runtime_parameters(message: Any) -> list[Any]:
             else:
                 values = []
         else:
-            values = (
-                [value] if descriptor.message_type and hasattr(value, "ListFields") else list(value)
-            )
+            values = [value] if descriptor.message_type and hasattr(value, "ListFields") else list(value)
         for part in values:
             parameters += _runtime_parameters(part)
     return parameters
@@ -182,6 +174,4 @@ def _typed(parameter: Any, text: str) -> int | float | str:
     try:
         return {"INT": int, "DOUBLE": float}.get(kind, str)(text)
     except ValueError as error:
-        raise BadInputError(
-            f"--param {parameter.name}={text}: the pipeline declares it as {kind}"
-        ) from error
+        raise BadInputError(f"--param {parameter.name}={text}: the pipeline declares it as {kind}") from error

@@ -133,9 +133,7 @@ def _missing(create: Callable[..., Any], arguments: Mapping[str, Any]) -> list[s
     return [
         name
         for name, parameter in inspect.signature(create).parameters.items()
-        if parameter.default is parameter.empty
-        and parameter.kind not in kinds
-        and name not in arguments
+        if parameter.default is parameter.empty and parameter.kind not in kinds and name not in arguments
     ]
 
 
@@ -150,9 +148,7 @@ def _convert(arguments: dict[str, Any], create: Callable[..., Any], where: str) 
             f"{where} needs {', '.join(missing)}: give --arg {missing[0]}=VALUE, or "
             "arguments = { ... } in [pipeline]"
         )
-    takes_any = any(
-        parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()
-    )
+    takes_any = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
     for name, value in arguments.items():
         if name not in parameters:
             if takes_any:

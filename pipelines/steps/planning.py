@@ -116,9 +116,7 @@ class _Planner:
             if isinstance(component, Importer):
                 step = self._import_step(component)
             else:
-                step = self._finished_step(component) or self._reused(
-                    self._component_step(component)
-                )
+                step = self._finished_step(component) or self._reused(self._component_step(component))
             self._plan.steps.append(step)
             self._plan.outputs[component.id] = {
                 key: (OutputRef(component.id, step.name, key),) for key in step.outputs
@@ -227,9 +225,7 @@ class _Planner:
             },
         )
 
-    def _inputs(
-        self, component: BaseNode, node: Any
-    ) -> dict[str, tuple[OutputRef | FolderRef, ...]]:
+    def _inputs(self, component: BaseNode, node: Any) -> dict[str, tuple[OutputRef | FolderRef, ...]]:
         specs = node.inputs.inputs
         inputs = {}
         for key, spec in specs.items():
@@ -237,9 +233,7 @@ class _Planner:
                 continue
             # The parts of a union of channels are inputs that no executor sees.
             united = [specs[part] for part in spec.mixed_inputs.input_keys]
-            channels = [
-                channel for input_spec in (spec, *united) for channel in input_spec.channels
-            ]
+            channels = [channel for input_spec in (spec, *united) for channel in input_spec.channels]
             outputs = [
                 output
                 for channel in channels
@@ -248,9 +242,7 @@ class _Planner:
                 )
             ]
             if len(outputs) < spec.min_count:
-                producers = ", ".join(
-                    sorted({input_spec.producer_node_query.id for input_spec in channels})
-                )
+                producers = ", ".join(sorted({input_spec.producer_node_query.id for input_spec in channels}))
                 raise BadInputError(
                     f"{component.id} needs the input {key!r}, and {producers or 'nothing'} provides none: "
                     f"there is no such artifact in {self._root}. Run once without this input, or make it "
@@ -301,8 +293,7 @@ class _Planner:
             raise rejected(
                 component.id,
                 f"the strategy {strategy.__name__}, which reads ML Metadata ({error}),",
-                "use LatestArtifactStrategy, LatestBlessedModelStrategy, or one that goes by its "
-                "input_dict",
+                "use LatestArtifactStrategy, LatestBlessedModelStrategy, or one that goes by its input_dict",
             ) from error
         try:
             return {
@@ -316,15 +307,11 @@ class _Planner:
                 "return artifacts of its input_dict",
             ) from error
 
-    def _look_up_what_serves(
-        self, component: Resolver
-    ) -> dict[str, tuple[OutputRef | FolderRef, ...]]:
+    def _look_up_what_serves(self, component: Resolver) -> dict[str, tuple[OutputRef | FolderRef, ...]]:
         config = dict(component.exec_properties[RESOLVER_CONFIG])
         serving = Path(config.pop("base_directory"))
         if component.exec_properties[RESOLVER_STRATEGY_CLASS] is ServedModelStrategy:
-            folder = find_baseline_model(
-                self._root, self._run_id, config.get("required", True), serving
-            )
+            folder = find_baseline_model(self._root, self._run_id, config.get("required", True), serving)
         else:
             folder = find_baseline_statistics(
                 self._root, self._run_id, config.get("accepted_run", ""), serving

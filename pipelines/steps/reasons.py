@@ -83,9 +83,7 @@ def _changes(changed: Difference) -> Iterator[str]:
             yield f"there is a {key} now"
         elif not outputs:
             yield f"there is no {key} any more"
-        elif all(
-            output in earlier_outputs for output in outputs
-        ):  # such as a baseline that was the model
+        elif all(output in earlier_outputs for output in outputs):  # such as a baseline that was the model
             yield f"another {key}"
         else:
             yield " and ".join(f"{producer} has a new output" for producer in sorted(producers))
@@ -104,9 +102,7 @@ def _changed_settings(difference: Difference) -> Iterator[str]:
         if name in _CODE:
             yield PARTS["code"]
         else:
-            values = [
-                _plain(_parameters(plan).get(name)) for plan in (difference.before, difference.now)
-            ]
+            values = [_plain(_parameters(plan).get(name)) for plan in (difference.before, difference.now)]
             is_short = all(len(text) <= _LONGEST for text in values)
             yield f"{name} {' -> '.join(values)}" if is_short else f"{name} changed"
 

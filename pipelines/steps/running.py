@@ -47,9 +47,7 @@ class StepObserver(Protocol):
     def step_started(self, plan: StepPlan) -> None:
         """Called when a step begins."""
 
-    def step_finished(
-        self, step: FinishedStep, reused: bool, elapsed_secs: float, reason: str
-    ) -> None:
+    def step_finished(self, step: FinishedStep, reused: bool, elapsed_secs: float, reason: str) -> None:
         """Called when a step has its outputs."""
 
     def step_failed(self, plan: StepPlan, elapsed_secs: float) -> None:
@@ -95,9 +93,7 @@ def _run_each(
         if following is not None:
             _load_model_early(following, plan, folders)
         try:
-            made = make_step(
-                step, plan.executors.get(step.component), folders, run_id, beam_options
-            )
+            made = make_step(step, plan.executors.get(step.component), folders, run_id, beam_options)
         except BaseException as error:  # the user's code may raise SystemExit, too
             observer.step_failed(step, time.monotonic() - start)
             if signal_has_come() or isinstance(error, RunFailedError):
@@ -169,10 +165,7 @@ def _make_outputs(
     folder = folders.place(step)
     folders.forget(step)
     outputs = {key: [_new_output(step, key, folder)] for key in step.outputs}
-    inputs = {
-        key: [folders.artifact(output) for output in sources]
-        for key, sources in step.inputs.items()
-    }
+    inputs = {key: [folders.artifact(output) for output in sources] for key, sources in step.inputs.items()}
     scratch = folder / _SCRATCH  # of a killed run, it goes with the next attempt
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)

@@ -50,9 +50,7 @@ def _whole(plan: dict[str, Any]) -> dict[str, Any]:
 @dataclass(frozen=True)
 class _StepFile:
     plan: Annotated[dict[str, Any], AfterValidator(_whole)]
-    outputs: dict[
-        str, dict[str, Any]
-    ]  # by key: properties, and the path, or a URI outside of the root
+    outputs: dict[str, dict[str, Any]]  # by key: properties, and the path, or a URI outside of the root
     number: int  # in the order in which the steps of this root ended: a clock may go back
     run_id: str  # run that made it
     elapsed_secs: float
@@ -118,9 +116,7 @@ class StepFolders:
     def finished(self, component: str, name: str) -> FinishedStep | None:
         file = self.folder / component / name / _FILE
         try:
-            return FinishedStep(
-                **vars(atomic_files.read_model(file, _StepFile)), folder=file.parent
-            )
+            return FinishedStep(**vars(atomic_files.read_model(file, _StepFile)), folder=file.parent)
         except FileNotFoundError:
             return None
         except DamagedFileError as error:
@@ -179,11 +175,7 @@ class StepFolders:
         (self.place(plan) / _FILE).unlink(missing_ok=True)
 
     def finish(
-        self,
-        plan: StepPlan,
-        outputs: Mapping[str, Sequence["Artifact"]],
-        run_id: str,
-        elapsed_secs: float,
+        self, plan: StepPlan, outputs: Mapping[str, Sequence["Artifact"]], run_id: str, elapsed_secs: float
     ) -> FinishedStep:
         """Marks a step as finished, now that its outputs are complete, and returns it."""
         with FileLock(self.folder / _LOCK).held(math.inf, "a step is being numbered"):
@@ -223,9 +215,7 @@ class StepFolders:
         )
 
 
-def new_artifact(
-    type_path: str, fields: Mapping[str, Any] | None = None, number: int = 0
-) -> "Artifact":
+def new_artifact(type_path: str, fields: Mapping[str, Any] | None = None, number: int = 0) -> "Artifact":
     from google.protobuf import json_format
 
     module, _, name = type_path.rpartition(".")
@@ -280,16 +270,11 @@ def find_pushes(steps: Iterable[FinishedStep]) -> list[Push]:
         for key, type_path in step.plan["outputs"].items():
             if type_path.endswith(".PushedModel"):
                 property_of = step.artifact(key).get_string_custom_property
-                destination, version = (
-                    property_of("pushed_destination"),
-                    property_of("pushed_version"),
-                )
+                destination, version = (property_of("pushed_destination"), property_of("pushed_version"))
                 number = version if version.isdecimal() else None
                 if destination and "://" not in destination:
                     destination = str(Path(destination).absolute())
-                pushes.append(
-                    Push(step.component, destination, number, property_of("not_pushed_reason"))
-                )
+                pushes.append(Push(step.component, destination, number, property_of("not_pushed_reason")))
     return pushes
 
 

@@ -61,18 +61,12 @@ class StepPlan:
     """Everything that the outputs of a component depend on."""
 
     component: str
-    executor: dict[
-        str, Any
-    ]  # `type` is the name of TFX's proto, `spec` its content; empty for an Importer
+    executor: dict[str, Any]  # `type` is the name of TFX's proto, `spec` its content; empty for an Importer
     parameters: dict[str, Any]  # TFX's `NodeParameters`, with `ROOT` in place of the root's path
     inputs: dict[str, tuple[OutputRef | FolderRef, ...]] = field(default_factory=dict)
     outputs: dict[str, str] = field(default_factory=dict)  # import path of the type by key
-    fingerprints: dict[str, str] = field(
-        default_factory=dict
-    )  # code, libraries, files from outside the root
-    properties: dict[str, dict[str, Any]] = field(
-        default_factory=dict
-    )  # of outputs, known beforehand
+    fingerprints: dict[str, str] = field(default_factory=dict)  # code, libraries, files from outside the root
+    properties: dict[str, dict[str, Any]] = field(default_factory=dict)  # of outputs, known beforehand
 
     @property
     def class_path(self) -> str:

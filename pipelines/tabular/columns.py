@@ -45,9 +45,7 @@ def dnn_columns(plan: FeaturePlan, transform: tft.TFTransformOutput) -> list[Any
     """Returns the columns of a DNN: numbers, and embeddings of categories and words."""
     embedding = tf.feature_column.embedding_column
     result = _numbers(plan) if plan.numeric else []
-    for ids, dimension in zip(
-        _categories(plan, transform), _embedding_dimensions(plan), strict=True
-    ):
+    for ids, dimension in zip(_categories(plan, transform), _embedding_dimensions(plan), strict=True):
         # The first layer sees the sum of the categories' embeddings, as if each had separate inputs.
         combiner = "sqrtn" if ids.key == CATEGORY_KEY else "mean"
         result.append(embedding(ids, dimension, combiner))
@@ -132,9 +130,7 @@ def _matrix_columns(
     shape = (len(plan.words),)
     result = [columns.numeric_column(CATEGORY_KEY, shape, normalizer_fn=_looked_up(values))]
     if frequent:
-        frequent_ids = columns.categorical_column_with_vocabulary_list(
-            CATEGORY_KEY, frequent, dtype=tf.int64
-        )
+        frequent_ids = columns.categorical_column_with_vocabulary_list(CATEGORY_KEY, frequent, dtype=tf.int64)
         result.append(columns.indicator_column(frequent_ids))
     return result
 
@@ -194,8 +190,7 @@ def _words(plan: FeaturePlan) -> list[Any]:
 def _lists(plan: FeaturePlan) -> list[Any]:
     numeric_column = tf.feature_column.numeric_column
     return [
-        numeric_column(list_key(index), shape=(len(part.parts),))
-        for index, part in enumerate(plan.lists)
+        numeric_column(list_key(index), shape=(len(part.parts),)) for index, part in enumerate(plan.lists)
     ]
 
 

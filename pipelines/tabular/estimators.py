@@ -50,13 +50,9 @@ def build_estimator(
     is_deep = model == "wide_deep"
     settings |= _wide_deep(plan, transform) if is_deep else _linear(plan, transform)
     if plan.label.problem_type == "regression":
-        regressor = (
-            estimator_core.DNNLinearCombinedRegressor if is_deep else estimator_core.LinearRegressor
-        )
+        regressor = estimator_core.DNNLinearCombinedRegressor if is_deep else estimator_core.LinearRegressor
         return rescaled(regressor(**settings), plan.label.mean, plan.label.stddev)
-    classifier = (
-        estimator_core.DNNLinearCombinedClassifier if is_deep else estimator_core.LinearClassifier
-    )
+    classifier = estimator_core.DNNLinearCombinedClassifier if is_deep else estimator_core.LinearClassifier
     return classifier(**settings, **_classes(plan))
 
 
@@ -129,17 +125,13 @@ _MOMENTS = ("label/mean", "prediction/mean")
 def rescaled(regressor: Any, mean: float, stddev: float) -> Any:
     """Returns an Estimator whose labels, predictions, loss and metrics are in the label's units."""
 
-    def model_fn(
-        features: Any, labels: Any, mode: str, config: Any
-    ) -> estimator_core.EstimatorSpec:
+    def model_fn(features: Any, labels: Any, mode: str, config: Any) -> estimator_core.EstimatorSpec:
         if labels is not None:
             labels = (labels - mean) / stddev
         spec = regressor.model_fn(features, labels, mode, config)
         return _in_label_units(spec, mean, stddev)
 
-    return estimator_core.Estimator(
-        model_fn, model_dir=regressor.model_dir, config=regressor.config
-    )
+    return estimator_core.Estimator(model_fn, model_dir=regressor.model_dir, config=regressor.config)
 
 
 def _in_label_units(
@@ -149,14 +141,10 @@ def _in_label_units(
     if spec.loss is not None:
         changes["loss"] = spec.loss * stddev**2  # a mean of squares
     if spec.predictions:
-        changes["predictions"] = {
-            key: value * stddev + mean for key, value in spec.predictions.items()
-        }
+        changes["predictions"] = {key: value * stddev + mean for key, value in spec.predictions.items()}
     if spec.eval_metric_ops:
         changes["eval_metric_ops"] = {
-            key: tuple(
-                part * stddev + mean if key in _MOMENTS else part * stddev**2 for part in parts
-            )
+            key: tuple(part * stddev + mean if key in _MOMENTS else part * stddev**2 for part in parts)
             for key, parts in spec.eval_metric_ops.items()
         }
     if spec.export_outputs:

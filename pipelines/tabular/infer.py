@@ -54,9 +54,7 @@ def infer_kinds(
     for key in ("exclude", "numeric", "categorical"):
         for name in getattr(data, key):
             if name not in profile.columns:
-                raise BadInputError(
-                    f"There is no column {name!r}. Columns: {', '.join(profile.columns)}."
-                )
+                raise BadInputError(f"There is no column {name!r}. Columns: {', '.join(profile.columns)}.")
             if name in config.columns:
                 raise BadInputError(
                     f"[columns] {name} = {config.columns[name]!r}: data.{key} names this column, too. "
@@ -94,15 +92,11 @@ def infer_plan(
             categorical += parts
         elif kind.name == "text":
             has_pairs = column.num_values >= MIN_TEXTS_FOR_PAIRS
-            text.append(
-                TextFeature(column=column.name, hash_buckets=TEXT_BUCKETS, has_pairs=has_pairs)
-            )
+            text.append(TextFeature(column=column.name, hash_buckets=TEXT_BUCKETS, has_pairs=has_pairs))
         elif kind.list_parts:
             list_parts = kind.list_parts
             lists.append(
-                ListFeature(
-                    column=column.name, separator=list_parts.separator, parts=list_parts.parts
-                )
+                ListFeature(column=column.name, separator=list_parts.separator, parts=list_parts.parts)
             )
         else:
             as_number, as_category = _roles(column, kind, data)
@@ -146,19 +140,14 @@ def infer_plan(
         training=_plan_training(profile.num_rows, label, config),
     )
     used = set(plan.columns)
-    return plan.model_copy(
-        update={"text_columns": tuple(name for name in kept_as_text if name in used)}
-    )
+    return plan.model_copy(update={"text_columns": tuple(name for name in kept_as_text if name in used)})
 
 
 def _numeric_feature(column: ColumnProfile, kind: ColumnKind) -> NumericFeature:
     if kind.moments is None:
         has_missing = column.num_missing + column.num_beyond_float32 > 0
         return NumericFeature(
-            column=column.name,
-            center=column.mean,
-            has_missing=has_missing,
-            number_format=kind.number_format,
+            column=column.name, center=column.mean, has_missing=has_missing, number_format=kind.number_format
         )
     return NumericFeature(
         column=column.name,
@@ -194,12 +183,7 @@ def _date_features(
         if varies:
             parts.append(
                 CategoricalFeature.model_validate(
-                    {
-                        "column": column.name,
-                        "num_values": num_values,
-                        "date": kind.date_format,
-                        "part": part,
-                    }
+                    {"column": column.name, "num_values": num_values, "date": kind.date_format, "part": part}
                 )
             )
     return days, parts
@@ -252,9 +236,7 @@ def _hash_buckets(column: ColumnProfile) -> int | None:
 def _plan_training(num_rows: int, label: LabelPlan, config: PipelineConfig) -> TrainingPlan:
     trainer = config.trainer
     limits = ((2_000, 32), (10_000, 64), (100_000, 128), (1_000_000, 256))
-    batch_size = trainer.batch_size or next(
-        (size for limit, size in limits if num_rows < limit), 512
-    )
+    batch_size = trainer.batch_size or next((size for limit, size in limits if num_rows < limit), 512)
     steps_per_epoch = max(1, num_rows * TRAIN_SHARE / batch_size)
     small = num_rows < 2_000
     early_stopping = trainer.early_stopping and num_rows >= MIN_ROWS_TO_HOLD_OUT
@@ -287,9 +269,7 @@ def _plan_training(num_rows: int, label: LabelPlan, config: PipelineConfig) -> T
     )
 
 
-def _plan_trees(
-    num_rows: int, label: LabelPlan, config: PipelineConfig, early_stopping: bool
-) -> TreesPlan:
+def _plan_trees(num_rows: int, label: LabelPlan, config: PipelineConfig, early_stopping: bool) -> TreesPlan:
     trees_of_iteration = len(label.classes) if len(label.classes) > 2 else 1
     is_large = num_rows > MAX_ROWS_OF_SLOW_TREES
     at_most = MAX_STOPPED_TREES if early_stopping else MAX_TREES

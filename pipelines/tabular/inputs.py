@@ -31,11 +31,7 @@ class Part(enum.Enum):
 
 
 def only(
-    part: Part,
-    dataset: Any,
-    one_in: int = 6,
-    group_ids: Callable[[Any], Any] | None = None,
-    fold: int = 0,
+    part: Part, dataset: Any, one_in: int = 6, group_ids: Callable[[Any], Any] | None = None, fold: int = 0
 ) -> Any:
     """Returns the rows of a part, in their order.
 
@@ -132,11 +128,7 @@ def check_held_out(
 
 
 def read_marked(
-    transform: tft.TFTransformOutput,
-    files: Any,
-    one_held_out_in: int,
-    batch_size: int,
-    fold: int = 0,
+    transform: tft.TFTransformOutput, files: Any, one_held_out_in: int, batch_size: int, fold: int = 0
 ) -> Any:
     """Returns a dataset of (features, label) batches of all rows, once and in order.
 
@@ -171,8 +163,7 @@ def in_memory(
         return np.concatenate([part.numpy() for part in parts])
 
     return estimator_core.inputs.numpy_input_fn(
-        {name: joined(features[name] for features, _ in batches) for name in dense}
-        | dict(more or {}),
+        {name: joined(features[name] for features, _ in batches) for name in dense} | dict(more or {}),
         joined(labels for _, labels in batches),
         batch_size,
         shuffle=False,

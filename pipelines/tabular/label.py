@@ -32,9 +32,7 @@ def check_label_column(profile: CsvProfile, label: str) -> ColumnProfile:
         near = nearest_first(label, names, min_similarity=0.6)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         separator = describe_separator(names)
-        hint = (
-            f" {separator}" if separator else hint or f" {describe_missing_header(names)}".rstrip()
-        )
+        hint = f" {separator}" if separator else hint or f" {describe_missing_header(names)}".rstrip()
         raise BadInputError(
             f"{file}, line 1: there is no label column {label!r}.{hint} "
             f"Columns: {', '.join(map(repr, names[:30]))}{', ...' if len(names) > 30 else ''}."
@@ -79,8 +77,7 @@ def plan_label(
     if problem_type == "regression":
         if not column.is_numeric:
             raise BadInputError(
-                f"{where}: regression needs numbers; received "
-                f"{profile.find_non_number(column.name)}."
+                f"{where}: regression needs numbers; received {profile.find_non_number(column.name)}."
             )
         _check_label_precision(where, column)
         return LabelPlan(
@@ -94,8 +91,7 @@ def plan_label(
         _ask_about_numbers(where, profile, column, kind)
     if counts is None or len(counts) > MAX_CLASSES:
         raise BadInputError(
-            f"{where}: more than {MAX_CLASSES} different labels look like ids or free text, "
-            "not like classes."
+            f"{where}: more than {MAX_CLASSES} different labels look like ids or free text, not like classes."
         )
     if column.is_numeric and not integral:
         raise BadInputError(
@@ -104,9 +100,7 @@ def plan_label(
         )
     _check_classes_differ(profile, column, counts)
     if problem_type == "binary" and len(counts) != 2:
-        raise BadInputError(
-            f"{where}: binary classification needs 2 classes; received {len(counts)}."
-        )
+        raise BadInputError(f"{where}: binary classification needs 2 classes; received {len(counts)}.")
     return LabelPlan(
         column=column.name,
         problem_type=problem_type,
@@ -142,18 +136,13 @@ def _plan_formatted(
     )
 
 
-def _ask_about_numbers(
-    where: str, profile: CsvProfile, column: ColumnProfile, kind: ColumnKind
-) -> None:
+def _ask_about_numbers(where: str, profile: CsvProfile, column: ColumnProfile, kind: ColumnKind) -> None:
     """Asks whether a text label with many different values, nearly all of which begin like numbers."""
     distinct = column.num_distinct
     is_few = distinct is not None and distinct <= MAX_INTEGER_CLASSES
     if is_few or column.is_numeric or kind.name == "date":
         return
-    if (
-        ColumnCells(profile, column.name).count(NUMBER_START)
-        >= MIN_NUMBER_SHARE * column.num_values
-    ):
+    if ColumnCells(profile, column.name).count(NUMBER_START) >= MIN_NUMBER_SHARE * column.num_values:
         note = f" ({kind.note})" if kind.note else ""
         raise BadInputError(_ask(where, column, f"look like numbers{note}"))
 
@@ -218,9 +207,7 @@ def _class_name(number: str) -> str:
         return str(int(value)) if value.is_integer() else str(value)
 
 
-def _check_classes_differ(
-    profile: CsvProfile, column: ColumnProfile, counts: dict[str, int]
-) -> None:
+def _check_classes_differ(profile: CsvProfile, column: ColumnProfile, counts: dict[str, int]) -> None:
     """Checks that classes that are numbers stay different in the type that stores them."""
     if not column.is_numeric:
         return
@@ -257,9 +244,7 @@ def _say_missing(column: ColumnProfile) -> str:
         return ""
     tokens = ", ".join(repr(token) for token in MISSING_TOKENS if token)
     they = (
-        "row counts as unlabelled: it is"
-        if column.num_missing == 1
-        else "rows count as unlabelled: they are"
+        "row counts as unlabelled: it is" if column.num_missing == 1 else "rows count as unlabelled: they are"
     )
     return (
         f" {column.num_missing} {they} empty or one of {tokens}. If one "

@@ -105,9 +105,7 @@ class TextMeans:
         self.of_rows: dict[str, npt.NDArray[np.float32]] = {}
         for index, text in enumerate(plan.text):
             rows, ids = _words([features[text_key(index)] for features, _ in batches])
-            parts = [
-                _sums(rows, ids, folds == fold, targets, text.hash_buckets) for fold in range(FOLDS)
-            ]
+            parts = [_sums(rows, ids, folds == fold, targets, text.hash_buckets) for fold in range(FOLDS)]
             whole = tuple(sum(values) for values in zip(*parts, strict=True))
             learned = _means(*whole)
             means = np.zeros((len(targets), targets.shape[1]), np.float32)
@@ -165,22 +163,18 @@ def _means(sums: Any, counts: Any, total: Any, num_rows: int) -> npt.NDArray[np.
     """Returns the shrunk means of words, minus the mean of all rows."""
     mean = total / max(num_rows, 1)
     counts = counts[:, np.newaxis]
-    means: npt.NDArray[np.float32] = ((sums - counts * mean) / (counts + SHRINKAGE)).astype(
-        np.float32
-    )
+    means: npt.NDArray[np.float32] = ((sums - counts * mean) / (counts + SHRINKAGE)).astype(np.float32)
     return means
 
 
-def _text_means(
-    rows: Any, ids: Any, mask: Any, table: npt.NDArray[np.float32]
-) -> npt.NDArray[np.float32]:
+def _text_means(rows: Any, ids: Any, mask: Any, table: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     """Returns the means of the texts of a mask's rows, as `with_text_means` does."""
     used = mask[rows]
     rows, ids = (np.cumsum(mask) - 1)[rows[used]], ids[used]
     size = int(mask.sum())
     sums = [np.bincount(rows, column[ids], size) for column in table.T]
     counts = np.maximum(np.bincount(rows, minlength=size), 1)
-    means: npt.NDArray[np.float32] = (
-        np.stack(sums, axis=1) / np.sqrt(counts)[:, np.newaxis]
-    ).astype(np.float32)
+    means: npt.NDArray[np.float32] = (np.stack(sums, axis=1) / np.sqrt(counts)[:, np.newaxis]).astype(
+        np.float32
+    )
     return means

@@ -151,9 +151,7 @@ def select_model(
     for model in models:
         if model not in candidates:
             train(model, to_first_rung=len(models) > 1)
-    for candidate_of_model in sorted(
-        candidates.values(), key=lambda candidate: _rank(candidate.loss)
-    ):
+    for candidate_of_model in sorted(candidates.values(), key=lambda candidate: _rank(candidate.loss)):
         if candidate_of_model.is_paused:
             train(candidate_of_model.model, to_first_rung=False)
     best = min(candidates.values(), key=lambda candidate: _rank(candidate.loss))
@@ -258,9 +256,7 @@ def _train(model: ModelName, training: Training, to_beat: float, to_first_rung: 
         return is_dropped
 
     if every and max_steps:  # even if it can't stop: its variable is in the checkpoints
-        hooks.append(
-            estimator_core.experimental.make_early_stopping_hook(estimator, is_behind, None, every)
-        )
+        hooks.append(estimator_core.experimental.make_early_stopping_hook(estimator, is_behind, None, every))
     _LOGGER.info("Training %s: %d of %d steps at most.", model, rung, max_steps)
     begin = time.monotonic()
     try:

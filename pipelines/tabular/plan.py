@@ -254,10 +254,7 @@ class TabularPlan(FeaturePlan):
             f"{self.label.problem_type} problem: {self.label.column!r}{classes} from "
             f"{len(self.numeric)} numeric and {len(self.categorical)} categorical features{more}",
             self.training.describe(),
-            *(
-                f"column {column!r} is not used: {reason}"
-                for column, reason in self.ignored.items()
-            ),
+            *(f"column {column!r} is not used: {reason}" for column, reason in self.ignored.items()),
         ]
 
     def training_config(self) -> dict[str, Any]:

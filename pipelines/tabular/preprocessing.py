@@ -9,12 +9,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_transform as tft
 
-from pipelines.data.formats.date_format import (
-    SECS_PER_DAY,
-    DateFormat,
-    month_number,
-    weekday_number,
-)
+from pipelines.data.formats.date_format import SECS_PER_DAY, DateFormat, month_number, weekday_number
 from pipelines.data.formats.number_format import NumberFormat
 from pipelines.tabular.cell_reading import read_numbers, read_times, trim
 from pipelines.tabular.plan import (
@@ -96,9 +91,7 @@ def _numeric_outputs(plan: FeaturePlan, inputs: dict[str, Any]) -> dict[str, Any
     mean = total / count
     stddev = tf.sqrt(tf.maximum(squares / count - mean**2, 0.0))
     scores = tf.math.divide_no_nan(filled - mean, stddev)
-    scores = tf.where(
-        is_known, scores, tf.fill(tf.shape(scores), tf.cast(float("nan"), tf.float64))
-    )
+    scores = tf.where(is_known, scores, tf.fill(tf.shape(scores), tf.cast(float("nan"), tf.float64)))
     outputs = {NUMERIC_KEY: tf.cast(scores, tf.float32)}
     if plan.num_buckets:
         outputs[BUCKET_KEY] = _bucket_ids(plan, tf.cast(centered, tf.float32), is_known)
@@ -116,9 +109,7 @@ def _bucket_ids(plan: FeaturePlan, numbers: Any, is_known: Any) -> Any:
     )  # [num_numeric, num_buckets - 1]
     places = tf.searchsorted(boundaries, tf.transpose(numbers), side="right", out_type=tf.int64)
     buckets = tf.transpose(places)
-    buckets = tf.where(
-        is_known, buckets, tf.fill(tf.shape(buckets), tf.cast(plan.num_buckets, tf.int64))
-    )
+    buckets = tf.where(is_known, buckets, tf.fill(tf.shape(buckets), tf.cast(plan.num_buckets, tf.int64)))
     offsets = tf.range(len(plan.numeric), dtype=tf.int64) * (plan.num_buckets + 1)
     return buckets + offsets
 
@@ -234,9 +225,7 @@ def _cells(columns: Sequence[Any]) -> Any:
     """Returns the cells of columns of one type as a sparse tensor of shape [num_columns, batch_size]."""
     if isinstance(columns[0], tf.SparseTensor):
         batch_size = columns[0].dense_shape[0]
-        counts = tf.concat(
-            tf.shape_n([column.values for column in columns], out_type=tf.int64), axis=0
-        )
+        counts = tf.concat(tf.shape_n([column.values for column in columns], out_type=tf.int64), axis=0)
         numbers = tf.repeat(tf.range(len(columns), dtype=tf.int64), counts)
         rows = tf.concat([column.indices for column in columns], axis=0)[:, 0]
         values = tf.concat([column.values for column in columns], axis=0)
@@ -257,9 +246,7 @@ def _label(label: LabelPlan, raw: Any) -> Any:
         return tf.cast(_dense(_as_numbers(raw, label.number_format), float("nan")), tf.float32)
     if label.values == "number":
         numbers = _as_numbers(raw)
-        return _dense(
-            _with_values(numbers, tf.strings.as_string(tf.cast(numbers.values, tf.int64))), ""
-        )
+        return _dense(_with_values(numbers, tf.strings.as_string(tf.cast(numbers.values, tf.int64))), "")
     return _dense(_as_text(raw), "")
 
 

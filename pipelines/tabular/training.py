@@ -22,13 +22,7 @@ from pipelines.tabular.inputs import (
     read_marked,
     serving_input_receiver_fn,
 )
-from pipelines.tabular.label_means import (
-    TextMeans,
-    has_label_means,
-    has_text_means,
-    label_means,
-    num_means,
-)
+from pipelines.tabular.label_means import TextMeans, has_label_means, has_text_means, label_means, num_means
 from pipelines.tabular.model_selection import Training, select_model
 from pipelines.tabular.plan import ModelName, TabularPlan, possible_models
 from pipelines.tabular.preprocessing import VOCABULARY
@@ -80,9 +74,7 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
         run_dir = trainer_fn_args.model_run_dir
         training = select_model(prepare, model_dir, run_dir, models, settings.held_out_rows)
     elif settings.model == "auto":
-        raise ValueError(
-            "A trial of the generic models names its model. Received: no hyperparameters"
-        )
+        raise ValueError("A trial of the generic models names its model. Received: no hyperparameters")
     else:
         training = prepare(settings.model, model_dir)
     return {

@@ -177,9 +177,7 @@ def _models(plan: TabularPlan) -> tuple[ModelName, ...]:
     return possible_models(plan) if model == "auto" else (model,)
 
 
-def _group_model(
-    group: str | None, parameter: Parameter, models: tuple[ModelName, ...]
-) -> ModelName:
+def _group_model(group: str | None, parameter: Parameter, models: tuple[ModelName, ...]) -> ModelName:
     if group is None:
         if len(models) == 1:
             return models[0]
@@ -236,9 +234,7 @@ def _check_value(where: str, setting: Setting, value: Value, is_range: bool) -> 
         raise BadInputError(f"{where}: {value!r} is not allowed; the setting takes {low}{high}.")
 
 
-def _joined(
-    plan: TabularPlan, by_model: Mapping[ModelName, list[Parameter]]
-) -> tuple[Parameter, ...]:
+def _joined(plan: TabularPlan, by_model: Mapping[ModelName, list[Parameter]]) -> tuple[Parameter, ...]:
     """Returns the parameters, those of several models with their names and conditions."""
     if plan.training.model != "auto":
         (parameters,) = by_model.values()

@@ -51,13 +51,9 @@ def evaluation_in_words(text: str, thresholds: Iterable[str] = ()) -> str:
             metrics_by_name[name] = value
     first = [name for name in _LOSSES if name in metrics_by_name][:1]
     metrics = [name for name in _METRICS if name in metrics_by_name][:1]
-    others = [name for name in metrics_by_name if name not in (*_LOSSES, *_OF_NO_MODEL)][
-        :_MAX_OTHERS
-    ]
+    others = [name for name in metrics_by_name if name not in (*_LOSSES, *_OF_NO_MODEL)][:_MAX_OTHERS]
     configured = [
-        name
-        for threshold in thresholds
-        if (name := _NAMES.get(threshold, threshold)) in metrics_by_name
+        name for threshold in thresholds if (name := _NAMES.get(threshold, threshold)) in metrics_by_name
     ]
     names = dict.fromkeys((*first, *(metrics or others), *configured))
     return ", ".join(f"{name} {_short(metrics_by_name[name])}" for name in names)
@@ -179,9 +175,7 @@ class Progress(logging.Handler):
         self._steps_per_tree, self._speed = 0, ""
         self.display.activity(f"{component} ...")
 
-    def component_finished(
-        self, component: str, cached: bool, elapsed_secs: float, reason: str = ""
-    ) -> None:
+    def component_finished(self, component: str, cached: bool, elapsed_secs: float, reason: str = "") -> None:
         """Shows that a component is done, reused or not, and why."""
         if cached:
             why = f": {reason}" if reason else ""
@@ -230,9 +224,7 @@ class Progress(logging.Handler):
             # Later restores are for evaluations and exports of the trained model.
             if self._trains and not self._has_trained:
                 self._has_trained = True
-                self.display.line(
-                    f"    continues from the checkpoint of {self._place(match['step'])}"
-                )
+                self.display.line(f"    continues from the checkpoint of {self._place(match['step'])}")
 
     def _place(self, step: str, max_steps: int | None = None) -> str:
         """Returns a step of a training as text; of trees, which have several steps each, the tree."""

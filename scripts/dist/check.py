@@ -44,11 +44,7 @@ def faults_of_files(files: Iterable[str], tracked: Iterable[str], others: set[st
 
 def faults_of_metadata(metadata: email.message.Message) -> list[str]:
     """Returns the faults of the metadata."""
-    wanted = {
-        "Name": "estimator-pipelines",
-        "License-Expression": "Apache-2.0",
-        "License-File": "LICENSE",
-    }
+    wanted = {"Name": "estimator-pipelines", "License-Expression": "Apache-2.0", "License-File": "LICENSE"}
     faults = [
         f"{key} is {metadata[key]!r}, not {value!r}"
         for key, value in wanted.items()
@@ -69,14 +65,8 @@ def faults_of_release(
     releases = [tag for tag in tags_here if re.fullmatch(r"v\d.*", tag)]
     if not releases:
         taken = f"v{version}" in tags
-        return (
-            [f"{version} is the version of another commit (tag v{version}): raise it"]
-            if taken
-            else []
-        )
-    faults = [
-        f"the tag is {tag}, and the version {version}" for tag in releases if tag != f"v{version}"
-    ]
+        return [f"{version} is the version of another commit (tag v{version}): raise it"] if taken else []
+    faults = [f"the tag is {tag}, and the version {version}" for tag in releases if tag != f"v{version}"]
     if not re.search(rf"^## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d$", changelog, re.M):
         faults.append(f"CHANGELOG.md has no section [{version}] with a date")
     if re.search(r"^## \[Unreleased\]\n+(?!## )\S", changelog, re.M):

@@ -26,6 +26,4 @@ classifier.train(input_fn)
 metrics = classifier.evaluate(input_fn, steps=1)
 if metrics["global_step"] != 40 or metrics["accuracy"] < 0.9:
     sys.exit(f"dist: {metrics}")
-print(
-    f"dist: estimator_core trained on TensorFlow {tf.__version__}, accuracy {metrics['accuracy']}"
-)
+print(f"dist: estimator_core trained on TensorFlow {tf.__version__}, accuracy {metrics['accuracy']}")

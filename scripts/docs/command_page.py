@@ -29,9 +29,7 @@ def commands(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[
 
 def _section(words: tuple[str, ...], command: Any) -> list[str]:
     lines = [f"## {' '.join(words)}", "", inspect.cleandoc(command.help or ""), ""]
-    arguments = [
-        parameter for parameter in command.params if parameter.param_type_name == "argument"
-    ]
+    arguments = [parameter for parameter in command.params if parameter.param_type_name == "argument"]
     options = [parameter for parameter in command.params if parameter.param_type_name == "option"]
     usage = [PROGRAM, *words, *(_argument_name(argument) for argument in arguments)]
     usage += [f"{option.opts[0]} {_value(option)}".strip() for option in options if option.required]
@@ -41,9 +39,7 @@ def _section(words: tuple[str, ...], command: Any) -> list[str]:
     if arguments or options:
         lines += ["| | default | meaning |", "|---|---|---|"]
         lines += [_row(_argument_name(argument), argument) for argument in arguments]
-        lines += [
-            _row(f"{', '.join(option.opts)} {_value(option)}".strip(), option) for option in options
-        ]
+        lines += [_row(f"{', '.join(option.opts)} {_value(option)}".strip(), option) for option in options]
         lines.append("")
     return lines
 

@@ -33,9 +33,7 @@ def configuration_page(model: type[BaseModel]) -> str:
                 continue
             name = field.alias or key
             meaning = meanings.get(key, "").replace("|", "\\|")
-            lines.append(
-                f"| `{name}` | {_kind(field.annotation)} | {_default(field)} | {meaning} |"
-            )
+            lines.append(f"| `{name}` | {_kind(field.annotation)} | {_default(field)} | {meaning} |")
         lines.append("")
     return "\n".join(lines)
 

@@ -38,17 +38,12 @@ class ProjectDocstrings(griffe.Extension):
                 values = {key: getattr(parameter, key) for key in ("annotation", "kind", "default")}
                 for keyword in call.keywords:
                     if keyword.value.value == parameter.name:
-                        new = values | {
-                            "annotation": "Callable[..., Any] | None",
-                            "default": "None",
-                        }
+                        new = values | {"annotation": "Callable[..., Any] | None", "default": "None"}
                         parameters.append(griffe.Parameter(keyword.arg, **new))
                 if parameter.name == "loss_reduction":
                     values["default"] = "LossReduction.WEIGHTED_SUM"
                 parameters.append(griffe.Parameter(parameter.name, **values))
-            init = griffe.Function(
-                "__init__", parameters=griffe.Parameters(*parameters), returns=None
-            )
+            init = griffe.Function("__init__", parameters=griffe.Parameters(*parameters), returns=None)
             cls.set_member("__init__", init)
 
     def on_object(self, *, obj: griffe.Object, **kwargs: Any) -> None:

@@ -43,15 +43,11 @@ def _source_pages(shown: set[str]) -> dict[str, str]:
         text = (ROOT / source).read_text(encoding="utf-8")
         if source.endswith(".md"):
             waiting += [
-                shown
-                for shown in site.shown_sources(text, source)
-                if site.page_of(shown) not in made
+                shown for shown in site.shown_sources(text, source) if site.page_of(shown) not in made
             ]
             text = site.rewritten(text, source)
         else:
-            language = {".py": "python", ".sh": "sh", ".toml": "toml"}.get(
-                Path(source).suffix, "text"
-            )
+            language = {".py": "python", ".sh": "sh", ".toml": "toml"}.get(Path(source).suffix, "text")
             text = f"# {source}\n\n````{language}\n{text}\n````\n"
         made[site.page_of(source)] = text
     return made

@@ -170,9 +170,7 @@ class FlinkCluster:
             *options,
         ]
         with (self._folder / f"{name}.log").open("wb") as log:
-            process = subprocess.Popen(
-                command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
-            )
+            process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
         self._processes.append(process)
         return process
 

@@ -24,9 +24,7 @@ def main(engine, image):
 
 def _of_history(engine, image):
     """Returns (bytes, instruction) of each layer, from docker or podman."""
-    output = _output(
-        engine, "history", "--no-trunc", "--format", "{{.Size}}\t{{.CreatedBy}}", image
-    )
+    output = _output(engine, "history", "--no-trunc", "--format", "{{.Size}}\t{{.CreatedBy}}", image)
     layers = []
     for line in reversed(output.splitlines()):
         size, made_by = line.split("\t", 1)
@@ -42,10 +40,7 @@ def _of_buildah(engine, image):
     driver = info["store"]["GraphDriverName"]
     image_id = json.loads(_output(engine, "inspect", "--type", "image", image))["FromImageID"]
     images = json.loads((root / f"{driver}-images/images.json").read_text())
-    by_id = {
-        layer["id"]: layer
-        for layer in json.loads((root / f"{driver}-layers/layers.json").read_text())
-    }
+    by_id = {layer["id"]: layer for layer in json.loads((root / f"{driver}-layers/layers.json").read_text())}
     (layer_id,) = (entry["layer"] for entry in images if entry["id"] == image_id)
     sizes = []
     while layer_id:

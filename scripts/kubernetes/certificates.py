@@ -26,10 +26,7 @@ class Certificates:
     ) -> tuple[Path, Path]:
         """Returns the files of a new certificate and of its key."""
         subject = f"/O={group}/CN={user}" if group else f"/CN={user}"
-        extensions = [
-            "basicConstraints=critical,CA:FALSE",
-            "extendedKeyUsage=clientAuth,serverAuth",
-        ]
+        extensions = ["basicConstraints=critical,CA:FALSE", "extendedKeyUsage=clientAuth,serverAuth"]
         if addresses:
             extensions.append(f"subjectAltName={','.join(addresses)}")
         options = ["-CA", str(self.authority), "-CAkey", str(self.folder / "ca.key")]

@@ -87,18 +87,12 @@ class Cluster:
 
     def run_inside(self, *command: str) -> str:
         """Runs a command in the cluster's namespaces, and returns its output."""
-        return subprocess.run(
-            self.inside(*command), stdout=subprocess.PIPE, text=True, check=True
-        ).stdout
+        return subprocess.run(self.inside(*command), stdout=subprocess.PIPE, text=True, check=True).stdout
 
     def kubectl(self, *arguments: str, text: str | None = None, check: bool = True) -> str:
         """Runs kubectl as an administrator and returns its output, or raises RuntimeError with it."""
         ran = subprocess.run(
-            self.inside(*self.as_admin(*arguments)),
-            input=text,
-            capture_output=True,
-            text=True,
-            check=False,
+            self.inside(*self.as_admin(*arguments)), input=text, capture_output=True, text=True, check=False
         )
         if check and ran.returncode:
             raise RuntimeError(f"kubectl {' '.join(arguments)}: {ran.stderr.strip()}")
@@ -133,9 +127,7 @@ class Cluster:
         names = ("kubernetes", "kubernetes.default", "kubernetes.default.svc")
         addresses = [f"IP:{address}" for address in (NODE_ADDRESS, _SERVICE_ADDRESS, "127.0.0.1")]
         certificates.certificate(
-            "apiserver",
-            "kube-apiserver",
-            addresses=(*addresses, *(f"DNS:{name}" for name in names)),
+            "apiserver", "kube-apiserver", addresses=(*addresses, *(f"DNS:{name}" for name in names))
         )
         certificates.certificate("service-accounts", "service-accounts")
         certificates.certificate("dns", "dns", "system:masters")
@@ -170,9 +162,7 @@ class Cluster:
         )
         _wait_for((self.state / "ready").exists, "namespaces", self._holder)
         command = ["pgrep", "--parent", str(self._holder.pid)]
-        self._init = subprocess.run(
-            command, capture_output=True, text=True, check=True
-        ).stdout.strip()
+        self._init = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     def _start(self, name: str, *command: str) -> None:
         """Starts a program in the namespaces; its log is in `logs/`."""
@@ -201,10 +191,7 @@ class Cluster:
         self._start(
             "etcd",
             *("etcd", f"--data-dir={state / 'etcd'}", "--unsafe-no-fsync"),
-            *(
-                "--listen-client-urls=http://127.0.0.1:2379",
-                "--listen-peer-urls=http://127.0.0.1:2380",
-            ),
+            *("--listen-client-urls=http://127.0.0.1:2379", "--listen-peer-urls=http://127.0.0.1:2380"),
             "--advertise-client-urls=http://127.0.0.1:2379",
         )
         self._start(
@@ -212,10 +199,7 @@ class Cluster:
             *(str(state / "bin/kube-apiserver"), "--etcd-servers=http://127.0.0.1:2379"),
             "--feature-gates=WatchList=false",  # needs etcd 3.5
             *(f"--service-cluster-ip-range={_SERVICES}", f"--advertise-address={NODE_ADDRESS}"),
-            *(
-                f"--tls-cert-file={pki}/apiserver.crt",
-                f"--tls-private-key-file={pki}/apiserver.key",
-            ),
+            *(f"--tls-cert-file={pki}/apiserver.crt", f"--tls-private-key-file={pki}/apiserver.key"),
             *(f"--client-ca-file={pki}/ca.crt", f"--cert-dir={pki}"),
             *("--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction"),
             "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
@@ -267,9 +251,7 @@ class Cluster:
             "--log-facility=-",
         )
         script = str(_FOLDER / "dns.py")
-        self._start(
-            "dns", sys.executable, script, _SERVER, str(state / "pki"), str(hosts), str(pid_file)
-        )
+        self._start("dns", sys.executable, script, _SERVER, str(state / "pki"), str(hosts), str(pid_file))
         ready = ("wait", f"node/{NODE}", "--for=condition=Ready", "--timeout=2s")
         self._wait_for_command("kubelet", *self.as_admin(*ready))
 
@@ -282,9 +264,7 @@ class Cluster:
         """Waits until a command succeeds, which asks the program of that name."""
 
         def succeeds() -> bool:
-            return not subprocess.run(
-                self.inside(*command), capture_output=True, check=False
-            ).returncode
+            return not subprocess.run(self.inside(*command), capture_output=True, check=False).returncode
 
         _wait_for(succeeds, f"{name} ({self.state}/logs/{name}.log)", self._programs[name])
 
@@ -293,13 +273,9 @@ class Cluster:
         assert self._holder is not None
         with contextlib.suppress(RuntimeError):
             self.kubectl("delete", "namespaces", "--all", "--wait=false", check=False)
-            self.kubectl(
-                "delete", "pods", "--all", "--all-namespaces", "--timeout=60s", check=False
-            )
+            self.kubectl("delete", "pods", "--all", "--all-namespaces", "--timeout=60s", check=False)
         for name in ("containerd", "etcd"):
-            subprocess.run(
-                self.inside("pkill", "-TERM", "-x", name), check=False, capture_output=True
-            )
+            subprocess.run(self.inside("pkill", "-TERM", "-x", name), check=False, capture_output=True)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._programs["containerd"].wait(20)
         os.kill(int(self._init), signal.SIGTERM)  # its end is that of all others

@@ -46,9 +46,7 @@ def follow(listed: Callable[[str], list[Any]], file: Path, reload: Callable[[], 
     while True:
         try:
             services = listed("/api/v1/services")
-            text = "\n".join(
-                sorted(hosts(services, listed("/apis/discovery.k8s.io/v1/endpointslices")))
-            )
+            text = "\n".join(sorted(hosts(services, listed("/apis/discovery.k8s.io/v1/endpointslices"))))
             if text != last:
                 draft = file.with_suffix(".draft")
                 draft.write_text(text + "\n")

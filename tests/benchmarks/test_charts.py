@@ -65,7 +65,5 @@ def test_bars_need_numbers_above_0():
 def test_lines_refuse_what_they_cannot_draw():
     with pytest.raises(ValueError, match=r"numbers above 0\. Received: \[\]"):
         charts.lines("Growth", ("x", "y"), {"ours": []})
-    with pytest.raises(
-        ValueError, match=r"at most four lines\. Received: \['0', '1', '2', '3', '4'"
-    ):
+    with pytest.raises(ValueError, match=r"at most four lines\. Received: \['0', '1', '2', '3', '4'"):
         charts.lines("Growth", ("x", "y"), {str(number): [(1, 1)] for number in range(5)})

@@ -27,10 +27,7 @@ def test_a_side_that_was_stopped_has_no_numbers_and_no_larger_work(monkeypatch, 
 
     monkeypatch.setattr(Work, "measure_stock", lambda work, data, root: root.mkdir())  # None
     monkeypatch.setattr(Work, "measure_ours", run_ours)
-    works = [
-        Work(f"{size} columns", size, lambda path: path.write_text(""), [], [], 60)
-        for size in (10, 20)
-    ]
+    works = [Work(f"{size} columns", size, lambda path: path.write_text(""), [], [], 60) for size in (10, 20)]
     found = pipeline_speed.compare(works, rounds=1)
     assert found == {"stock TFX": {}, "this project": {10: measurement(2.0), 20: measurement(2.0)}}
     printed = capsys.readouterr().out

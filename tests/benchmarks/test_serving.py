@@ -50,9 +50,7 @@ def test_every_server_is_asked_for_the_same_row_and_gives_the_scores():
 
 
 def test_the_table_has_medians_and_all_errors():
-    rounds = [
-        Measurement(1_000.0 * number, 2.0 * number, 9.0, number, 0.5, 700.0) for number in (1, 2, 6)
-    ]
+    rounds = [Measurement(1_000.0 * number, 2.0 * number, 9.0, number, 0.5, 700.0) for number in (1, 2, 6)]
     *_, last = table({"serve": rounds}).splitlines()
     assert last.split() == ["serve", "2,000", "4.0", "9.0", "9", "0.50", "700"]
 

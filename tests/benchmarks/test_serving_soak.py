@@ -13,9 +13,7 @@ def rows(types):
 
 @pytest.mark.slow
 def test_no_request_fails_while_versions_are_pushed_and_rolled_back(tmp_path):
-    models = [
-        sum_models.export_by_name(name, tmp_path / name) for name in ("classifier", "negated")
-    ]
+    models = [sum_models.export_by_name(name, tmp_path / name) for name in ("classifier", "negated")]
     outcome = serving_soak.run(models, rows, tmp_path, secs=60.0, pushes=8, rollbacks=2)
     assert outcome.failures == []
     assert outcome.silent == []

@@ -57,9 +57,7 @@ def test_other_work_ends_it_before_the_second_round(monkeypatch):
         return {"secs": 1, "processor_secs": 1, "check": {"rows": next(answers)}}
 
     monkeypatch.setattr(speed_runs, "run_contestant", run_contestant)
-    with pytest.raises(
-        SystemExit, match=r"\(x\) Not the same work\. rows: 0 of estimator_core, 1 of"
-    ):
+    with pytest.raises(SystemExit, match=r"\(x\) Not the same work\. rows: 0 of estimator_core, 1 of"):
         speed_runs.measure(WORK, 2, {})
     assert next(answers) == 2
 
@@ -113,8 +111,6 @@ def test_the_conditions_are_those_of_all_works():
 
 
 def test_the_machine_is_its_cores_and_its_processor():
-    text = (
-        "processor\t: 0\nmodel name\t: Some Processor: fast\n\nmodel name\t: Some Processor: fast\n"
-    )
+    text = "processor\t: 0\nmodel name\t: Some Processor: fast\n\nmodel name\t: Some Processor: fast\n"
     assert speed_runs.machine(text).endswith(" cores, Some Processor: fast")
     assert " cores, " in speed_runs.machine("")

@@ -31,18 +31,14 @@ def test_scores_of_classes():
     auc, loss = tabular_peers.scores(data_set("binary"), labels, probabilities, ["no", "yes"])
     assert auc == 0.75  # 0.5 is below 0.6, the other three of four pairs are in order
     assert loss == pytest.approx(-math.log(0.8 * 0.5 * 0.9 * 0.4) / 4)
-    accuracy, _ = tabular_peers.scores(
-        data_set("multi-class"), labels, probabilities, ["no", "yes"]
-    )
+    accuracy, _ = tabular_peers.scores(data_set("multi-class"), labels, probabilities, ["no", "yes"])
     assert accuracy == 0.5  # of two equal probabilities the first counts
 
 
 def test_a_class_that_was_not_learned_is_impossible_not_left_out():
     labels = pd.Series(["bus", "tram"])
     probabilities = np.array([[1.0, 0.0], [1.0, 0.0]])
-    accuracy, loss = tabular_peers.scores(
-        data_set("multi-class"), labels, probabilities, ["bus", "car"]
-    )
+    accuracy, loss = tabular_peers.scores(data_set("multi-class"), labels, probabilities, ["bus", "car"])
     assert accuracy == 0.5
     assert loss == pytest.approx(-math.log(1e-15) / 2)
 

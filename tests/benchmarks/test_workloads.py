@@ -78,9 +78,7 @@ def test_the_loop_makes_the_steps_of_one_after_the_other(jit_compile):
             return parameter - tf.cast(step, tf.float32) * gradient, slots
 
     data = np.array([[1.0], [10.0], [100.0]], np.float32)
-    model = floor.Model(
-        [np.float32(0)], lambda parameters, batch: parameters[0] * batch[0], data, Descent()
-    )
+    model = floor.Model([np.float32(0)], lambda parameters, batch: parameters[0] * batch[0], data, Descent())
     loop = floor.Loop(model, jit_compile)
     loop.run(2)
     assert float(loop.parameters[0]) == -(1 * 1 + 2 * 10)

@@ -26,11 +26,7 @@ def pages(root):
     many = [{**one, "name": f"column {number} {'long name ' * 9}"} for number in range(300)]
     points = [[1, 0.5], [9, 0.4]]
     curves = [  # of most of them the page has the names alone
-        {
-            "run": "",
-            "tag": f"dnn/hiddenlayer_{number}/fraction_of_zero_values",
-            "points": points,
-        }
+        {"run": "", "tag": f"dnn/hiddenlayer_{number}/fraction_of_zero_values", "points": points}
         for number in range(9)
     ]
     wide = {
@@ -38,10 +34,7 @@ def pages(root):
         "statistics": {**STATISTICS, "columns": many, "num_columns": 300},
         "training": {"num_curves": 9, "curves": curves},
     }
-    names = [
-        *(f"Municipality_of_the {number} long names" for number in range(30)),
-        "9 other classes",
-    ]
+    names = [*(f"Municipality_of_the {number} long names" for number in range(30)), "9 other classes"]
     confusion = {
         "classes": names,
         "table": [[40 * (row == column) + row % 3 for column in range(31)] for row in range(31)],
@@ -52,9 +45,7 @@ def pages(root):
     blocked = dataclasses.replace(
         RECORD, status="not_blessed", version=None, serving_version=None, reason=HOSTILE
     )
-    failed = dataclasses.replace(
-        RECORD, run_id="20260103", status="failed", version=None, metrics={}
-    )
+    failed = dataclasses.replace(RECORD, run_id="20260103", status="failed", version=None, metrics={})
     runs = (FORMER, RECORD)
     return {
         "full": render_report(Context(RECORD, Root(root), DETAILS, runs), has_index=True),

@@ -57,14 +57,10 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
         transformed = transform.transform_raw_features(features)
         features.update(transformed)
         return estimator.export.EvalInputReceiver(
-            features=features,
-            receiver_tensors={"examples": serialized},
-            labels=transformed["tips_xf"],
+            features=features, receiver_tensors={"examples": serialized}, labels=transformed["tips_xf"]
         )
 
-    config = estimator.RunConfig(
-        save_checkpoints_steps=999, keep_checkpoint_max=1, tf_random_seed=1
-    )
+    config = estimator.RunConfig(save_checkpoints_steps=999, keep_checkpoint_max=1, tf_random_seed=1)
     return {
         "estimator": estimator.DNNLinearCombinedClassifier(
             config=config.replace(model_dir=args.serving_model_dir),
@@ -77,9 +73,7 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
             dnn_hidden_units=[8],
             warm_start_from=args.base_model,
         ),
-        "train_spec": estimator.TrainSpec(
-            lambda: input_fn(args.train_files), max_steps=args.train_steps
-        ),
+        "train_spec": estimator.TrainSpec(lambda: input_fn(args.train_files), max_steps=args.train_steps),
         "eval_spec": estimator.EvalSpec(
             lambda: input_fn(args.eval_files),
             steps=args.eval_steps,

@@ -31,9 +31,7 @@ def test_no_similar_choice_is_ruled_out_too_early(min_similarity):
     draw = random.Random(1)
     names = ["".join(draw.choices("abc", k=draw.randrange(1, 7))) for _ in range(40)]
     for name in names:
-        ratios = {
-            choice: difflib.SequenceMatcher(None, choice, name).ratio() for choice in set(names)
-        }
+        ratios = {choice: difflib.SequenceMatcher(None, choice, name).ratio() for choice in set(names)}
         similar = {choice for choice, ratio in ratios.items() if ratio >= min_similarity}
         nearest = nearest_first(name, names, min_similarity)
         assert set(nearest) == similar

@@ -22,9 +22,7 @@ def parsed(monkeypatch):
         return {"numbers": values, "tens": values / 10}
 
     monkeypatch.setitem(sys.modules, "units", types.SimpleNamespace(parse=parse))
-    return ParsedColumns(
-        "units.parse", {"price": {"euros": "€", "dollars": "$"}, "absent": {"x": ""}}
-    )
+    return ParsedColumns("units.parse", {"price": {"euros": "€", "dollars": "$"}, "absent": {"x": ""}})
 
 
 BATCH = pa.RecordBatch.from_pydict(

@@ -47,9 +47,7 @@ def make_pipeline(
 
     examples = pick("CsvExampleGen")(input_base=str(data))
     statistics = pick("StatisticsGen")(examples=examples.outputs["examples"])
-    schema = tfx_components.SchemaGen(
-        statistics=statistics.outputs["statistics"], infer_feature_shape=False
-    )
+    schema = tfx_components.SchemaGen(statistics=statistics.outputs["statistics"], infer_feature_shape=False)
     validator = pick("ExampleValidator")(
         statistics=statistics.outputs["statistics"], schema=schema.outputs["schema"]
     )
@@ -78,9 +76,7 @@ def make_pipeline(
             direction=tfx_components.MetricDirection.HIGHER_IS_BETTER, absolute={"value": -0.1}
         ),
     )
-    overall = tfx_components.PerSliceMetricThreshold(
-        slicing_specs=[SlicingSpec()], threshold=threshold
-    )
+    overall = tfx_components.PerSliceMetricThreshold(slicing_specs=[SlicingSpec()], threshold=threshold)
     evaluator = pick("Evaluator")(
         examples=examples.outputs["examples"],
         model=trainer.outputs["model"],
@@ -114,9 +110,7 @@ def make_pipeline(
     pusher = pick("Pusher")(
         model=trainer.outputs["model"],
         push_destination=tfx_components.PushDestination(
-            filesystem=tfx_components.PushDestination.Filesystem(
-                base_directory=str(root / "serving")
-            )
+            filesystem=tfx_components.PushDestination.Filesystem(base_directory=str(root / "serving"))
         ),
         **blessings,
     )
@@ -133,9 +127,7 @@ def make_pipeline(
         str(root),
         components=steps,
         enable_cache=True,
-        metadata_connection_config=metadata.sqlite_metadata_connection_config(
-            str(root / "metadata.db")
-        ),
+        metadata_connection_config=metadata.sqlite_metadata_connection_config(str(root / "metadata.db")),
         beam_pipeline_args=[
             "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner",
             "--beam_plugins=components.tfx.compat",
@@ -154,10 +146,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(Path(__file__).parent)
         pipeline = make_pipeline(
-            root,
-            data,
-            ModelSpec(label_key="tips_xf"),
-            {"trainer_fn": "classic_module.trainer_fn"},
+            root, data, ModelSpec(label_key="tips_xf"), {"trainer_fn": "classic_module.trainer_fn"}
         )
         LocalDagRunner().run(pipeline)
         yield root

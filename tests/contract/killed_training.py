@@ -86,6 +86,4 @@ def train(model_dir, steps_per_session_run, last=LAST, dies_at=None):
 if __name__ == "__main__":
     folder, steps, *batch = sys.argv[1:]
     tf1.logging.set_verbosity(tf1.logging.INFO)
-    train(
-        folder, steps if steps == "auto" else int(steps), dies_at=int(batch[0]) if batch else None
-    )
+    train(folder, steps if steps == "auto" else int(steps), dies_at=int(batch[0]) if batch else None)

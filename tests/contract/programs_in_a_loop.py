@@ -131,10 +131,7 @@ def with_accumulated_state(features, labels, mode):
 
 def with_table(features, labels, mode):
     table = tf.lookup.StaticHashTable(
-        tf.lookup.KeyValueTensorInitializer(
-            [str(n) for n in range(5)], tf.range(5, dtype=tf.int64)
-        ),
-        5,
+        tf.lookup.KeyValueTensorInitializer([str(n) for n in range(5)], tf.range(5, dtype=tf.int64)), 5
     )
     one_hot = tf.one_hot(table.lookup(features["word"]), 6)
     logits = dense(tf.concat([features["x"], one_hot], axis=1), 2, "out")
@@ -262,17 +259,9 @@ IN_A_LOOP = {
 }
 ONE_BY_ONE = {
     "dnn_with_dropout": (dnn_with_dropout, forty_steps, "random numbers"),
-    "dropout_with_seed": (
-        estimator_of(two_layers(between=dropout_with_seed)),
-        forty_steps,
-        "random numbers",
-    ),
+    "dropout_with_seed": (estimator_of(two_layers(between=dropout_with_seed)), forty_steps, "random numbers"),
     "py_func": (estimator_of(two_layers(between=calls_python)), forty_steps, "PyFunc"),
     "numpy_function": (estimator_of(two_layers(between=calls_numpy)), forty_steps, "PyFunc"),
-    "old_variables": (
-        estimator_of(two_layers(use_resource=False)),
-        forty_steps,
-        "variable of TensorFlow 1",
-    ),
+    "old_variables": (estimator_of(two_layers(use_resource=False)), forty_steps, "variable of TensorFlow 1"),
     "queue": (estimator_of(two_layers()), from_a_queue, "Queue"),
 }

@@ -4,13 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 import estimator_core as est
-from tests.contract.programs_in_a_loop import (
-    arrays,
-    calls_python,
-    columns,
-    dense,
-    with_branches,
-)
+from tests.contract.programs_in_a_loop import arrays, calls_python, columns, dense, with_branches
 
 tf1 = tf.compat.v1
 
@@ -49,9 +43,7 @@ def evaluated(metrics_of, between=tf.nn.relu, with_hooks=None, **options):
         if mode == "eval":
             metrics = metrics_of(labels, logits, features)
             hooks = with_hooks() if with_hooks else []
-            return est.EstimatorSpec(
-                mode, loss=loss, eval_metric_ops=metrics, evaluation_hooks=hooks
-            )
+            return est.EstimatorSpec(mode, loss=loss, eval_metric_ops=metrics, evaluation_hooks=hooks)
         step = tf1.train.get_global_step()
         train_op = tf1.train.AdamOptimizer(0.05).minimize(loss, step)
         return est.EstimatorSpec(mode, {"y": logits}, loss, train_op)
@@ -134,18 +126,13 @@ def drawing(labels, logits, features):
 
 
 def printing(logits):
-    with tf.control_dependencies(
-        [tf.print(tf.reduce_mean(logits), output_stream="file:///dev/null")]
-    ):
+    with tf.control_dependencies([tf.print(tf.reduce_mean(logits), output_stream="file:///dev/null")]):
         return tf.identity(logits)
 
 
 def with_table(labels, logits, features):
     table = tf.lookup.StaticHashTable(
-        tf.lookup.KeyValueTensorInitializer(
-            [str(n) for n in range(5)], tf.range(5, dtype=tf.int64)
-        ),
-        5,
+        tf.lookup.KeyValueTensorInitializer([str(n) for n in range(5)], tf.range(5, dtype=tf.int64)), 5
     )
     return {"word": tf1.metrics.mean(table.lookup(features["word"]))}
 

@@ -57,9 +57,7 @@ def test_training_of_a_premade_model_passes_them_over(steps_per_session_run, tmp
             return batches_of(*sizes)().map(lambda features: (features, features["x"]))
 
         config = est.RunConfig(
-            str(tmp_path / str(sizes)),
-            tf_random_seed=1,
-            steps_per_session_run=steps_per_session_run,
+            str(tmp_path / str(sizes)), tf_random_seed=1, steps_per_session_run=steps_per_session_run
         )
         columns = [tf.feature_column.numeric_column("x")]
         model = est.DNNRegressor([3], columns, optimizer="SGD", batch_norm=True, config=config)

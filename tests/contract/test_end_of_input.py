@@ -41,9 +41,7 @@ def train(monkeypatch, tmp_path_factory, caplog):
     """Returns a function that trains, and returns all values of the last checkpoint and lines of the log."""
 
     def train(model_fn, execution, inputs, **config):
-        monkeypatch.setattr(
-            "estimator_core.estimator.select_execution", lambda config, mode: execution
-        )
+        monkeypatch.setattr("estimator_core.estimator.select_execution", lambda config, mode: execution)
         model_dir = str(tmp_path_factory.mktemp("model"))
         config = est.RunConfig(model_dir, tf_random_seed=1, keep_checkpoint_max=20, **config)
         caplog.clear()
@@ -89,9 +87,7 @@ def test_a_program_that_changes_something_without_a_batch(name, train, before_th
             for key, value in before.items()
         }
         for steps in (1, STEPS):
-            _, found, _ = train(
-                model_fn, SingleDevice(many_steps=ManySteps(steps)), input_fn(batches)
-            )
+            _, found, _ = train(model_fn, SingleDevice(many_steps=ManySteps(steps)), input_fn(batches))
             if steps == 1:
                 by_one = found
             assert same(found, by_one) == []
@@ -133,9 +129,7 @@ def test_a_way_of_running(way, train):
         assert by_steps[1][0]["global_step"] == batches
 
 
-@pytest.mark.parametrize(
-    "name", with_slow(["mutable_table", "global_step_apart"], {"mutable_table"})
-)
+@pytest.mark.parametrize("name", with_slow(["mutable_table", "global_step_apart"], {"mutable_table"}))
 def test_operations_of_the_graph_one_step_after_the_other(name, train, monkeypatch):
     monkeypatch.setattr(StepGraph, "why_not_copied", lambda self: "the test says so")
     model_fn, _ = PROGRAMS[name]

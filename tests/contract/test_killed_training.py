@@ -14,9 +14,7 @@ _PROGRAM = pathlib.Path(killed_training.__file__)
 
 
 def run(*words):
-    return subprocess.run(
-        [sys.executable, str(_PROGRAM), *map(str, words)], capture_output=True, text=True
-    )
+    return subprocess.run([sys.executable, str(_PROGRAM), *map(str, words)], capture_output=True, text=True)
 
 
 def weights(model_dir):

@@ -49,9 +49,7 @@ def reasons(messages):
 
 @pytest.mark.parametrize("name", with_slow(sorted(PROGRAMS), SLOW))
 @pytest.mark.parametrize("has_loop_at_once", [False, True])
-def test_the_metrics_are_those_of_one_batch_a_call(
-    name, has_loop_at_once, trained, caplog, monkeypatch
-):
+def test_the_metrics_are_those_of_one_batch_a_call(name, has_loop_at_once, trained, caplog, monkeypatch):
     if has_loop_at_once:
         monkeypatch.setattr(batch_runner, "_SECS_WITHOUT_LOOP", 0.0)
     reason = PROGRAMS[name][2]

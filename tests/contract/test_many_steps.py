@@ -7,13 +7,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from tests.contract.programs_in_a_loop import (
-    IN_A_LOOP,
-    ONE_BY_ONE,
-    estimator_of,
-    forty_steps,
-    two_layers,
-)
+from tests.contract.programs_in_a_loop import IN_A_LOOP, ONE_BY_ONE, estimator_of, forty_steps, two_layers
 from tests.oracle import observe
 from tests.slow_params import with_slow
 
@@ -71,8 +65,7 @@ def observed(make, input_fn, steps_per_session_run, model_dir, caplog, last=LAST
         weights[int(path.rpartition("-")[2])] = {
             name: np.asarray(reader.get_tensor(name)).tobytes()
             for name in reader.get_variable_to_shape_map()
-            if name
-            != "_CHECKPOINTABLE_OBJECT_GRAPH"  # Keras counts the models of the process in it
+            if name != "_CHECKPOINTABLE_OBJECT_GRAPH"  # Keras counts the models of the process in it
         }
     losses = {
         event.step: value.simple_value
@@ -136,16 +129,9 @@ def test_the_loss_at_the_end_of_the_input_is_that_of_the_last_step(
 ):
     """The input ends within a loop, and with the step after it that hooks are called around."""
     make = estimator_of(two_layers())
-    expected, _ = observed(
-        make, forty_steps, 1, tmp_path_factory.mktemp("max"), caplog, last=batches
-    )
-    found, messages = observed(
-        make, lambda: forty_steps().take(batches), steps, tmp_path, caplog, last=40
-    )
-    assert (
-        different({batches: found["weights"][batches]}, {batches: expected["weights"][batches]})
-        == []
-    )
+    expected, _ = observed(make, forty_steps, 1, tmp_path_factory.mktemp("max"), caplog, last=batches)
+    found, messages = observed(make, lambda: forty_steps().take(batches), steps, tmp_path, caplog, last=40)
+    assert different({batches: found["weights"][batches]}, {batches: expected["weights"][batches]}) == []
     assert found["final"] == expected["final"]
     assert f"The input ended at global step {batches}," in "\n".join(messages)
 
@@ -156,9 +142,7 @@ def test_two_replicas_have_the_same_results_as_well(steps, tmp_path_factory, tmp
     for count, model_dir in ((1, tmp_path_factory.mktemp("one")), (steps, tmp_path)):
         strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
         make = estimator_of(two_layers())
-        result, messages = observed(
-            make, forty_steps, count, model_dir, caplog, train_distribute=strategy
-        )
+        result, messages = observed(make, forty_steps, count, model_dir, caplog, train_distribute=strategy)
         results.append(result)
     (why,) = [line for line in messages if "one by one" in line]
     assert "CollectiveReduce" in why  # the sum over the replicas

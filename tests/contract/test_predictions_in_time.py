@@ -48,9 +48,7 @@ def model(tmp_path):
 
 def from_generator(generator, batch_size=1):
     def input_fn():
-        dataset = tf.data.Dataset.from_generator(
-            generator, output_types=tf.float32, output_shapes=[]
-        )
+        dataset = tf.data.Dataset.from_generator(generator, output_types=tf.float32, output_shapes=[])
         return dataset.batch(batch_size).map(lambda x: {"x": x})
 
     return input_fn

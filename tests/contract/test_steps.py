@@ -77,9 +77,7 @@ def test_training_ends_where_it_should(execution, advanced, make_estimator):
 
 
 def test_checkpoints_and_summaries_are_of_the_same_steps(make_estimator, tmp_path):
-    estimator = make_estimator(
-        save_checkpoints_steps=4, save_summary_steps=3, keep_checkpoint_max=10
-    )
+    estimator = make_estimator(save_checkpoints_steps=4, save_summary_steps=3, keep_checkpoint_max=10)
     estimator.train(input_fn, steps=11)
     saved = tf.train.get_checkpoint_state(str(tmp_path)).all_model_checkpoint_paths
     assert [path.rpartition("-")[2] for path in saved] == ["0", "4", "8", "11"]
@@ -158,9 +156,7 @@ def test_a_hook_that_says_when_is_called_then(execution, advanced, make_estimato
 
 
 @with_other_numbers_of_steps
-def test_a_hook_that_does_not_say_when_is_called_at_every_step(
-    execution, advanced, make_estimator, caplog
-):
+def test_a_hook_that_does_not_say_when_is_called_at_every_step(execution, advanced, make_estimator, caplog):
     hook = Recorder()
     with caplog.at_level(logging.INFO, logger="tensorflow"):
         make_estimator().train(input_fn, hooks=[hook], steps=11)
@@ -194,9 +190,7 @@ def test_hooks_that_act_at_the_end_alone_hold_nothing_up(execution, advanced, ma
 
 def test_evaluations_in_memory_are_of_the_same_steps(make_estimator):
     estimator = make_estimator()
-    hook = est.experimental.InMemoryEvaluatorHook(
-        estimator, lambda: input_fn().take(1), every_n_iter=4
-    )
+    hook = est.experimental.InMemoryEvaluatorHook(estimator, lambda: input_fn().take(1), every_n_iter=4)
     estimator.train(input_fn, hooks=[hook], steps=11)
     evaluations = {
         event.step: value.simple_value
@@ -227,9 +221,7 @@ def test_the_end_of_the_input_loses_no_step(execution, make_estimator):
 
 def test_an_evaluation_at_the_end_of_the_input_is_of_the_last_step(execution, make_estimator):
     estimator = make_estimator()
-    hook = est.experimental.InMemoryEvaluatorHook(
-        estimator, lambda: input_fn().take(1), every_n_iter=6
-    )
+    hook = est.experimental.InMemoryEvaluatorHook(estimator, lambda: input_fn().take(1), every_n_iter=6)
     batches = 9 * execution.num_replicas
     estimator.train(lambda input_context=None: input_fn().take(batches), hooks=[hook])
     steps = {event.step for event in observe.events_of(estimator.eval_dir()) if event.summary.value}
@@ -245,9 +237,7 @@ def log_model_fn(features, labels, mode):
     weight = tf1.get_variable("weight", [], initializer=tf1.ones_initializer())
     loss = tf.math.log(weight)
     optimizer = tf1.train.GradientDescentOptimizer(0.4)
-    return est.EstimatorSpec(
-        mode, loss=loss, train_op=optimizer.minimize(loss, tf1.train.get_global_step())
-    )
+    return est.EstimatorSpec(mode, loss=loss, train_op=optimizer.minimize(loss, tf1.train.get_global_step()))
 
 
 @with_other_numbers_of_steps

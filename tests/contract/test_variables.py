@@ -23,9 +23,7 @@ def adam_model_fn(features, labels, mode):
     weights = tf1.Variable([[0.5], [-0.5]], trainable=True)
     bias = tf1.Variable([0.1])
     loss = tf.reduce_mean(tf.square(features["x"] @ weights + bias - labels))
-    return est.EstimatorSpec(
-        mode, loss=loss, train_op=minimized(tf1.train.AdamOptimizer(0.05), loss)
-    )
+    return est.EstimatorSpec(mode, loss=loss, train_op=minimized(tf1.train.AdamOptimizer(0.05), loss))
 
 
 def keras_model_fn(features, labels, mode):

@@ -49,9 +49,7 @@ def test_a_missing_file_and_one_too_many_are_seen():
 
 def test_a_file_that_git_has_lost_is_seen():
     found = [name for name in check.MUST if not name.endswith(".css")]
-    assert check.faults_of_files(found, found, set()) == [
-        "pipelines/report/templates/style.css is missing"
-    ]
+    assert check.faults_of_files(found, found, set()) == ["pipelines/report/templates/style.css is missing"]
 
 
 def test_faults_of_the_metadata_are_seen():

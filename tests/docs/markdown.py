@@ -42,9 +42,7 @@ def anchors(text):
     for heading in re.findall(r"^#+ +(.*?) *$", prose(text), re.MULTILINE):
         shown = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", heading)
         slug = re.sub(r"[^\w\- ]", "", shown.lower()).replace(" ", "-")
-        again = sum(
-            re.fullmatch(rf"{re.escape(slug)}(-\d+)?", other) is not None for other in found
-        )
+        again = sum(re.fullmatch(rf"{re.escape(slug)}(-\d+)?", other) is not None for other in found)
         found.append(f"{slug}-{again}" if again else slug)
     return set(found)
 

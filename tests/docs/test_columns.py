@@ -82,9 +82,7 @@ def made(tmp_path_factory):
     plan = infer_plan(profile, config, kinds)
     assert not plan.packs
     names = [*columns, "y"]
-    schema = schema_utils.schema_from_feature_spec(
-        {name: tf.io.VarLenFeature(tf.string) for name in names}
-    )
+    schema = schema_utils.schema_from_feature_spec({name: tf.io.VarLenFeature(tf.string) for name in names})
     rows = [
         {name: [text.encode()] for name, text in zip(names, row, strict=True)}
         for row in zip(*columns.values(), label, strict=True)
@@ -165,9 +163,7 @@ def test_a_cell_is_read_as_the_table_says(made, number):
     expected = (value_of(expected_value, kind) - mean) / stddev
     for features in (made.trained, made.served):
         assert features["numeric"][0, place] == pytest.approx(expected, abs=1e-5, nan_ok=True)
-    np.testing.assert_array_equal(
-        made.trained["numeric"][:, place], made.served["numeric"][:, place]
-    )
+    np.testing.assert_array_equal(made.trained["numeric"][:, place], made.served["numeric"][:, place])
 
 
 def read_by_plan(cells, kind):

@@ -44,9 +44,7 @@ def named_commands(name):
     """Returns the words of each command of a page, also of those within a sentence."""
     text = read(name)
     inline = [
-        shlex.split(code)
-        for code in inline_code(text)
-        if re.match(r"python|make|estimator-pipelines ", code)
+        shlex.split(code) for code in inline_code(text) if re.match(r"python|make|estimator-pipelines ", code)
     ]
     return [words for words in [*commands(text), *inline] if "..." not in words]
 

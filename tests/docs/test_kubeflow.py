@@ -44,9 +44,7 @@ def here(tmp_path, monkeypatch):
 
 def test_the_page_has_the_commands_that_it_is_about():
     assert [command[0] for command in COMMANDS] == ["run", "compile", "submit", *["schedule"] * 5]
-    assert [command[1] for command in COMMANDS[3:]] == [
-        *("create", "list", "disable", "enable", "delete"),
-    ]
+    assert [command[1] for command in COMMANDS[3:]] == [*("create", "list", "disable", "enable", "delete")]
 
 
 def test_the_commands_do_what_the_page_says(here, tmp_path):
@@ -110,16 +108,12 @@ def test_the_other_blocks_are_configurations(tmp_path, block):
 @pytest.mark.parametrize("model", [KubeflowConfig, TrainingJobConfig])
 def test_the_page_names_every_key(model):
     for name in model.model_fields:
-        assert re.search(
-            rf"`[^`]*\b{name}\b[^`]*`|^{name} = |kubeflow\.{name}", TEXT, re.MULTILINE
-        ), name
+        assert re.search(rf"`[^`]*\b{name}\b[^`]*`|^{name} = |kubeflow\.{name}", TEXT, re.MULTILINE), name
 
 
 def test_the_tests_of_the_table_exist():
     table = TESTS_PAGE.partition("## Defects of TFX")[2].partition("\n## ")[0]
-    named = re.findall(
-        r"`(?:tests/pipelines/kubeflow/[\w/]*)?(test_\w+\.py)(?:::(test_\w+))?`", table
-    )
+    named = re.findall(r"`(?:tests/pipelines/kubeflow/[\w/]*)?(test_\w+\.py)(?:::(test_\w+))?`", table)
     assert len(named) >= 12
     for name, test in named:
         (file,) = (ROOT / "tests" / "pipelines" / "kubeflow").rglob(name)

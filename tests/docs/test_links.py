@@ -50,7 +50,5 @@ def test_the_index_of_the_decisions_links_to_each():
 
 
 def test_anchors_are_those_of_github():
-    text = (
-        "# A `b`, c?\n\n## It's [x](y.md)\n\n## It's x\n\n```sh\n# no heading\n```\n## v1_2 & 3\n"
-    )
+    text = "# A `b`, c?\n\n## It's [x](y.md)\n\n## It's x\n\n```sh\n# no heading\n```\n## v1_2 & 3\n"
     assert anchors(text) == {"a-b-c", "its-x", "its-x-1", "v1_2--3"}

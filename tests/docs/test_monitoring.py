@@ -45,9 +45,7 @@ def exported(tmp_path, monkeypatch):
     add_model(root.serving / "7")
     text = invoke(app, ["schedule", "metrics", "--root", "root"]).stdout
     families = text_string_to_metric_families(text)
-    return {
-        f"{family.name}_total" if family.type == "counter" else family.name for family in families
-    }
+    return {f"{family.name}_total" if family.type == "counter" else family.name for family in families}
 
 
 def expressions():
@@ -57,11 +55,7 @@ def expressions():
     variables = [item["definition"] for item in dashboard["templating"]["list"][1:]]
     (group,) = yaml.safe_load((FOLDER / "alerts.yml").read_text())["groups"]
     assert len(group["rules"]) == 6
-    return [
-        *(target["expr"] for target in targets),
-        *variables,
-        *(rule["expr"] for rule in group["rules"]),
-    ]
+    return [*(target["expr"] for target in targets), *variables, *(rule["expr"] for rule in group["rules"])]
 
 
 def test_every_metric_is_one_that_a_root_exports(exported):

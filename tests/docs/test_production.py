@@ -24,9 +24,7 @@ FIRST_DAY = datetime.date(2026, 3, 1)
 
 def section(title):
     """Returns the text below a heading, up to the next one of any level."""
-    return re.search(rf"^#+ {re.escape(title)}\n(.*?)(?=^#+ |\Z)", TEXT, re.DOTALL | re.MULTILINE)[
-        1
-    ]
+    return re.search(rf"^#+ {re.escape(title)}\n(.*?)(?=^#+ |\Z)", TEXT, re.DOTALL | re.MULTILINE)[1]
 
 
 class Operator:
@@ -53,9 +51,7 @@ class Operator:
         if words[0] == "estimator-pipelines":
             done = self._warm_command(*words[1:], cwd=self.folder)
         else:
-            done = subprocess.run(
-                words, cwd=self.folder, capture_output=True, text=True, check=False
-            )
+            done = subprocess.run(words, cwd=self.folder, capture_output=True, text=True, check=False)
         assert done.returncode == code, done.stderr[-3000:]
         return done.stdout, done.stderr
 

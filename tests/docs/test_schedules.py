@@ -78,17 +78,12 @@ def test_the_commands_do_what_the_page_says(here):
     assert yaml.safe_load(said["manifest", "cronjob.yaml"])["kind"] == "CronJob"
     families = text_string_to_metric_families((here / "metrics" / "pipelines.prom").read_text())
     of_schedules = {
-        sample.name.removeprefix("estimator_pipelines_")
-        for family in families
-        for sample in family.samples
+        sample.name.removeprefix("estimator_pipelines_") for family in families for sample in family.samples
     }
     table = TEXT.partition("| `estimator_pipelines_...` |")[2].partition("\n## ")[0]
     named = set(re.findall(r"`([a-z_]+)(?:\{[a-z,]+\})?`", table))
     of_model = {"served_version", "served_model_metric", "served_model_push_time_seconds"}
-    of_good_runs = {
-        "newest_good_run_end_time_seconds",
-        "last_good_run_end_time_seconds",
-    }  # all failed
+    of_good_runs = {"newest_good_run_end_time_seconds", "last_good_run_end_time_seconds"}  # all failed
     assert named == of_schedules | of_model | of_good_runs
 
 
@@ -110,9 +105,7 @@ def test_the_options_are_those_of_the_commands():
     import typer
 
     group = typer.main.get_command(app).commands["schedule"].commands
-    options = {
-        name for command in group.values() for param in command.params for name in param.opts
-    }
+    options = {name for command in group.values() for param in command.params for name in param.opts}
     of_others = {"--resume", "--team", "--compare"}
     for name in re.findall(r"--[a-z][a-z-]*", TEXT):
         assert name in options | of_others, name

@@ -61,10 +61,7 @@ def test_tensorflow_s_names_are_no_names_of_ours():
 def test_each_name_stands_on_one_page(package):
     pages = script("api_pages")
     named = [
-        name.path
-        for page in pages.API_PAGES
-        if page.package == package
-        for name in pages.names_of(page)
+        name.path for page in pages.API_PAGES if page.package == package for name in pages.names_of(page)
     ]
     public = script("public_names").public_names(package)
     assert sorted(named) == sorted(name.path for name in public)
@@ -82,9 +79,7 @@ def test_a_page_of_the_reference():
 def test_the_commands_have_their_options():
     page = script("command_page").command_page(app)
     group = typer.main.get_command(app)
-    assert set(group.commands) <= {
-        line.split()[1] for line in page.splitlines() if line.startswith("## ")
-    }
+    assert set(group.commands) <= {line.split()[1] for line in page.splitlines() if line.startswith("## ")}
     assert "\n## schema accept\n" in page
     _, _, rollback = page.partition("\n## rollback\n")
     rollback = rollback.partition("\n## ")[0]
@@ -112,9 +107,7 @@ def test_every_key_of_the_configuration_has_a_meaning():
 
 def test_links_become_links_between_pages():
     site = script("links").Site(ROOT)
-    text = (
-        "[a\nb](docs/spans.md#x) [c](CHANGELOG.md) [d](https://x.y) [e](#f)\n```\n[g](h.md)\n```\n"
-    )
+    text = "[a\nb](docs/spans.md#x) [c](CHANGELOG.md) [d](https://x.y) [e](#f)\n```\n[g](h.md)\n```\n"
     assert site.rewritten(text, "README.md") == (
         "[a\nb](spans.md#x) [c](changelog.md) [d](https://x.y) [e](#f)\n```\n[g](h.md)\n```\n"
     )
@@ -153,9 +146,7 @@ def test_a_site_that_fetches_is_refused(tmp_path, monkeypatch):
     good = "".join(f'<h2 id="{name}"></h2>' for name in names)
     page.write_text(f'{good}<a href="https://x.y">read</a><script src="../a.js"></script>')
     assert check.faults(tmp_path, ["reference/heads.md"]) == []
-    page.write_text(
-        f'{good}<link rel="stylesheet" href="https://cdn.x/font.css"><pre class="mermaid"></pre>'
-    )
+    page.write_text(f'{good}<link rel="stylesheet" href="https://cdn.x/font.css"><pre class="mermaid"></pre>')
     assert check.faults(tmp_path, ["reference/heads.md"]) == [
         "reference/heads.md: fetches https://cdn.x/font.css",
         "reference/heads.md: a mermaid diagram, for which a script is fetched from a CDN",

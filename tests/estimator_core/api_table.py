@@ -48,16 +48,13 @@ TESTS = {
     "EstimatorSpec": f"{_CORE}spec/test_estimator_spec.py::test_each_mode_needs_its_arguments",
     "EvalSpec": f"{_CORE}training/test_train_and_evaluate.py"
     "::test_every_checkpoint_is_evaluated_and_exported_once",
-    "Exporter": f"{_CORE}training/test_train_and_evaluate.py"
-    "::test_exporters_write_where_they_should",
+    "Exporter": f"{_CORE}training/test_train_and_evaluate.py::test_exporters_write_where_they_should",
     "FeedFnHook": f"{_HOOKS}test_feed_fn_hook",
-    "FinalExporter": f"{_CORE}training/test_train_and_evaluate.py"
-    "::test_exporters_write_where_they_should",
+    "FinalExporter": f"{_CORE}training/test_train_and_evaluate.py::test_exporters_write_where_they_should",
     "FinalOpsHook": f"{_HOOKS}test_final_ops_hook",
     "GlobalStepWaiterHook": f"{_HOOKS}test_global_step_waiter_hook",
     "Head": f"{_CORE}heads/test_base.py::test_abstract_methods_are_named",
-    "LatestExporter": f"{_CORE}training/test_train_and_evaluate.py"
-    "::test_exporters_write_where_they_should",
+    "LatestExporter": f"{_CORE}training/test_train_and_evaluate.py::test_exporters_write_where_they_should",
     "LinearClassifier": _oracle("linear_classifier"),
     "LinearEstimator": _oracle("linear_logistic_regression"),
     "LinearRegressor": _oracle("linear_regressor_weighted"),
@@ -84,8 +81,7 @@ TESTS = {
     "TrainSpec": f"{_CORE}training/test_train_and_evaluate.py"
     "::test_every_checkpoint_is_evaluated_and_exported_once",
     "VocabInfo": f"{_CORE}checkpoints/test_warm_start_report.py::test_each_way_of_starting_shows",
-    "WarmStartSettings": f"{_CORE}checkpoints/test_warm_start_report.py"
-    "::test_each_way_of_starting_shows",
+    "WarmStartSettings": f"{_CORE}checkpoints/test_warm_start_report.py::test_each_way_of_starting_shows",
     "add_metrics": f"{_CORE}training/test_add_metrics.py::test_metrics_are_added_and_replaced",
     "classifier_parse_example_spec": f"{_CORE}canned/test_parse_example_spec.py"
     "::test_a_classifier_spec_adds_the_label_and_the_weight",
@@ -100,18 +96,15 @@ TESTS = {
     "::test_learning_rate_and_names_of_a_named_optimizer",
     "experimental.build_raw_supervised_input_receiver_fn": f"{_EXPERIMENTAL}"
     "test_supervised_input_receiver.py::test_export_for_evaluation",
-    "experimental.call_logit_fn": f"{_EXPERIMENTAL}test_call_logit_fn.py"
-    "::test_it_passes_what_is_asked_for",
+    "experimental.call_logit_fn": f"{_EXPERIMENTAL}test_call_logit_fn.py::test_it_passes_what_is_asked_for",
     "experimental.dnn_logit_fn_builder": f"{_EXPERIMENTAL}test_logit_fn_builders.py"
     "::test_dnn_variables_are_in_the_current_scope",
     "experimental.linear_logit_fn_builder": f"{_EXPERIMENTAL}test_logit_fn_builders.py"
     "::test_a_model_fn_of_a_head_and_a_logit_fn",
-    "experimental.make_early_stopping_hook": f"{_STOPPING}"
-    "test_training_ends_when_the_function_says_so",
+    "experimental.make_early_stopping_hook": f"{_STOPPING}test_training_ends_when_the_function_says_so",
     "experimental.make_stop_at_checkpoint_step_hook": f"{_CORE}hooks/"
     "test_stop_at_checkpoint_step.py::test_the_chief_stops_at_the_step",
-    "experimental.stop_if_higher_hook": f"{_STOPPING}"
-    "test_another_directory_can_hold_the_evaluations",
+    "experimental.stop_if_higher_hook": f"{_STOPPING}test_another_directory_can_hold_the_evaluations",
     "experimental.stop_if_lower_hook": f"{_STOPPING}test_hooks_read_the_evaluations",
     "experimental.stop_if_no_decrease_hook": f"{_STOPPING}test_hooks_read_the_evaluations",
     "experimental.stop_if_no_increase_hook": f"{_STOPPING}test_hooks_read_the_evaluations",
@@ -131,8 +124,7 @@ TESTS = {
     "export.build_raw_serving_input_receiver_fn": f"{_EXPORT}test_saved_model.py"
     "::test_the_exported_model_answers_raw_tensors",
     "inputs.numpy_input_fn": f"{_CORE}inputs/test_in_memory.py::test_batches_run_across_epochs",
-    "inputs.pandas_input_fn": f"{_CORE}inputs/test_in_memory.py"
-    "::test_data_frames_become_features_by_column",
+    "inputs.pandas_input_fn": f"{_CORE}inputs/test_in_memory.py::test_data_frames_become_features_by_column",
     "model_to_estimator": f"{_CORE}keras_models/test_keras3_model.py"
     "::test_training_and_evaluation_are_those_of_keras",
     "regressor_parse_example_spec": f"{_CORE}canned/test_parse_example_spec.py"
@@ -155,9 +147,7 @@ TESTS_V1 = {
     "LinearClassifier": _oracle("v1_linear_classifier"),
     "LinearEstimator": f"{_CORE}v1/test_v1.py::test_heads_of_ones_own_train_and_continue",
     "LinearRegressor": _oracle("v1_linear_regressor"),
-    **{
-        name: f"{_CORE}tpu" for name in SYMBOLS["tf.compat.v1.estimator"] if name.startswith("tpu.")
-    },
+    **{name: f"{_CORE}tpu" for name in SYMBOLS["tf.compat.v1.estimator"] if name.startswith("tpu.")},
 }
 
 

@@ -37,9 +37,7 @@ def members_of(cls, public_classes):
     members = {}
     hidden = set()
     for base in cls.__mro__:
-        if base in (object, tuple, Exception, BaseException) or (
-            base is not cls and base in public_classes
-        ):
+        if base in (object, tuple, Exception, BaseException) or (base is not cls and base in public_classes):
             break
         for name, value in vars(base).items():
             if "HiddenTfApi" in type(value).__name__:
@@ -78,9 +76,7 @@ def main():
         symbols[module_name] = {
             name: {
                 "arguments": arguments_of(value),
-                **(
-                    {"members": members_of(value, public_classes)} if inspect.isclass(value) else {}
-                ),
+                **({"members": members_of(value, public_classes)} if inspect.isclass(value) else {}),
             }
             for name, value in found.items()
         }

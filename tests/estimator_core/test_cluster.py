@@ -66,13 +66,7 @@ def test_sessions_speak_grpc_whatever_rpc_layer_says():
 
 @pytest.mark.parametrize(
     ("kind", "index", "global_id"),
-    [
-        ("coordinator", 1, 2),
-        ("evaluator_helper", 0, 3),
-        ("worker", 0, 4),
-        ("zoo", 0, 6),
-        ("ps", 2, 9),
-    ],
+    [("coordinator", 1, 2), ("evaluator_helper", 0, 3), ("worker", 0, 4), ("zoo", 0, 6), ("ps", 2, 9)],
 )
 def test_a_cluster_may_have_tasks_of_other_types(kind, index, global_id):
     others = {"zoo": ["z:1"], "coordinator": ["o:1", "o:2"], "evaluator_helper": ["h:1"]}
@@ -115,18 +109,12 @@ def test_the_service_must_be_an_object():
             "'master' task evaluates itself",
         ),
         ({"cluster": TASKS, "task": {"type": "worker"}}, "must name this task's `index`"),
-        (
-            {"cluster": TASKS, "task": {"type": "worker", "index": 2}},
-            "no 'worker' task with index 2",
-        ),
+        ({"cluster": TASKS, "task": {"type": "worker", "index": 2}}, "no 'worker' task with index 2"),
         ({"cluster": TASKS, "task": {"type": "worker", "index": -1}}, "must not be negative"),
         ({"cluster": TASKS, "task": {"type": "worker", "index": "x"}}, "must be an integer"),
         ({"cluster": TASKS, "task": {"type": "boss", "index": 0}}, "no 'boss' task with index 0"),
         (
-            {
-                "cluster": {"chief": ["c:1"], "master": ["m:1"]},
-                "task": {"type": "chief", "index": 0},
-            },
+            {"cluster": {"chief": ["c:1"], "master": ["m:1"]}, "task": {"type": "chief", "index": 0}},
             "not both",
         ),
         ({"cluster": {"chief": "c:1"}}, "must list addresses"),

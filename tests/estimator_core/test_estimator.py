@@ -73,9 +73,7 @@ def test_a_fraction_of_a_step_is_one_more(make_estimator, input_fn):
     assert estimator.get_variable_value("global_step") == 5
 
 
-def test_evaluate_weighs_examples_in_metrics_and_batches_in_the_loss(
-    make_estimator, input_fn, eval_input_fn
-):
+def test_evaluate_weighs_examples_in_metrics_and_batches_in_the_loss(make_estimator, input_fn, eval_input_fn):
     estimator = make_estimator()
     estimator.train(input_fn, steps=1)  # w = 1, predictions are 1, 2 and 3, labels 0
     results = estimator.evaluate(eval_input_fn)
@@ -129,11 +127,7 @@ def test_input_fn_receives_the_arguments_it_names(make_estimator, input_fn):
 
     estimator = make_estimator()
     estimator.train(with_arguments, steps=1)
-    assert received == {
-        "mode": "train",
-        "params": {"learning_rate": 0.25},
-        "model_dir": estimator.model_dir,
-    }
+    assert received == {"mode": "train", "params": {"learning_rate": 0.25}, "model_dir": estimator.model_dir}
 
 
 def test_input_fn_may_return_tensors(make_estimator):
@@ -165,9 +159,7 @@ def test_model_dir_given_twice_must_agree(tmp_path):
     config = est.RunConfig(model_dir=str(tmp_path / "a"))
     with pytest.raises(ValueError, match="different values"):
         est.Estimator(lambda features: None, tmp_path / "b", config)
-    assert est.Estimator(lambda features: None, tmp_path / "a", config).model_dir == str(
-        tmp_path / "a"
-    )
+    assert est.Estimator(lambda features: None, tmp_path / "a", config).model_dir == str(tmp_path / "a")
 
 
 def test_variable_values_need_a_checkpoint_and_a_known_name(make_estimator, input_fn):
@@ -236,17 +228,11 @@ def test_the_seed_of_the_config_makes_initial_values_repeatable(tmp_path, input_
     def model_fn(features, labels, mode):
         weight = tf1.get_variable("weight", [4], initializer=tf1.random_normal_initializer())
         loss = tf.reduce_sum(weight) * 0 + tf.reduce_sum(features["x"]) * 0
-        return est.EstimatorSpec(
-            mode, loss=loss, train_op=tf1.train.get_global_step().assign_add(1)
-        )
+        return est.EstimatorSpec(mode, loss=loss, train_op=tf1.train.get_global_step().assign_add(1))
 
     def values(name, seed):
         config = est.RunConfig(model_dir=str(tmp_path / name), tf_random_seed=seed)
-        return (
-            est.Estimator(model_fn, config=config)
-            .train(input_fn, steps=1)
-            .get_variable_value("weight")
-        )
+        return est.Estimator(model_fn, config=config).train(input_fn, steps=1).get_variable_value("weight")
 
     np.testing.assert_array_equal(values("a", 1), values("b", 1))
     assert not np.array_equal(values("a", 1), values("c", 2))
@@ -260,9 +246,7 @@ def with_a_local_init_op(request, tmp_path):
         strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
 
     def model_fn(features, labels, mode):
-        extra = tf1.get_variable(
-            "extra", [], collections=[tf1.GraphKeys.LOCAL_VARIABLES], use_resource=True
-        )
+        extra = tf1.get_variable("extra", [], collections=[tf1.GraphKeys.LOCAL_VARIABLES], use_resource=True)
         fed = tf1.placeholder(tf.float32, [])
         counter = tf1.metrics.mean(features["x"] + extra)
         local_init_op = tf.group(

@@ -180,9 +180,7 @@ def test_settings_that_programs_read(monkeypatch):
 
     assert est.Estimator(model_fn, params={})._device_fn is None
     cluster = {"chief": ["a:1"], "ps": ["b:1", "b:2"]}
-    monkeypatch.setenv(
-        "TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": "chief", "index": 0}})
-    )
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": "chief", "index": 0}}))
     device_fn = est.Estimator(model_fn, params={})._device_fn
     with tf.Graph().as_default(), tf1.device(device_fn):
         variables = [tf1.get_variable(name, []) for name in "ab"]
@@ -194,9 +192,7 @@ def test_settings_that_programs_read(monkeypatch):
 def test_helpers_that_programs_call():
     estimator = est.Estimator(model_fn, params={})
     with tf.Graph().as_default():
-        features, labels, hooks = estimator._get_features_and_labels_from_input_fn(
-            input_fn, "train"
-        )
+        features, labels, hooks = estimator._get_features_and_labels_from_input_fn(input_fn, "train")
         only_features, _ = estimator._get_features_from_input_fn(input_fn, "infer")
         with tf1.train.MonitoredSession(hooks=hooks) as session:
             assert session.run(labels).tolist() == [[2.0], [4.0]]
@@ -216,9 +212,7 @@ def test_a_step_of_tf_estimator_says_what_to_use_instead():
     assert not hasattr(estimator, "_evaluate_run")
     with pytest.raises(AttributeError, match=r"Use train\(\) with hooks"):
         estimator._train_model = lambda *args: None
-    with pytest.raises(
-        AttributeError, match=r"never calls _get_features_and.*Replace _call_input_fn"
-    ):
+    with pytest.raises(AttributeError, match=r"never calls _get_features_and.*Replace _call_input_fn"):
         estimator._get_features_and_labels_from_input_fn = lambda *args: None
 
 

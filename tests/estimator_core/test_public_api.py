@@ -15,13 +15,7 @@ DIFFERENT = {
     # 2.15's own heads differ from its base class, which has the mode before; here it is the same.
     **{
         f"{head}.update_metrics": "the order of the base class"
-        for head in (
-            "BinaryClassHead",
-            "MultiClassHead",
-            "MultiHead",
-            "MultiLabelHead",
-            "RegressionHead",
-        )
+        for head in ("BinaryClassHead", "MultiClassHead", "MultiHead", "MultiLabelHead", "RegressionHead")
     },
     "tpu.RunConfig.tpu_config": "an attribute of its objects, not of the class",
     "experimental.LinearSDCA.get_train_step": "takes its place behind LinearEstimator by itself",
@@ -47,10 +41,7 @@ def accepts(function, wanted, where):
             assert repr(ours[index].default) == default, f"{where}: default of {name!r}"
         assert not default or ours[index].default is not inspect.Parameter.empty, f"{where}: {name}"
     for extra in ours[len(wanted) :]:
-        optional = extra.default is not extra.empty or extra.kind in (
-            extra.VAR_POSITIONAL,
-            extra.VAR_KEYWORD,
-        )
+        optional = extra.default is not extra.empty or extra.kind in (extra.VAR_POSITIONAL, extra.VAR_KEYWORD)
         assert optional, f"{where} asks for {extra.name!r} as well"
 
 

@@ -51,9 +51,7 @@ def checkpoints(model_dir):
     return sorted(name for name in gfile.listdir(model_dir) if name.endswith(".index"))
 
 
-def test_a_model_is_trained_continued_evaluated_and_read(
-    estimator, model_dir, input_fn, eval_input_fn
-):
+def test_a_model_is_trained_continued_evaluated_and_read(estimator, model_dir, input_fn, eval_input_fn):
     estimator.train(input_fn, max_steps=3)  # w = 2 - 2 / 2^3
     assert estimator.latest_checkpoint() == f"{model_dir}/model.ckpt-3"
     estimator.train(input_fn, steps=2)  # w = 2 - 2 / 2^5
@@ -107,9 +105,7 @@ def test_exporters_write_and_delete_their_exports(estimator, model_dir, input_fn
         est.FinalExporter("final", serving_input_receiver_fn),
     ]
     train_spec = est.TrainSpec(input_fn, max_steps=4)
-    eval_spec = est.EvalSpec(
-        input_fn, steps=1, exporters=exporters, start_delay_secs=0, throttle_secs=0
-    )
+    eval_spec = est.EvalSpec(input_fn, steps=1, exporters=exporters, start_delay_secs=0, throttle_secs=0)
     est.train_and_evaluate(estimator, train_spec, eval_spec)
     for name in ("best", "latest", "final"):
         (version,) = gfile.listdir(f"{model_dir}/export/{name}")
@@ -123,9 +119,7 @@ def test_warm_start_from_the_newest_checkpoint(estimator, model_dir, input_fn):
     for number, start in enumerate((model_dir, f"{model_dir}/model.ckpt-4")):
         other = est.Estimator(model_fn, f"{model_dir}-{number}", warm_start_from=start)
         assert other.train(input_fn, steps=1).get_variable_value("weight") == 1.9375
-    other = est.Estimator(
-        model_fn, f"{model_dir}-older", warm_start_from=f"{model_dir}/model.ckpt-2"
-    )
+    other = est.Estimator(model_fn, f"{model_dir}-older", warm_start_from=f"{model_dir}/model.ckpt-2")
     with pytest.raises(ValueError, match="only from the newest"):  # ram:// can't
         other.train(input_fn, steps=1)
 

@@ -24,12 +24,7 @@ def test_defaults_are_those_of_tf_estimator():
     assert config.session_creation_timeout_secs == 7200
     assert config.checkpoint_save_graph_def is True
     assert config.session_config is None
-    assert (config.task_type, config.task_id, config.is_chief, config.master) == (
-        "worker",
-        0,
-        True,
-        "",
-    )
+    assert (config.task_type, config.task_id, config.is_chief, config.master) == ("worker", 0, True, "")
     assert (config.num_ps_replicas, config.num_worker_replicas) == (0, 1)
 
 
@@ -99,9 +94,7 @@ def test_workers_alone_train_by_a_strategy(monkeypatch, kind):
     value = {"cluster": {"worker": ["w:1", "w:2"]}, "task": {"type": "worker", "index": 1}}
     monkeypatch.setenv("TF_CONFIG", json.dumps(value))
     strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
-    both = types.SimpleNamespace(
-        train_distribute=strategy, eval_distribute=None, remote_cluster=None
-    )
+    both = types.SimpleNamespace(train_distribute=strategy, eval_distribute=None, remote_cluster=None)
     config = est.RunConfig(**{kind: strategy if kind == "train_distribute" else both})
     assert (config.task_type, config.num_worker_replicas) == ("worker", 2)
     assert config.cluster_spec.as_dict() == value["cluster"]
@@ -152,9 +145,7 @@ def test_tf_config_may_give_the_model_dir(monkeypatch):
 @pytest.mark.parametrize("name", ["train_distribute", "eval_distribute"])
 def test_a_strategy_for_loops_with_a_coordinator_is_refused(name):
     strategy = mock.Mock(spec=tf.distribute.ParameterServerStrategy)
-    with pytest.raises(
-        ValueError, match=rf"{name} can't be a tf\.distribute\.ParameterServerStrategy"
-    ):
+    with pytest.raises(ValueError, match=rf"{name} can't be a tf\.distribute\.ParameterServerStrategy"):
         est.RunConfig(**{name: strategy})
     both = {"train_distribute": None, "eval_distribute": None, name: strategy}
     with pytest.raises(ValueError, match=f"{name} can't be"):

@@ -88,10 +88,7 @@ def test_save_checkpoints_secs(make, input_fn, monkeypatch):
         ({"keep_checkpoint_max": 0}, [0, 2, 4, 6, 8, 10, 11]),
         ({"keep_checkpoint_max": 2, "keep_checkpoint_every_n_hours": None}, [10, 11]),
         # One an hour is kept for good: time enough between two when an hour is short.
-        (
-            {"keep_checkpoint_max": 2, "keep_checkpoint_every_n_hours": 1e-9},
-            [0, 2, 4, 6, 8, 10, 11],
-        ),
+        ({"keep_checkpoint_max": 2, "keep_checkpoint_every_n_hours": 1e-9}, [0, 2, 4, 6, 8, 10, 11]),
     ],
     ids=str,
 )
@@ -140,9 +137,7 @@ def test_no_log_lines(make, input_fn, caplog):
     assert steps_of(estimator.model_dir, "global_step/sec") == []
 
 
-def test_throttle_secs_pass_between_evaluations(
-    make_estimator, input_fn, eval_input_fn, monkeypatch
-):
+def test_throttle_secs_pass_between_evaluations(make_estimator, input_fn, eval_input_fn, monkeypatch):
     """Checkpoint 2 is evaluated after 4 s; checkpoint 4 comes 8 s later, checkpoint 6 after 16 s."""
     evaluated = []
 

@@ -24,6 +24,4 @@ def test_a_serialized_summary_is_numbered(tmp_path):
     picture.value.add(tag="whatever", simple_value=3.0)
     summaries.write_evaluation(str(tmp_path), {"picture": picture.SerializeToString()}, 7)
     (event,) = [event for event in observe.events_of(str(tmp_path)) if event.summary.value]
-    assert [(value.tag, value.simple_value) for value in event.summary.value] == [
-        ("picture/0", 3.0)
-    ]
+    assert [(value.tag, value.simple_value) for value in event.summary.value] == [("picture/0", 3.0)]

@@ -107,9 +107,7 @@ def newest(root, component, output):
 def files(root, component, output):
     """Returns the bytes of all files of examples that a component has written, by split and name."""
     folder = newest(root, component, output)
-    return {
-        f"{file.parent.name}/{file.name}": file.read_bytes() for file in folder.glob("Split-*/*")
-    }
+    return {f"{file.parent.name}/{file.name}": file.read_bytes() for file in folder.glob("Split-*/*")}
 
 
 def statistics(root, split):
@@ -138,9 +136,7 @@ def _leaves(message, where):
 def constants(root):
     """Returns the floating-point constants of the Transform graph, by name."""
     graph = newest(root, "Transform", "transform_graph")
-    model = saved_model_pb2.SavedModel.FromString(
-        (graph / "transform_fn" / "saved_model.pb").read_bytes()
-    )
+    model = saved_model_pb2.SavedModel.FromString((graph / "transform_fn" / "saved_model.pb").read_bytes())
     found = {}
     for node in (node for part in model.meta_graphs for node in part.graph_def.node):
         if node.op == "Const":

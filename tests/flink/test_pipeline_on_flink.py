@@ -45,8 +45,7 @@ def test_everything_runs_on_the_cluster(remote, flink):
 
 
 @pytest.mark.parametrize(
-    ("component", "output"),
-    [("CsvExampleGen", "examples"), ("Transform", "transformed_examples")],
+    ("component", "output"), [("CsvExampleGen", "examples"), ("Transform", "transformed_examples")]
 )
 def test_the_files_of_examples_are_the_same(local, remote, component, output):
     expected = runs.files(local, component, output)
@@ -132,10 +131,7 @@ def test_a_run_on_flink_takes_what_a_local_one_made_from_the_cache(after_a_kill)
 
 def test_a_run_ends_right_though_a_task_manager_was_killed_in_transform(after_a_kill, local, flink):
     line, job, expected = after_a_kill
-    assert line["status"] in (
-        "pushed",
-        "not_blessed",
-    )  # as good a model as the first one, or a bit worse
+    assert line["status"] in ("pushed", "not_blessed")  # as good a model as the first one, or a bit worse
     read = flink.read(f"jobs/{job}")
     assert read["state"] == "FINISHED"
     assert read["timestamps"]["RESTARTING"] > 0

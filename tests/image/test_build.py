@@ -77,9 +77,7 @@ def test_another_base_can_be_named(build):
     assert given[given.index("--build-arg") + 1] == "PYTHON_IMAGE=python@sha256:0123"
 
 
-@pytest.mark.parametrize(
-    ("engine", "option"), [("podman", "--pull=never"), ("buildah", "--pull-never")]
-)
+@pytest.mark.parametrize(("engine", "option"), [("podman", "--pull=never"), ("buildah", "--pull-never")])
 def test_a_base_of_this_machine_is_not_pulled(build, engine, option):
     assert option in build(engine, "mine", "localhost/python-stand-in:trixie")[0]
 

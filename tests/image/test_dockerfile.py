@@ -20,11 +20,7 @@ LAST_STAGE = INSTRUCTIONS[
 
 
 def test_the_base_is_pinned_to_a_release_that_has_the_own_set_of_tfx():
-    (base,) = (
-        i.removeprefix("ARG PYTHON_IMAGE=")
-        for i in INSTRUCTIONS
-        if i.startswith("ARG PYTHON_IMAGE=")
-    )
+    (base,) = (i.removeprefix("ARG PYTHON_IMAGE=") for i in INSTRUCTIONS if i.startswith("ARG PYTHON_IMAGE="))
     # Debian 13 has glibc 2.41; ML Metadata 1.21 and TFDV 1.21 need 2.39. The lock has them for 3.12 and 3.13.
     assert re.fullmatch(r"python:3\.1[23]\.\d+-slim-trixie", base)
 
@@ -100,10 +96,7 @@ def test_labels_of_a_build(name):
 
 def test_the_context_holds_what_is_copied_and_nothing_else():
     copied = {
-        name
-        for i in INSTRUCTIONS
-        if i.startswith("COPY ") and "--from" not in i
-        for name in i.split()[1:-1]
+        name for i in INSTRUCTIONS if i.startswith("COPY ") and "--from" not in i for name in i.split()[1:-1]
     }
     ignore = (ROOT / ".dockerignore").read_text().splitlines()
     assert "*" in ignore

@@ -21,9 +21,7 @@ def run(tmp_path):
             program.write_text(f'#!/bin/sh\n[ "$1" = info ] || exit 99\nexit {code}\n')
             program.chmod(0o755)
         env = {"PATH": str(folder)} | ({"IMAGE_ENGINE": engine} if engine else {})
-        return subprocess.run(
-            ["/bin/sh", str(SCRIPT)], env=env, capture_output=True, text=True, check=False
-        )
+        return subprocess.run(["/bin/sh", str(SCRIPT)], env=env, capture_output=True, text=True, check=False)
 
     return run
 

@@ -23,9 +23,7 @@ def layers(tmp_path, engine, body):
 
 
 def test_of_docker_from_the_first_to_the_last(tmp_path):
-    history = (
-        "0B\\tUSER 1000\\n1.5kB\\tCOPY project /opt\\n3.07GB\\tCOPY venv /opt\\n130MB\\tbase\\n"
-    )
+    history = "0B\\tUSER 1000\\n1.5kB\\tCOPY project /opt\\n3.07GB\\tCOPY venv /opt\\n130MB\\tbase\\n"
     assert layers(tmp_path, "docker", f"printf '{history}'") == [
         "    130.0 MB  base",
         "   3070.0 MB  COPY venv /opt",

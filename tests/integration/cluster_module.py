@@ -15,9 +15,7 @@ preprocessing_fn = mended_module.preprocessing_fn
 
 
 def task_name():
-    task = json.loads(os.environ.get("TF_CONFIG", "{}")).get(
-        "task", {"type": "the", "index": "run"}
-    )
+    task = json.loads(os.environ.get("TF_CONFIG", "{}")).get("task", {"type": "the", "index": "run"})
     return f"{task['type']}-{task['index']}"
 
 
@@ -54,8 +52,6 @@ def trainer_fn(args, schema):
     )
     return {
         **made,
-        "estimator": estimator.LinearClassifier(
-            [tf.feature_column.numeric_column("x")], config=config
-        ),
+        "estimator": estimator.LinearClassifier([tf.feature_column.numeric_column("x")], config=config),
         "train_spec": made["train_spec"]._replace(hooks=[Trace(folder)]),
     }

@@ -70,9 +70,7 @@ def trainer_fn(args, schema):
         "eval_spec": estimator.EvalSpec(
             lambda: input_fn(args.eval_files),
             steps=2,
-            exporters=[
-                estimator.FinalExporter("serving", lambda: serving_input_receiver_fn(transform))
-            ],
+            exporters=[estimator.FinalExporter("serving", lambda: serving_input_receiver_fn(transform))],
         ),
         "eval_input_receiver_fn": lambda: eval_input_receiver_fn(transform),
     }

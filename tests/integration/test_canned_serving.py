@@ -57,11 +57,7 @@ ROOMS_CLASS = fc.bucketized_column(ROOMS_COLUMN, [2.0, 4.0])
 SIZE_CLASS = fc.bucketized_column(SIZE_COLUMN, [0.0])
 LINEAR = [SIZE_COLUMN, KIND_COLUMN, ROOMS_CLASS, fc.crossed_column([ROOMS_CLASS, SIZE_CLASS], 10)]
 DEEP = [SIZE_COLUMN, ROOMS_COLUMN, fc.embedding_column(KIND_COLUMN, 3)]
-COMBINED = {
-    "linear_feature_columns": LINEAR,
-    "dnn_feature_columns": DEEP,
-    "dnn_hidden_units": [4],
-}
+COMBINED = {"linear_feature_columns": LINEAR, "dnn_feature_columns": DEEP, "dnn_hidden_units": [4]}
 WORDS = [fc.embedding_column(NOTES_COLUMN, 3)]
 
 LABELS = {
@@ -81,32 +77,20 @@ TYPES = {
         lambda **kw: est.LinearClassifier(LINEAR, optimizer=experimental.LinearSDCA("id"), **kw),
     ),
     "LinearRegressor": ("number", lambda **kw: est.LinearRegressor(LINEAR, **kw)),
-    "LinearEstimator": (
-        "topics",
-        lambda **kw: est.LinearEstimator(est.MultiLabelHead(3), LINEAR, **kw),
-    ),
+    "LinearEstimator": ("topics", lambda **kw: est.LinearEstimator(est.MultiLabelHead(3), LINEAR, **kw)),
     "DNNClassifier": (
         "word",
         lambda **kw: est.DNNClassifier(
             [4], DEEP, n_classes=3, label_vocabulary=GRADES, batch_norm=True, dropout=0.2, **kw
         ),
     ),
-    "DNNRegressor": (
-        "numbers",
-        lambda **kw: est.DNNRegressor([4], DEEP, label_dimension=2, **kw),
-    ),
+    "DNNRegressor": ("numbers", lambda **kw: est.DNNRegressor([4], DEEP, label_dimension=2, **kw)),
     "DNNEstimator": (
         "number",
         lambda **kw: est.DNNEstimator(est.RegressionHead(inverse_link_fn=tf.exp), [4], DEEP, **kw),
     ),
-    "DNNLinearCombinedClassifier": (
-        "binary",
-        lambda **kw: est.DNNLinearCombinedClassifier(**COMBINED, **kw),
-    ),
-    "DNNLinearCombinedRegressor": (
-        "number",
-        lambda **kw: est.DNNLinearCombinedRegressor(**COMBINED, **kw),
-    ),
+    "DNNLinearCombinedClassifier": ("binary", lambda **kw: est.DNNLinearCombinedClassifier(**COMBINED, **kw)),
+    "DNNLinearCombinedRegressor": ("number", lambda **kw: est.DNNLinearCombinedRegressor(**COMBINED, **kw)),
     "DNNLinearCombinedEstimator": (
         "word",
         lambda **kw: est.DNNLinearCombinedEstimator(
@@ -118,10 +102,7 @@ TYPES = {
         lambda **kw: est.BaselineClassifier(n_classes=3, label_vocabulary=GRADES, **kw),
     ),
     "BaselineRegressor": ("number", lambda **kw: est.BaselineRegressor(**kw)),
-    "BaselineEstimator": (
-        "topics",
-        lambda **kw: est.BaselineEstimator(est.MultiLabelHead(3), **kw),
-    ),
+    "BaselineEstimator": ("topics", lambda **kw: est.BaselineEstimator(est.MultiLabelHead(3), **kw)),
     "RNNClassifier": (
         "binary",
         lambda **kw: experimental.RNNClassifier(WORDS, [ROOMS_COLUMN], units=[4], **kw),

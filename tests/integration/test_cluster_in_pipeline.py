@@ -47,11 +47,7 @@ def start(tmp_path, folder):
         for setting in () if options else settings:
             options += ("--set", setting)
         process = subprocess.Popen(
-            [*command, *options],
-            cwd=REPOSITORY,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
+            [*command, *options], cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         started.append(process)
         return process
@@ -99,11 +95,7 @@ def test_a_cluster_fails_is_interrupted_and_goes_on(start, folder, tmp_path):
     assert "worker 0 failed. Its traceback:" in log
     (logs,) = tmp_path.glob("root/artifacts/Trainer/*/unfinished/*/logs")
     assert f"The log of each task is in {logs}" in log
-    assert sorted(path.name for path in logs.iterdir()) == [
-        "chief-0.log",
-        "ps-0.log",
-        "worker-0.log",
-    ]
+    assert sorted(path.name for path in logs.iterdir()) == ["chief-0.log", "ps-0.log", "worker-0.log"]
     check_that_all_have_ended(folder)
 
     (folder / "fail").unlink()

@@ -97,9 +97,7 @@ def test_they_run_in_another_folder_than_the_one_that_compiled_them(tmp_path: Pa
     compiling, running = tmp_path / "compiling", tmp_path / "running"
     for folder in (tmp_path / "data", compiling, running):
         folder.mkdir()
-    (tmp_path / "data" / "trips.csv").write_text(
-        "distance\n" + "".join(f"{i}\n" for i in range(60))
-    )
+    (tmp_path / "data" / "trips.csv").write_text("distance\n" + "".join(f"{i}\n" for i in range(60)))
     (compiling / "definition.py").write_text(DEFINITION)
     (compiling / "labels.py").write_text(MODULE)
     command = [sys.executable, "definition.py", str(tmp_path)]

@@ -38,17 +38,7 @@ def data(tmp_path_factory):
     with file.open("w", newline="") as stream:
         writer = csv.writer(stream)
         writer.writerow(
-            [
-                "",
-                "trip miles",
-                "city/area",
-                "größe",
-                "is_weekend",
-                "version",
-                "driver",
-                "note",
-                "tipped",
-            ]
+            ["", "trip miles", "city/area", "größe", "is_weekend", "version", "driver", "note", "tipped"]
         )
         for number in range(NUM_ROWS):
             miles, city = draw.uniform(0, 10), draw.choice(CITIES)

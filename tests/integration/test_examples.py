@@ -24,12 +24,7 @@ ROWS = {
         {"celsius": 45, "vibration_mm": 0.3, "pressure_bar": 8},
     ],
 }
-PREDICTION = {
-    "keras_model": "late",
-    "recommender": "value",
-    "run_fn": "value",
-    "tpu": "probability",
-}
+PREDICTION = {"keras_model": "late", "recommender": "value", "run_fn": "value", "tpu": "probability"}
 
 
 def run(warm_command, example, folder):

@@ -111,10 +111,7 @@ def test_shuffled_labels_in_a_new_file_are_stopped(run, first, folder):
 
 
 def test_data_that_are_not_what_the_model_needs_stop_before_training(run, first, folder):
-    with (
-        (folder / "march.csv").open() as source,
-        (folder / "april.csv").open("w", newline="") as to,
-    ):
+    with (folder / "march.csv").open() as source, (folder / "april.csv").open("w", newline="") as to:
         rows = csv.DictReader(source)
         writer = csv.DictWriter(to, ["miles", "city", "tipped"])
         writer.writeheader()
@@ -124,10 +121,7 @@ def test_data_that_are_not_what_the_model_needs_stop_before_training(run, first,
     code, line, shown = run("april")
     assert (code, line["status"], line["serving_version"]) == (2, "failed", first)
     assert "ExampleValidator: the data are not what the model needs (4 anomalies" in line["reason"]
-    assert (
-        "train split, column 'city': Examples contain values missing from the schema: A (~3"
-        in shown
-    )
+    assert "train split, column 'city': Examples contain values missing from the schema: A (~3" in shown
     assert "train split, column 'miles': The values have drifted: the median was " in shown
     record = json.loads((folder / "root" / "runs" / f"{line['run_id']}.json").read_text())
     assert "Transform" not in [part["name"] for part in record["components"]]
@@ -176,7 +170,4 @@ def test_a_lost_model_that_is_served_is_named_with_the_ways_out(run, first, fold
     for message in (line["reason"], shown):
         assert f"Version {version} in {folder}/root/serving is served" in message
         assert f"its model is not in {models}/" in message
-        assert (
-            "Take the version out of that directory; or set evaluator.default_checks = false"
-            in message
-        )
+        assert "Take the version out of that directory; or set evaluator.default_checks = false" in message

@@ -15,7 +15,5 @@ print(len(tf.config.list_logical_devices("CPU")))
 
 def test_devices_can_be_set_up_after_the_import():
     """A process that is forked needs it too: threads do not go with it."""
-    done = subprocess.run(
-        [sys.executable, "-c", _PROGRAM], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", _PROGRAM], capture_output=True, text=True, check=True)
     assert done.stdout.split()[-1] == "2"

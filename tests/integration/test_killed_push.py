@@ -55,9 +55,7 @@ def test_the_next_run_finishes_the_push(tmp_path):
 
 
 def _print_table(rows):
-    print(
-        f"{'killed':24}{'next run':10}{'served when killed':20}{'left over':11}{'pushes':8}left then"
-    )
+    print(f"{'killed':24}{'next run':10}{'served when killed':20}{'left over':11}{'pushes':8}left then")
     for row in rows:
         found = {**row["served"], **row["served_then"]}
         pushes = sum(model == [row["model"]] for model in found.values())

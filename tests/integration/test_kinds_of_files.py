@@ -39,15 +39,12 @@ def write_csv(file: Path) -> None:
 def examples(root: Path) -> dict[str, bytes]:
     (folder,) = root.glob("artifacts/CsvExampleGen/*/examples")
     return {
-        str(file.relative_to(folder)): file.read_bytes()
-        for file in sorted(folder.rglob("data_tfrecord*"))
+        str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("data_tfrecord*"))
     }
 
 
 def test_the_examples_and_the_model_are_the_same(warm_command, tmp_path):
-    plain, packed, parquet = (
-        tmp_path / name for name in ("rows.csv", "rows.csv.gz", "rows.parquet")
-    )
+    plain, packed, parquet = (tmp_path / name for name in ("rows.csv", "rows.csv.gz", "rows.parquet"))
     write_csv(plain)
     lines = plain.read_text().splitlines(keepends=True)
     for place, line in BAD.items():

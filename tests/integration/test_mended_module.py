@@ -8,9 +8,7 @@ import pytest
 MODULE = pathlib.Path(__file__).with_name("mended_module.py").read_text()
 LABELS = 'labels = features.pop("label")'
 NO_LABELS = 'labels = features.pop("labels")'  # fails when the Trainer exports
-WRONG_LABELS = (
-    f"{LABELS} + tf.size(tf.io.read_file('/no/such/file'), tf.int64)"  # and this, in the Evaluator
-)
+WRONG_LABELS = f"{LABELS} + tf.size(tf.io.read_file('/no/such/file'), tf.int64)"  # and this, in the Evaluator
 STEPS = 30
 
 
@@ -49,10 +47,7 @@ def test_a_module_that_is_mended_goes_on_from_the_trained_checkpoint(run, tmp_pa
     code, line, _ = run(MODULE.replace(LABELS, WRONG_LABELS), "--resume")
     assert code == 2
     assert "my_module.py:eval_input_receiver_fn" in line["reason"]
-    assert (
-        f"continues the training, which has reached step {STEPS}, with the new code"
-        in line["reason"]
-    )
+    assert f"continues the training, which has reached step {STEPS}, with the new code" in line["reason"]
 
     code, line, shown = run(MODULE.replace(LABELS, WRONG_LABELS), "--resume=force")
     assert (code, line["status"]) == (1, "failed")

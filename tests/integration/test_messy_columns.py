@@ -19,20 +19,7 @@ assert components
 pytestmark = pytest.mark.slow  # a whole pipeline
 
 NUM_ROWS = 900
-WORDS = [
-    "red",
-    "blue",
-    "green",
-    "fast",
-    "slow",
-    "broken",
-    "new",
-    "old",
-    "window",
-    "door",
-    "engine",
-    "wheel",
-]
+WORDS = ["red", "blue", "green", "fast", "slow", "broken", "new", "old", "window", "door", "engine", "wheel"]
 TEXT = ("price", "share", "ordered at", "vip", "zip", "review", "city")
 
 
@@ -61,9 +48,7 @@ def run(warm_command, tmp_path_factory):
     folder = tmp_path_factory.mktemp("messy")
     file = folder / "orders.csv"
     table = list(rows())
-    lines = [
-        ";".join(row) for row in ([*table[0], "größe"], *([*row.values(), "é"] for row in table))
-    ]
+    lines = [";".join(row) for row in ([*table[0], "größe"], *([*row.values(), "é"] for row in table))]
     file.write_text("\r\n".join(lines) + "\r\n", encoding="cp1252", newline="")
     root = folder / "root"
     settings = ("--set", "trainer.train_steps=400")
@@ -94,8 +79,7 @@ def test_terminal_record_and_report_list_every_column(run):
     report = (root / "runs" / f"{line['run_id']}.html").read_text()
     for name, kind in taken_for.items():
         assert re.search(
-            rf'<th scope="row"[^>]*>{name}( <span[^>]*>\(label\)</span>)?</th><td>{kind}</td>',
-            report,
+            rf'<th scope="row"[^>]*>{name}( <span[^>]*>\(label\)</span>)?</th><td>{kind}</td>', report
         )
         assert f"  {name:<10}  {kind}" in stderr
     assert "The label in the splits" in report

@@ -61,8 +61,7 @@ def newest(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("name", "change"),
-    [*itertools.product(NAMES, (one_line, other_imports)), ("trainer_fn", two_processes)],
+    ("name", "change"), [*itertools.product(NAMES, (one_line, other_imports)), ("trainer_fn", two_processes)]
 )
 def test_it_trains_judges_and_pushes(name: str, change: object, tmp_path: Path) -> None:
     write_project(tmp_path, change)

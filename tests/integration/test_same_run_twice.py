@@ -15,20 +15,7 @@ import tensorflow as tf
 
 PROJECT = pathlib.Path(__file__).parents[2]
 NUM_ROWS = 12_900  # two thirds of them train: more than the 8,192 of one batch in Transform
-WORDS = (
-    "good",
-    "bad",
-    "fast",
-    "slow",
-    "late",
-    "early",
-    "warm",
-    "cold",
-    "fresh",
-    "stale",
-    "kind",
-    "rude",
-)
+WORDS = ("good", "bad", "fast", "slow", "late", "early", "warm", "cold", "fresh", "stale", "kind", "rude")
 NOT_OF_THE_MODEL = ("run_id", "version", "serving_version", "report")
 
 

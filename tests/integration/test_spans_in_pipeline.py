@@ -41,9 +41,7 @@ def run(warm_command):
 
 
 @pytest.mark.slow
-def test_a_window_is_read_and_the_same_data_under_the_next_names_are_unchanged(
-    run, warm_command, tmp_path
-):
+def test_a_window_is_read_and_the_same_data_under_the_next_names_are_unchanged(run, warm_command, tmp_path):
     for number in (8, 9, 10):
         write(tmp_path, number)
     (tmp_path / "span-11").mkdir()  # nothing is in it yet

@@ -40,12 +40,7 @@ def cells(root, split, column):
 @pytest.mark.slow
 def test_the_newest_third_evaluates(run, tmp_path):
     write(tmp_path / "data.csv", rows(1))
-    settings = (
-        "split.by=time",
-        "split.column=sold",
-        "trainer.train_steps=200",
-        "trainer.model=linear",
-    )
+    settings = ("split.by=time", "split.column=sold", "trainer.train_steps=200", "trainer.model=linear")
     result = run(tmp_path / "data.csv", tmp_path / "root", *settings)
     assert result.returncode == 0, result.stderr[-2_000:]
     assert json.loads(result.stdout.splitlines()[-1])["metrics"]["auc"] > 0.9

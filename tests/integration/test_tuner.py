@@ -65,9 +65,7 @@ def test_a_killed_search_goes_on_and_its_values_train_the_model(warm_command, tm
     # The model has the best units: its layer is as wide.
     import tensorflow as tf
 
-    variables = tf.train.load_checkpoint(
-        root / "serving" / outcome["version"] / "variables" / "variables"
-    )
+    variables = tf.train.load_checkpoint(root / "serving" / outcome["version"] / "variables" / "variables")
     width = variables.get_tensor("dnn/hiddenlayer_0/bias").shape[0]
     assert width == best["values"]["units"]
 

@@ -94,9 +94,7 @@ def trainer_fn(fn_args, schema):
             ),
         ),
         "train_spec": estimator.TrainSpec(
-            lambda: input_fn(fn_args.train_files, None, 1),
-            max_steps=fn_args.train_steps,
-            hooks=hooks,
+            lambda: input_fn(fn_args.train_files, None, 1), max_steps=fn_args.train_steps, hooks=hooks
         ),
         "eval_spec": estimator.EvalSpec(
             lambda: input_fn(fn_args.eval_files, 1),

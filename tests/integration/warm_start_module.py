@@ -50,15 +50,11 @@ def trainer_fn(fn_args, schema):
     return {
         "estimator": estimator.LinearClassifier(
             feature_columns=[tf.feature_column.numeric_column("x")],
-            optimizer=tf.compat.v1.train.GradientDescentOptimizer(
-                fn_args.custom_config["learning_rate"]
-            ),
+            optimizer=tf.compat.v1.train.GradientDescentOptimizer(fn_args.custom_config["learning_rate"]),
             model_dir=fn_args.serving_model_dir,
             warm_start_from=fn_args.base_model,
         ),
-        "train_spec": estimator.TrainSpec(
-            lambda: input_fn(fn_args.train_files, None), max_steps=40
-        ),
+        "train_spec": estimator.TrainSpec(lambda: input_fn(fn_args.train_files, None), max_steps=40),
         "eval_spec": estimator.EvalSpec(
             lambda: input_fn(fn_args.eval_files, 1),
             exporters=[estimator.FinalExporter("serving", serving_input_receiver_fn)],

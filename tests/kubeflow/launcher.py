@@ -43,10 +43,7 @@ class Launcher:
     def _run(self, image: str, command: list[str], **_) -> "_Finished":
         _let_everyone_write(self._root)
         finished = subprocess.run(
-            self._command(command),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            check=False,
+            self._command(command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
         )
         self.launched.append((image, command, finished.returncode))
         return _Finished(finished.stdout, finished.returncode)

@@ -32,17 +32,7 @@ def compiled(tmp_path_factory):
     """Returns the YAML of the demo."""
     file = tmp_path_factory.mktemp("compiled") / "pipeline.yaml"
     settings = [part for setting in SETTINGS for part in ("--set", setting)]
-    command = (
-        sys.executable,
-        "-m",
-        "pipelines",
-        "compile",
-        "--config",
-        DEMO,
-        "-o",
-        file,
-        *settings,
-    )
+    command = (sys.executable, "-m", "pipelines", "compile", "--config", DEMO, "-o", file, *settings)
     subprocess.run([str(part) for part in command], check=True)
     return file.read_text(encoding="utf-8")
 

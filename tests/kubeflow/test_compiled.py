@@ -124,7 +124,5 @@ def _option(argv, name):
 
 def _python(*arguments):
     subprocess.run(
-        [sys.executable, *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        check=True,
+        [sys.executable, *map(str, arguments)], env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True
     )

@@ -17,9 +17,7 @@ PROJECT = pathlib.Path(__file__).parents[2]
 PYTHON = PROJECT / ".kubeflow" / "newer-kfp" / "bin" / "python"
 SCRIPT = pathlib.Path(__file__).with_name("newer_kfp.py")
 
-pytestmark = pytest.mark.skipif(
-    not PYTHON.exists(), reason="no newer kfp; `make test-kubeflow` installs it"
-)
+pytestmark = pytest.mark.skipif(not PYTHON.exists(), reason="no newer kfp; `make test-kubeflow` installs it")
 
 
 @pytest.fixture(scope="module")

@@ -45,9 +45,7 @@ def objects(changes=(), workers=3, ps=2):
 
 def submit(text):
     """Returns the exit code, and the output."""
-    done = subprocess.run(
-        [SUBMIT], input=text, capture_output=True, text=True, timeout=60, check=False
-    )
+    done = subprocess.run([SUBMIT], input=text, capture_output=True, text=True, timeout=60, check=False)
     return done.returncode, done.stdout
 
 

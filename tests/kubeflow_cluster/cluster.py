@@ -111,9 +111,7 @@ class Cluster:
 
     def steps(self, run_id):
         """Returns the pods in which steps of a run have run, with their step, the oldest first."""
-        listed = self._core.list_namespaced_pod(
-            self.namespace, label_selector=f"pipeline/runid={run_id}"
-        )
+        listed = self._core.list_namespaced_pod(self.namespace, label_selector=f"pipeline/runid={run_id}")
         pods = sorted(listed.items, key=lambda pod: pod.metadata.creation_timestamp)
         return [(step, pod) for pod in pods if (step := _step(pod)) is not None]
 
@@ -165,9 +163,7 @@ class Volume:
     def modes(self, name):
         """Returns the permissions and the owner of what is in a folder, by path."""
         lines = self._cluster.run("find", self.inside(name), "-printf", "%m %U %P\\n").splitlines()
-        return {
-            path: (int(mode, 8), int(user)) for mode, user, path in (x.split(" ", 2) for x in lines)
-        }
+        return {path: (int(mode, 8), int(user)) for mode, user, path in (x.split(" ", 2) for x in lines)}
 
     def records(self, root):
         """Returns the records of the runs in a root, by the id of the run on Kubeflow."""

@@ -26,9 +26,7 @@ class Kubeflow:
 
             self._namespace = target.namespace if is_multi_user else None
             self._client = kfp.Client(
-                host=target.host,
-                namespace=self._namespace or "kubeflow",
-                existing_token=target.token,
+                host=target.host, namespace=self._namespace or "kubeflow", existing_token=target.token
             )
         self._options = ["--host", target.host]
         if is_multi_user:
@@ -63,10 +61,7 @@ class Kubeflow:
     def runs_of(self, recurring_run_id, experiment_id):
         """Returns the ids of the runs that a recurring run has started."""
         listed = self._client.list_runs(
-            page_size=100,
-            sort_by="created_at desc",
-            experiment_id=experiment_id,
-            namespace=self._namespace,
+            page_size=100, sort_by="created_at desc", experiment_id=experiment_id, namespace=self._namespace
         )
         return [one.run_id for one in listed.runs or () if one.recurring_run_id == recurring_run_id]
 

@@ -92,9 +92,7 @@ class Target:
             found = AppsV1Api(kubernetes).read_namespaced_deployment("ml-pipeline", "kubeflow")
         except ApiException:
             return None  # another user's namespace, or another name
-        version = _version(
-            {"tag_name": found.spec.template.spec.containers[0].image.split(":")[-1]}
-        )
+        version = _version({"tag_name": found.spec.template.spec.containers[0].image.split(":")[-1]})
         if version is not None and version[:2] < OLDEST:
             self._refuse(version)
         return version

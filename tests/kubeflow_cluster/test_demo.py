@@ -35,9 +35,7 @@ def test_the_demo_is_pushed(demo_run, demo_steps, volume):
 
 def test_the_parameter_of_the_run_arrives(demo_run, volume):
     record = volume.records("demo")[demo_run[1]["run_id"]]
-    assert (
-        record["config"]["trainer"]["train_steps"] == STEPS
-    )  # the configuration has another number
+    assert record["config"]["trainer"]["train_steps"] == STEPS  # the configuration has another number
 
 
 def test_pods_have_their_settings(demo_run, demo_steps, usable, secret):
@@ -92,9 +90,7 @@ def test_a_recurring_run_comes_from_the_cache(demo_run, kubeflow, cluster, demo,
     assert {step for step, _ in cluster.steps(run)} == REPEATED | {"Plan", "Record", "End"}
 
 
-def test_a_column_that_went_bad_fails_the_run_and_says_why(
-    demo_run, kubeflow, cluster, demo, volume
-):
+def test_a_column_that_went_bad_fails_the_run_and_says_why(demo_run, kubeflow, cluster, demo, volume):
     volume.change_column("taxi.csv", "bad.csv", "trip_miles", "far")
     before = volume.records("demo")
     code, made = kubeflow.command(

@@ -8,9 +8,7 @@ import pytest
 from tests.kubeflow_cluster.kubeflow import until
 
 MODULE = pathlib.Path(__file__).parents[1] / "kubernetes" / "cluster_module.py"
-BEFORE_TRAINER = {
-    *("CsvExampleGen", "StatisticsGen", "SchemaGen", "ExampleValidator", "Transform"),
-}
+BEFORE_TRAINER = {*("CsvExampleGen", "StatisticsGen", "SchemaGen", "ExampleValidator", "Transform")}
 RUNNING_SECS = 20  # that a training goes on before something happens to it
 
 
@@ -49,9 +47,7 @@ def training(kubeflow, cluster, switched, switch):
     switch("slow")
 
     def training(steps):
-        code, made = kubeflow.command(
-            "submit", "--config", switched, "--param", f"train_steps={steps}"
-        )
+        code, made = kubeflow.command("submit", "--config", switched, "--param", f"train_steps={steps}")
         assert code == 0
         run = made["run_id"]
 

@@ -5,9 +5,7 @@ import time
 
 import estimator_core as estimator
 from pipelines.examples.taxi import taxi_module
-from pipelines.examples.taxi.taxi_module import (
-    preprocessing_fn,  # noqa: F401  - of this module, too
-)
+from pipelines.examples.taxi.taxi_module import preprocessing_fn  # noqa: F401  - of this module, too
 
 FOLDER = pathlib.Path(__file__).parent
 

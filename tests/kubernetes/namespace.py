@@ -49,9 +49,7 @@ class Namespace:
                     "storageClassName": "",
                     "claimRef": {"namespace": name, "name": CLAIM},
                     "local": {"path": str(self.volume)},
-                    "nodeAffinity": {
-                        "required": {"nodeSelectorTerms": [{"matchExpressions": [here]}]}
-                    },
+                    "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [here]}]}},
                 },
             },
             {
@@ -109,12 +107,7 @@ class Namespace:
             ],
         }
         self.apply(
-            {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": {"name": name},
-                "spec": {**spec, **changes},
-            }
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {**spec, **changes}}
         )
 
     def ended(self, name, timeout_secs=1800):

@@ -42,17 +42,14 @@ def cron_job(demo, name, *create, folder=""):
     command = ("env", "-C", inside(folder), "python", "-m", "estimator_pipelines", "schedule")
     demo.run(f"create-{name}", *command, "create", *create, "--name", name, *root)
     text = demo.run(
-        f"manifest-{name}",
-        *(*command, "manifest", "--kind", "kubernetes", "--cron", "* * * * *", *root),
+        f"manifest-{name}", *(*command, "manifest", "--kind", "kubernetes", "--cron", "* * * * *", *root)
     )
     manifest = yaml.safe_load(text)
     assert manifest["metadata"]["name"] == f"pipelines-{name}"
     manifest["spec"]["suspend"] = True
     demo.apply(manifest)
     yield demo
-    demo.kubectl(
-        *("delete", "cronjob", f"pipelines-{name}", "--cascade=foreground", "--timeout=180s")
-    )
+    demo.kubectl(*("delete", "cronjob", f"pipelines-{name}", "--cascade=foreground", "--timeout=180s"))
 
 
 @pytest.fixture(scope="module")
@@ -116,9 +113,7 @@ def wait_until_second(second):
 def listed(demo, name):
     """Returns the lines of `schedule list`."""
     return demo.run(
-        name,
-        *("python", "-m", "estimator_pipelines", "schedule", "list"),
-        *("--root", inside("nightly")),
+        name, *("python", "-m", "estimator_pipelines", "schedule", "list"), *("--root", inside("nightly"))
     )
 
 
@@ -150,9 +145,7 @@ def test_what_is_due_runs_and_one_job_at_a_time(schedule):
     # The first job has pushed; the next one has found nothing new if a time was due meanwhile.
     (_,) = (schedule.volume / "nightly/serving").glob("*/saved_model.pb")
     listed(schedule, "list-due")
-    spans = sorted(
-        (job["status"]["startTime"], job["status"]["completionTime"]) for job in seen.values()
-    )
+    spans = sorted((job["status"]["startTime"], job["status"]["completionTime"]) for job in seen.values())
     print(spans)
     assert len(spans) > 1
     assert all(end <= start for (_, end), (start, _) in itertools.pairwise(spans))
@@ -165,9 +158,7 @@ def test_times_that_were_missed_are_made_up_for_once(schedule):
     wait_until_second(30)
     time.sleep(120)  # two times pass
     suspend(schedule, False)
-    schedule.wait_for(
-        lambda: set(jobs(schedule)) - before, "the missed time was not made up for", 25
-    )
+    schedule.wait_for(lambda: set(jobs(schedule)) - before, "the missed time was not made up for", 25)
     suspend(schedule, True)
     (made,) = set(jobs(schedule)) - before
     now = datetime.datetime.now(datetime.timezone.utc)

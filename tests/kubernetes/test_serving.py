@@ -44,8 +44,7 @@ def ready_pods(demo):
         pod["metadata"]["name"]
         for pod in pods
         if any(
-            one["type"] == "Ready" and one["status"] == "True"
-            for one in pod["status"].get("conditions", ())
+            one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions", ())
         )
     ]
 
@@ -86,9 +85,7 @@ def test_no_request_fails_while_the_pods_are_replaced(demo, service, cluster):
     try:
         demo.kubectl("rollout", "restart", "deployment/taxi")
         demo.kubectl("rollout", "status", "deployment/taxi", "--timeout=1200s")
-        demo.wait_for(
-            lambda: len(demo.pods("app=taxi")) == 2, "the former pods are still there", 180
-        )
+        demo.wait_for(lambda: len(demo.pods("app=taxi")) == 2, "the former pods are still there", 180)
     finally:
         output, _ = asking.communicate("stop\n", timeout=120)
     found = json.loads(output)

@@ -140,11 +140,7 @@ def job_of(training):
 def tasks_of(training, phase):
     """Returns the pods of the job in a phase, by index; of two with an index, the newer one."""
     pods = sorted(training.pods(JOB_LABEL), key=lambda pod: pod["metadata"]["creationTimestamp"])
-    return {
-        int(pod["metadata"]["labels"][INDEX]): pod
-        for pod in pods
-        if pod["status"]["phase"] == phase
-    }
+    return {int(pod["metadata"]["labels"][INDEX]): pod for pod in pods if pod["status"]["phase"] == phase}
 
 
 def newest_checkpoint(training):
@@ -161,9 +157,7 @@ def newest_checkpoint(training):
 
 def wait_for_training(training):
     """Waits until all tasks run and a checkpoint after the first has been saved; returns the tasks."""
-    training.wait_for(
-        lambda: newest_checkpoint(training) >= 10, "no checkpoint has been saved", 900
-    )
+    training.wait_for(lambda: newest_checkpoint(training) >= 10, "no checkpoint has been saved", 900)
     tasks = tasks_of(training, "Running")
     assert sorted(tasks) == list(range(TASKS))
     return tasks
@@ -226,9 +220,7 @@ def test_a_task_that_is_killed_is_started_again(training, cluster, switch, name,
 
     training.wait_for(another, f"the {name} has not been replaced")
     pod = tasks_of(training, "Running")[index]["metadata"]["name"]
-    training.wait_for(
-        lambda: newest_checkpoint(training) > saved + 10, "the training has not gone on"
-    )
+    training.wait_for(lambda: newest_checkpoint(training) > saved + 10, "the training has not gone on")
     log = training.kubectl("logs", pod)
     (training.volume / "slow").unlink()
     code, output = training.ended(f"{name}-killed")
@@ -256,8 +248,7 @@ def test_code_that_fails_is_the_reason_of_the_run(training, switch):
     conditions = {one["type"]: one for one in job["status"]["conditions"]}
     assert conditions["Failed"]["reason"] == "PodFailurePolicy"  # it was not started again
     record = training.run(
-        "record",
-        *("python", "-m", "estimator_pipelines", "runs", "--json", "--root", inside("root")),
+        "record", *("python", "-m", "estimator_pipelines", "runs", "--json", "--root", inside("root"))
     )
     assert "ValueError: the 13th taxi has no driver" in record
 
@@ -279,9 +270,7 @@ def test_a_node_that_is_emptied_loses_no_training(training, cluster, switch):
     start(training, "drained", 203)
     tasks = wait_for_training(training)
     saved = newest_checkpoint(training)
-    cluster.kubectl(
-        "drain", "node1", f"--pod-selector={JOB_LABEL}", "--ignore-daemonsets", "--timeout=120s"
-    )
+    cluster.kubectl("drain", "node1", f"--pod-selector={JOB_LABEL}", "--ignore-daemonsets", "--timeout=120s")
     cluster.kubectl("uncordon", "node1")
     former = {pod["metadata"]["uid"] for pod in tasks.values()}
 
@@ -290,9 +279,7 @@ def test_a_node_that_is_emptied_loses_no_training(training, cluster, switch):
         return len({pod["metadata"]["uid"] for pod in found} - former) == TASKS
 
     training.wait_for(all_are_new, "the tasks have not been replaced")
-    training.wait_for(
-        lambda: newest_checkpoint(training) > saved + 10, "the training has not gone on"
-    )
+    training.wait_for(lambda: newest_checkpoint(training) > saved + 10, "the training has not gone on")
     (training.volume / "slow").unlink()
     code, output = training.ended("drained")
     print(output)
@@ -302,9 +289,7 @@ def test_a_node_that_is_emptied_loses_no_training(training, cluster, switch):
 
 
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize(
-    ("resource", "verb"), [("jobs", "create"), ("services", "create"), ("jobs", "get")]
-)
+@pytest.mark.parametrize(("resource", "verb"), [("jobs", "create"), ("services", "create"), ("jobs", "get")])
 def test_a_right_that_is_missing_is_named(training, switch, resource, verb):
     rules = documented_rights()
     for rule in rules:

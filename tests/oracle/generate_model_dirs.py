@@ -52,9 +52,7 @@ def main():
             target = written / "model_dirs" / name
             with tempfile.TemporaryDirectory() as model_dir:
                 write_model_dir(name, PROGRAMS[name], model_dir, target)
-            print(
-                f"{name}: {sum(file.stat().st_size for file in target.iterdir())} bytes", flush=True
-            )
+            print(f"{name}: {sum(file.stat().st_size for file in target.iterdir())} bytes", flush=True)
         refused = measure_bands.measure([f"model_dirs/{name}" for name in names], written)
         for name in names:
             if f"model_dirs/{name}" not in refused:

@@ -42,11 +42,7 @@ class Variant:
 VARIANTS = {
     "last_bit": Variant(last_bit=True),
     "sse41": Variant(
-        {
-            "ONEDNN_MAX_CPU_ISA": "SSE41",
-            "TF_NUM_INTRAOP_THREADS": "1",
-            "TF_NUM_INTEROP_THREADS": "1",
-        }
+        {"ONEDNN_MAX_CPU_ISA": "SSE41", "TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1"}
     ),
 }
 

@@ -104,10 +104,7 @@ def write_checkpoint(model_dir, variables):
         values = np.array(variable["values"], dtype=variable["dtype"])
         tensors.append(np.broadcast_to(values.reshape(-1), [np.prod(variable["shape"], dtype=int)]))
     prefix = os.path.join(model_dir, "model.ckpt-0")
-    with (
-        tf.Graph().as_default(),
-        tf.compat.v1.Session() as session,
-    ):  # with any behaviour of TensorFlow
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:  # with any behaviour of TensorFlow
         session.run(
             tf.raw_ops.SaveV2(
                 prefix=prefix,

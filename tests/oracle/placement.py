@@ -45,9 +45,7 @@ class Inspect(tf1.train.SessionRunHook):
         self.tables = sorted([op.type, op.device] for op in tables if op.type != "HashTableV2")
         self.fixed_tables = sorted({op.device for op in tables if op.type == "HashTableV2"})
         self.local_variables = sorted({v.op.device for v in tf1.local_variables()})
-        self.iterators = sorted(
-            {op.device for op in graph.get_operations() if op.type == "IteratorGetNext"}
-        )
+        self.iterators = sorted({op.device for op in graph.get_operations() if op.type == "IteratorGetNext"})
         raise BuiltError
 
 
@@ -68,12 +66,8 @@ def custom_model_fn(features, labels, mode):
     seen = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)
     ref = tf1.get_variable("ref", [300, 1], use_resource=False)
     resource = tf1.get_variable("resource", [300, 1], use_resource=True)
-    partitioned = tf1.get_variable(
-        "partitioned", [300, 1], partitioner=tf1.fixed_size_partitioner(4)
-    )
-    local = tf1.get_variable(
-        "local", [], collections=[tf1.GraphKeys.LOCAL_VARIABLES], trainable=False
-    )
+    partitioned = tf1.get_variable("partitioned", [300, 1], partitioner=tf1.fixed_size_partitioner(4))
+    local = tf1.get_variable("local", [], collections=[tf1.GraphKeys.LOCAL_VARIABLES], trainable=False)
     weights = ref + resource + tf.convert_to_tensor(partitioned)
     known = words.lookup(features["word"]) + seen.lookup(features["word"])
     shift = tf.reduce_sum(tf.cast(known, tf.float32)) + local
@@ -93,19 +87,13 @@ def custom(e, config):
 
 def columns():
     word = tf.feature_column.categorical_column_with_vocabulary_list("word", list("abcdefgh"))
-    return [word], [
-        tf.feature_column.numeric_column("x", [300]),
-        tf.feature_column.embedding_column(word, 4),
-    ]
+    return [word], [tf.feature_column.numeric_column("x", [300]), tf.feature_column.embedding_column(word, 4)]
 
 
 def dnn_linear_combined(e, config):
     linear, dnn = columns()
     return e.DNNLinearCombinedClassifier(
-        linear_feature_columns=linear,
-        dnn_feature_columns=dnn,
-        dnn_hidden_units=[300, 300],
-        config=config,
+        linear_feature_columns=linear, dnn_feature_columns=dnn, dnn_hidden_units=[300, 300], config=config
     )
 
 

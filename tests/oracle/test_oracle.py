@@ -57,9 +57,7 @@ def expected_of(name):
     text = (EXPECTED / f"{name}.json").read_text()
     if TF1_BEHAVIOR and name == "log_lines":  # the reference logs 1 and 101 there, not 0 and 100
         text = re.sub(
-            r"(loss = [-.0-9]+, step = )(\d+)",
-            lambda found: found[1] + str(int(found[2]) + 1),
-            text,
+            r"(loss = [-.0-9]+, step = )(\d+)", lambda found: found[1] + str(int(found[2]) + 1), text
         )
     return json.loads(text)
 

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from tests.oracle.projects.run import ON_SHARDS
 from tests.oracle.test_oracle import assert_same
 
 FOLDER = pathlib.Path(__file__).parent / "projects"
@@ -40,7 +41,8 @@ def test_a_project_does_what_it_did_on_2_15(runs, project):
 
 
 @pytest.mark.slow
-def test_shards_train_the_gan_of_one_device(runs):
-    seen = runs["gan_on_shards with use_tpu"]
+@pytest.mark.parametrize("project", ON_SHARDS)
+def test_shards_train_the_model_of_one_device(runs, project):
+    seen = runs[f"{project} with use_tpu"]
     assert "error" not in seen, seen["error"]
-    assert_same(seen["returned"], EXPECTED["gan_on_shards"]["returned"], "gan_on_shards")
+    assert_same(seen["returned"], EXPECTED[project]["returned"], project)

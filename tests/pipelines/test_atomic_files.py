@@ -64,9 +64,7 @@ def test_a_copy_has_the_permissions_of_new_files(tmp_path, umask):
     for path in (source, source / "variables", source / "variables" / "weights"):
         path.chmod(0o777 if path.is_dir() else 0o666)
     copy_folder(source, tmp_path / "kept")
-    modes = {
-        path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "kept").rglob("*")
-    }
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "kept").rglob("*")}
     assert modes == {"variables": 0o777 & ~umask, "weights": 0o666 & ~umask}
 
 

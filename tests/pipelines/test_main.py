@@ -54,9 +54,7 @@ def run_without(name):
         "sys.argv[1:] = ['--help']\n"
         "runpy.run_module('pipelines', run_name='__main__')\n"
     )
-    return subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
 
 
 def test_outside_of_the_environment_it_says_how_to_get_in():

@@ -50,8 +50,7 @@ def test_everything_runs_on_spark(local, remote):
 
 
 @pytest.mark.parametrize(
-    ("component", "output"),
-    [("CsvExampleGen", "examples"), ("Transform", "transformed_examples")],
+    ("component", "output"), [("CsvExampleGen", "examples"), ("Transform", "transformed_examples")]
 )
 def test_the_files_of_examples_are_the_same(local, remote, component, output):
     expected = runs.files(local[0], component, output)

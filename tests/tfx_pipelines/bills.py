@@ -30,9 +30,7 @@ def amount(serialized, prices):
     """Returns the customer of a row and what the row costs."""
     row = tf.train.Example.FromString(serialized).features.feature
     item = row["item"].bytes_list.value[0].decode()
-    return row["customer"].bytes_list.value[0].decode(), row["number"].int64_list.value[0] * prices[
-        item
-    ]
+    return row["customer"].bytes_list.value[0].decode(), row["number"].int64_list.value[0] * prices[item]
 
 
 class BillsExecutor(BaseBeamExecutor):
@@ -81,9 +79,9 @@ class BillsGen(BaseBeamComponent):
 def create_pipeline(folder, cache: bool = True):
     """Returns a pipeline of the CSV files in `folder/rows`, and of `folder/prices`."""
     example_gen = tfx.components.CsvExampleGen(input_base=os.path.join(folder, "rows"))
-    importer = tfx.dsl.Importer(
-        source_uri=os.path.join(folder, "prices"), artifact_type=Prices
-    ).with_id("Prices")
+    importer = tfx.dsl.Importer(source_uri=os.path.join(folder, "prices"), artifact_type=Prices).with_id(
+        "Prices"
+    )
     bills_gen = BillsGen(example_gen.outputs["examples"], importer.outputs["result"])
     return tfx.dsl.Pipeline(
         pipeline_name="bills",

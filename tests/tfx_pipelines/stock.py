@@ -37,8 +37,7 @@ def create_pipeline(folder, pushed="pushed"):
     )
     pushed = tfx.proto.PushDestination.Filesystem(base_directory=os.path.join(folder, pushed))
     pusher = tfx.components.Pusher(
-        model=trainer.outputs["model"],
-        push_destination=tfx.proto.PushDestination(filesystem=pushed),
+        model=trainer.outputs["model"], push_destination=tfx.proto.PushDestination(filesystem=pushed)
     )
     return tfx.dsl.Pipeline(
         pipeline_name="team",

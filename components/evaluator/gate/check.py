@@ -69,8 +69,7 @@ def describe(check: Check, fewest: int) -> str:
     if check.against == "trivial" and not check.passed and is_better:
         rarer = "" if fewest == check.num_examples else f", {fewest} of the rarer class,"
         text += (
-            f": too few examples ({check.num_examples}{rarer.rstrip(',')}) to tell the model from "
-            "a constant"
+            f": too few examples ({check.num_examples}{rarer.rstrip(',')}) to tell the model from a constant"
         )
     return text
 

@@ -155,9 +155,7 @@ def run_checks(
     if not tally.weight > 0:
         tally = LabelTally.from_labels(labelled.labels, labelled.weights, labelled.problem_type)
     metrics = METRICS[labelled.problem_type]
-    builder = _CheckBuilder(
-        labelled, metrics, candidate, trivial_answers(tally, labelled), settings
-    )
+    builder = _CheckBuilder(labelled, metrics, candidate, trivial_answers(tally, labelled), settings)
     checks = list(builder.against_trivial())
     failures: list[str] = []
     doubts = list(settings.known_doubts)
@@ -351,21 +349,15 @@ class _CheckBuilder:
         labelled, mine, confidence = self._labelled, self._candidate, self._settings.confidence
         if metric == "auc":
             other = None if is_trivial else answers[:, 0]
-            return intervals.auc_difference(
-                labelled.labels, mine[:, 0], other, labelled.weights, confidence
-            )
+            return intervals.auc_difference(labelled.labels, mine[:, 0], other, labelled.weights, confidence)
         if metric == _ACCURACY:
-            return intervals.rate_difference(
-                mine[:, 1], answers[:, 1], labelled.weights, confidence
-            )
+            return intervals.rate_difference(mine[:, 1], answers[:, 1], labelled.weights, confidence)
         between = (
             intervals.root_mean_difference
             if metric == "root_mean_squared_error"
             else intervals.mean_difference
         )
-        return between(
-            losses(labelled, mine), losses(labelled, answers), labelled.weights, confidence
-        )
+        return between(losses(labelled, mine), losses(labelled, answers), labelled.weights, confidence)
 
 
 def _perfect(metric: str) -> float:

@@ -64,10 +64,7 @@ class Gate:
         return settings.problem_type or head_problem_type(prediction) or settings.fallback
 
     def _labelled(
-        self,
-        batch: Batch,
-        names: tuple[str, ...],
-        columns: Mapping[str, Column] | None = None,
+        self, batch: Batch, names: tuple[str, ...], columns: Mapping[str, Column] | None = None
     ) -> LabelledPredictions:
         weights = self.weights(batch) if self.example_weight else None
         predictions = {name: batch.predictions[name] for name in names}
@@ -77,10 +74,7 @@ class Gate:
 
 
 def write_checks(
-    batches: beam.PCollection,
-    training_labels: beam.PCollection | None,
-    gate: Gate,
-    evaluation_uri: str,
+    batches: beam.PCollection, training_labels: beam.PCollection | None, gate: Gate, evaluation_uri: str
 ) -> None:
     """Adds the default checks to a pipeline.
 
@@ -104,8 +98,6 @@ def read_checks(evaluation_uri: str) -> Verdict:
     return read_verdict(path) if fileio.exists(path) else Verdict()
 
 
-def _check(
-    labelled: LabelledPredictions, tally: LabelTally, gate: Gate, evaluation_uri: str
-) -> None:
+def _check(labelled: LabelledPredictions, tally: LabelTally, gate: Gate, evaluation_uri: str) -> None:
     checked = run_checks(labelled, gate.candidate, gate.baseline, tally, gate.settings)
     checked.write(evaluation_uri, _FILE)

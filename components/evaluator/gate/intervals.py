@@ -26,9 +26,7 @@ class Difference:
     high: float  # Upper end; infinity with too few examples
 
 
-def mean_difference(
-    first: Values, second: Values, weights: Values, confidence: float
-) -> Difference:
+def mean_difference(first: Values, second: Values, weights: Values, confidence: float) -> Difference:
     """Returns the difference of the means of a value per example, such as the log loss.
 
     Source: the paired t interval; with weights, the linearised variance of a ratio of sums.
@@ -36,9 +34,7 @@ def mean_difference(
     return _around(_mean(first - second, weights), first - second, weights, confidence)
 
 
-def rate_difference(
-    first: Values, second: Values, weights: Values, confidence: float
-) -> Difference:
+def rate_difference(first: Values, second: Values, weights: Values, confidence: float) -> Difference:
     """Returns the difference of two shares of right answers, given as 1 or 0 for each example.
 
     Two examples are added, one that only the first model gets right and one that only the second does:
@@ -70,9 +66,7 @@ def wilson_interval(successes: float, total: float, confidence: float) -> tuple[
     return max(0.0, center - reach), min(1.0, center + reach)
 
 
-def root_mean_difference(
-    first: Values, second: Values, weights: Values, confidence: float
-) -> Difference:
+def root_mean_difference(first: Values, second: Values, weights: Values, confidence: float) -> Difference:
     """Returns the difference of the roots of two means, such as of squared errors.
 
     Source: the delta method.

@@ -6,11 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import tensorflow_model_analysis as tfma
-from tensorflow_model_analysis.proto import (
-    config_pb2,
-    metrics_for_slice_pb2,
-    validation_result_pb2,
-)
+from tensorflow_model_analysis.proto import config_pb2, metrics_for_slice_pb2, validation_result_pb2
 from tensorflow_model_analysis.slicer import slicer_lib
 
 from components.evaluator.gate.verdict import Metrics, Verdict
@@ -39,9 +35,7 @@ def make_verdict(
     by_model = {candidate: metrics}
     for name in further:
         by_model[name] = _by_slice(tfma.load_eval_result(evaluation_uri, model_name=name))
-    failures = list(
-        _failures(evaluation_uri, eval_config, by_model, baseline_metrics, slice_keys, checked)
-    )
+    failures = list(_failures(evaluation_uri, eval_config, by_model, baseline_metrics, slice_keys, checked))
     held = holds and not failures and bool(checked.doubts)
     return replace(
         checked,
@@ -69,10 +63,7 @@ def _flatten(by_output: Mapping[str, Any] | None) -> Iterator[tuple[str, float |
             for name, value in metrics.items():
                 if "doubleValue" in value:
                     number = float(value["doubleValue"])
-                    yield (
-                        _metric_name(name, output, sub_key),
-                        number if math.isfinite(number) else None,
-                    )
+                    yield (_metric_name(name, output, sub_key), number if math.isfinite(number) else None)
 
 
 def _metric_name(name: str, output: str, sub_key: str) -> str:
@@ -102,11 +93,7 @@ def _failures(
         slice_name = _slice_name(validation)
         for failure in validation.failures:
             model = failure.metric_key.model_name
-            where = (
-                f"model: {model}, slice: {slice_name}"
-                if len(by_model) > 1
-                else f"slice: {slice_name}"
-            )
+            where = f"model: {model}, slice: {slice_name}" if len(by_model) > 1 else f"slice: {slice_name}"
             values = by_model.get(model, {}).get(slice_name, {})
             yield _sentence(failure, f"({where})", values, baseline.get(slice_name, {}))
     for missing in (*result.missing_slices, *result.missing_cross_slices):
@@ -115,17 +102,13 @@ def _failures(
             yield f"No example falls into a slice that has a threshold: {_one_line(missing)}."
 
 
-def _is_applicable(
-    spec: config_pb2.SlicingSpec | config_pb2.CrossSlicingSpec, slice_key: Any
-) -> bool:
+def _is_applicable(spec: config_pb2.SlicingSpec | config_pb2.CrossSlicingSpec, slice_key: Any) -> bool:
     is_cross = slicer_lib.is_cross_slice_key(slice_key)
     if isinstance(spec, config_pb2.CrossSlicingSpec):
         return is_cross and bool(
             slicer_lib.is_cross_slice_applicable(cross_slice_key=slice_key, cross_slicing_spec=spec)
         )
-    return not is_cross and bool(
-        slicer_lib.SingleSliceSpec(spec=spec).is_slice_applicable(slice_key)
-    )
+    return not is_cross and bool(slicer_lib.SingleSliceSpec(spec=spec).is_slice_applicable(slice_key))
 
 
 def _has_thresholds(eval_config: config_pb2.EvalConfig) -> bool:
@@ -133,11 +116,7 @@ def _has_thresholds(eval_config: config_pb2.EvalConfig) -> bool:
         if spec.thresholds or spec.per_slice_thresholds or spec.cross_slice_thresholds:
             return True
         for metric in spec.metrics:
-            if (
-                metric.threshold.ByteSize()
-                or metric.per_slice_thresholds
-                or metric.cross_slice_thresholds
-            ):
+            if metric.threshold.ByteSize() or metric.per_slice_thresholds or metric.cross_slice_thresholds:
                 return True
     return False
 
@@ -146,17 +125,13 @@ def _slice_name(validation: validation_result_pb2.MetricsValidationForSlice) -> 
     if validation.HasField("cross_slice_key"):
         baseline, comparison = slicer_lib.deserialize_cross_slice_key(validation.cross_slice_key)
         return (
-            f"{slicer_lib.stringify_slice_key(baseline)} against "
-            f"{slicer_lib.stringify_slice_key(comparison)}"
+            f"{slicer_lib.stringify_slice_key(baseline)} against {slicer_lib.stringify_slice_key(comparison)}"
         )
     return slicer_lib.stringify_slice_key(slicer_lib.deserialize_slice_key(validation.slice_key))
 
 
 def _sentence(
-    failure: validation_result_pb2.ValidationFailure,
-    where: str,
-    candidate: Metrics,
-    baseline: Metrics,
+    failure: validation_result_pb2.ValidationFailure, where: str, candidate: Metrics, baseline: Metrics
 ) -> str:
     key: metrics_for_slice_pb2.MetricKey = failure.metric_key
     sub_key = str(tfma.metrics.SubKey.from_proto(key.sub_key)) if key.HasField("sub_key") else ""
@@ -167,16 +142,12 @@ def _sentence(
         return f"{name} cannot be compared with its threshold {where}: {_one_line(failure.message)}"
     value = failure.metric_value.double_value.value
     if math.isnan(value):
-        return (
-            f"{name} has a threshold but no value: the examples lack the data that it needs {where}"
-        )
+        return f"{name} has a threshold but no value: the examples lack the data that it needs {where}"
     threshold = failure.metric_threshold
     if threshold.HasField("value_threshold"):
         bounds = threshold.value_threshold
         if bounds.HasField("lower_bound") and not value >= bounds.lower_bound.value:
-            return (
-                f"{name} {value:.6g} is below the lower bound {bounds.lower_bound.value:g} {where}"
-            )
+            return f"{name} {value:.6g} is below the lower bound {bounds.lower_bound.value:g} {where}"
         return f"{name} {value:.6g} is above the upper bound {bounds.upper_bound.value:g} {where}"
     change = threshold.change_threshold
     least = "at most" if change.direction == config_pb2.LOWER_IS_BETTER else "at least"
@@ -188,8 +159,7 @@ def _sentence(
     if mine is not None and other is not None:
         values = f" from the baseline's {other:.6g} to {mine:.6g}"
     return (
-        f"{name} changed by {value:+.6g}{values}, where {least} {' and '.join(allowed)} is "
-        f"required {where}"
+        f"{name} changed by {value:+.6g}{values}, where {least} {' and '.join(allowed)} is required {where}"
     )
 
 

@@ -25,9 +25,7 @@ _PROBLEM_TYPES: dict[str, ProblemType] = {
 MIN_PROBABILITY = 1e-7  # clipped as in Keras, so that a log loss stays finite
 _MAX_SUM_ERROR = 1e-3  # error in the sum of an example's probabilities, which may be float16
 
-NEXT_STEP = (
-    "Set data.problem_type (problem_type of DefaultChecks) where it is known, or give thresholds."
-)
+NEXT_STEP = "Set data.problem_type (problem_type of DefaultChecks) where it is known, or give thresholds."
 
 
 @dataclass(frozen=True)
@@ -54,9 +52,7 @@ class LabelledPredictions:
     ) -> "LabelledPredictions":
         """Returns the labels and reduced predictions of a batch; the first model is the candidate."""
         size = len(labels)
-        weighted = (
-            np.ones(size) if weights is None else np.asarray(weights, np.float64).reshape(size)
-        )
+        weighted = np.ones(size) if weights is None else np.asarray(weights, np.float64).reshape(size)
         candidate = next(iter(predictions))
         if problem_type is None:
             reason = f"its predictions have no known problem type. {NEXT_STEP}"
@@ -187,9 +183,7 @@ def _why_not_labels(labels: npt.NDArray[Any], size: int, problem_type: ProblemTy
     return ""
 
 
-def _answer(
-    labels: Values, predictions: npt.NDArray[Any], problem_type: ProblemType
-) -> Values | str:
+def _answer(labels: Values, predictions: npt.NDArray[Any], problem_type: ProblemType) -> Values | str:
     """Returns the answers of a model, or the reason why they can't be judged."""
     if not np.issubdtype(predictions.dtype, np.number):
         return f"its predictions are not numbers (dtype {predictions.dtype})"
@@ -199,9 +193,7 @@ def _answer(
     shape = f"predictions of shape {[None, *values.shape[1:]]}"
     if problem_type == "multi-class":
         if values.ndim != 2:
-            return (
-                f"a multi-class problem needs a probability for each class; the model has {shape}"
-            )
+            return f"a multi-class problem needs a probability for each class; the model has {shape}"
         if not _are_probabilities(values):
             return "its predictions are not probabilities, which add up to 1"
         ids = labels.astype(np.int64)

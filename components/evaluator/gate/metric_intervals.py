@@ -29,9 +29,7 @@ def _check_metrics(
     weights, of_each = labelled.weights, losses(labelled, answers)
     nothing = np.zeros_like(of_each)
     if labelled.problem_type == "binary":
-        difference = intervals.auc_difference(
-            labelled.labels, answers[:, 0], None, weights, confidence
-        )
+        difference = intervals.auc_difference(labelled.labels, answers[:, 0], None, weights, confidence)
         yield "auc", Difference(difference.value + 0.5, difference.low + 0.5, difference.high + 0.5)
         loss = "binary_crossentropy"
     elif labelled.problem_type == "multi-class":
@@ -56,17 +54,11 @@ def _others(
         return
     weights, answer = labelled.weights, answers[:, 0]
     nothing = np.zeros_like(answer)
-    yield (
-        "mean_label",
-        intervals.mean_difference(labelled.labels, nothing, weights, confidence),
-    )
+    yield ("mean_label", intervals.mean_difference(labelled.labels, nothing, weights, confidence))
     yield "mean_prediction", intervals.mean_difference(answer, nothing, weights, confidence)
     if labelled.problem_type == "regression":
         errors = np.abs(answer - labelled.labels)
-        yield (
-            "mean_absolute_error",
-            intervals.mean_difference(errors, nothing, weights, confidence),
-        )
+        yield ("mean_absolute_error", intervals.mean_difference(errors, nothing, weights, confidence))
         return
     is_positive, is_taken = labelled.labels > 0.5, answer > 0.5
     everywhere: npt.NDArray[np.bool_] = np.ones(len(answer), bool)
@@ -78,10 +70,5 @@ def _others(
         if weights[among].sum() > 0:
             part = weights[among]
             share = float(np.average(right[among], weights=part))
-            size = float(part.sum()) ** 2 / float(
-                part @ part
-            )  # effective number of examples (Kish)
-            yield (
-                name,
-                Difference(share, *intervals.wilson_interval(share * size, size, confidence)),
-            )
+            size = float(part.sum()) ** 2 / float(part @ part)  # effective number of examples (Kish)
+            yield (name, Difference(share, *intervals.wilson_interval(share * size, size, confidence)))

@@ -43,9 +43,7 @@ def merge_values(values: Any, same: Mapping[str, str]) -> Any:
     encoded = texts.fill_null(b"").dictionary_encode()
     names = [as_text(value).strip() for value in encoded.dictionary.to_pylist()]
     merged = pa.array([same.get(name, name).encode() for name in names], pa.binary())
-    return pa.ListArray.from_arrays(
-        np.arange(len(values) + 1, dtype=np.int32), merged.take(encoded.indices)
-    )
+    return pa.ListArray.from_arrays(np.arange(len(values) + 1, dtype=np.int32), merged.take(encoded.indices))
 
 
 def make_column(values: Any, is_category: bool) -> Column:
@@ -90,9 +88,7 @@ def _join_codes(parts: Sequence[Any]) -> Codes:
     if len(names) > MAX_VALUES or any(part.names is None for part in parts):
         return Codes(np.full(size, -1, np.int8), None)
     index = {name: number for number, name in enumerate(names)}
-    codes = [
-        np.array([*(index[name] for name in part.names), -1], np.int8)[part.codes] for part in parts
-    ]
+    codes = [np.array([*(index[name] for name in part.names), -1], np.int8)[part.codes] for part in parts]
     return Codes(np.concatenate(codes), tuple(names))
 
 

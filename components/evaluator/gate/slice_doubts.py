@@ -180,15 +180,10 @@ def _parts(name: str, column: Numbers) -> list[Slice]:
         return []
     bounds = np.unique(np.quantile(present, np.arange(1, _NUM_PARTS) / _NUM_PARTS))
     inner = [float(bound) for bound in bounds if bound > present.min()]
-    return [
-        Slice(name, None, low, high)
-        for low, high in zip([None, *inner], [*inner, None], strict=True)
-    ]
+    return [Slice(name, None, low, high) for low, high in zip([None, *inner], [*inner, None], strict=True)]
 
 
-def _excess(
-    part: Slice, labelled: LabelledPredictions, loss: Values, unit: float
-) -> SliceExcess | None:
+def _excess(part: Slice, labelled: LabelledPredictions, loss: Values, unit: float) -> SliceExcess | None:
     """Returns the excess in a slice; None if it has too few examples."""
     index = np.flatnonzero(part.examples(labelled))
     taken = labelled.take(index)

@@ -58,8 +58,7 @@ class Verdict:
         from tfx.utils import io_utils
 
         io_utils.write_string_file(
-            os.path.join(evaluation_uri, name),
-            json.dumps(asdict(self), indent=2, allow_nan=False) + "\n",
+            os.path.join(evaluation_uri, name), json.dumps(asdict(self), indent=2, allow_nan=False) + "\n"
         )
 
 

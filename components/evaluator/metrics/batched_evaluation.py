@@ -17,11 +17,7 @@ import tensorflow_model_analysis as tfma
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 from tensorflow_model_analysis.evaluators import metrics_validator
-from tensorflow_model_analysis.metrics import (
-    binary_confusion_matrices,
-    metric_specs,
-    metric_types,
-)
+from tensorflow_model_analysis.metrics import binary_confusion_matrices, metric_specs, metric_types
 from tensorflow_model_analysis.proto import config_pb2
 
 from components.evaluator.metrics.batched_metrics import MetricsDict, Rows, Sums, all_sums
@@ -55,9 +51,7 @@ class Computations:
             return None
         computations = list(
             dict.fromkeys(
-                metric_specs.to_computations(
-                    list(eval_config.metrics_specs), eval_config=eval_config
-                )
+                metric_specs.to_computations(list(eval_config.metrics_specs), eval_config=eval_config)
             )
         )
         summed = [c for c in computations if isinstance(c, metric_types.MetricComputation)]
@@ -66,9 +60,7 @@ class Computations:
         if sums is None or len(summed) + len(derived) < len(computations):
             return None
         keys = itertools.chain.from_iterable(c.keys for c in computations)
-        has_plots = any(
-            isinstance(key, metric_types.PlotKey) and not _is_private(key) for key in keys
-        )
+        has_plots = any(isinstance(key, metric_types.PlotKey) and not _is_private(key) for key in keys)
         return cls(sums, derived, has_plots)
 
 
@@ -173,9 +165,7 @@ class Derive(beam.DoFn):
         computations = Computations.from_config(self._eval_config)
         self._derived = computations.derived if computations else ()
 
-    def process(
-        self, sliced: tuple[SliceKey, MetricsDict]
-    ) -> Iterator[tuple[SliceKey, MetricsDict]]:
+    def process(self, sliced: tuple[SliceKey, MetricsDict]) -> Iterator[tuple[SliceKey, MetricsDict]]:
         slice_key, metrics = sliced
         metrics = dict(metrics)
         for computation in self._derived:
@@ -245,9 +235,7 @@ def evaluate(
 def _only(sliced: tuple[SliceKey, MetricsDict], plots: bool) -> tuple[SliceKey, MetricsDict]:
     slice_key, metrics = sliced
     return slice_key, {
-        key: value
-        for key, value in metrics.items()
-        if isinstance(key, metric_types.PlotKey) == plots
+        key: value for key, value in metrics.items() if isinstance(key, metric_types.PlotKey) == plots
     }
 
 

@@ -204,9 +204,7 @@ class _ConfusionMatrices(Sums):
     def output(self, sums: Array) -> MetricsDict:
         return {
             self._key: {
-                threshold: _MatrixEntry(
-                    aggregates.Matrix(tp=tp, tn=tn, fp=fp, fn=fn), [], [], [], []
-                )
+                threshold: _MatrixEntry(aggregates.Matrix(tp=tp, tn=tn, fp=fp, fn=fn), [], [], [], [])
                 for threshold, (tp, tn, fp, fn) in zip(self._thresholds, sums.tolist(), strict=True)
             }
         }
@@ -243,9 +241,7 @@ class _SquaredPearson(Sums):
             return {self._key: float("nan")}
         spread = (xx - x * x / weight) * (yy - y * y / weight)
         # There is no correlation if either has no spread.
-        return {
-            self._key: float((xy - x * y / weight) ** 2 / spread) if spread > 0 else float("nan")
-        }
+        return {self._key: float((xy - x * y / weight) ** 2 / spread) if spread > 0 else float("nan")}
 
 
 class _KerasMetrics(Sums):
@@ -341,18 +337,14 @@ def make_sums(computation: metric_types.MetricComputation) -> Sums | None:
     return None
 
 
-def all_sums(
-    computations: Sequence[metric_types.MetricComputation],
-) -> list[Sums] | None:
+def all_sums(computations: Sequence[metric_types.MetricComputation]) -> list[Sums] | None:
     """Returns the sums for all computations, None if one of them has none."""
     sums = [make_sums(computation) for computation in computations]
     return None if any(s is None for s in sums) else [s for s in sums if s is not None]
 
 
 def _concatenate(parts: Sequence[Array | None]) -> Array | None:
-    return (
-        None if parts[0] is None else np.concatenate([part for part in parts if part is not None])
-    )
+    return None if parts[0] is None else np.concatenate([part for part in parts if part is not None])
 
 
 def _column(values: Array) -> Array:
@@ -362,9 +354,7 @@ def _column(values: Array) -> Array:
 def _group(ids: Array, values: Array) -> tuple[Array, Array]:
     """Returns the distinct ids, ascending, with the sums of their rows of values."""
     distinct, index = np.unique(ids, return_inverse=True)
-    sums = np.stack(
-        [np.bincount(index, column, minlength=len(distinct)) for column in values.T], axis=1
-    )
+    sums = np.stack([np.bincount(index, column, minlength=len(distinct)) for column in values.T], axis=1)
     return distinct, sums
 
 

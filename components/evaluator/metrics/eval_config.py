@@ -61,9 +61,7 @@ def with_stock_arguments(
         config.metrics_specs.add(
             metrics=[
                 _metric_config(
-                    class_name,
-                    f"fairness_indicators_metrics/{name}@{value:.{digits}f}",
-                    thresholds=[value],
+                    class_name, f"fairness_indicators_metrics/{name}@{value:.{digits}f}", thresholds=[value]
                 )
                 for value in fairness_indicator_thresholds
                 for name, class_name in _FAIRNESS_METRICS.items()
@@ -72,9 +70,7 @@ def with_stock_arguments(
     return config
 
 
-def with_defaults(
-    eval_config: config_pb2.EvalConfig, *, has_baseline: bool
-) -> config_pb2.EvalConfig:
+def with_defaults(eval_config: config_pb2.EvalConfig, *, has_baseline: bool) -> config_pb2.EvalConfig:
     """Returns the configuration with names for the models, the candidate first.
 
     Without a baseline, it has neither the baseline's ModelSpec nor change thresholds.
@@ -90,9 +86,7 @@ def with_defaults(
                 del spec.model_names[:]
         config.model_specs[0].name = ""
     config.model_specs.sort(key=lambda spec: spec.is_baseline)
-    if (
-        not has_baseline and len(config.model_specs) > 2
-    ):  # TFMA removes the ModelSpec, but not its name here
+    if not has_baseline and len(config.model_specs) > 2:  # TFMA removes the ModelSpec, but not its name here
         for spec in config.metrics_specs:
             candidates = [model.name for model in config.model_specs if not model.is_baseline]
             spec.model_names[:] = [name for name in spec.model_names if name in candidates]
@@ -158,8 +152,7 @@ def resolve_thresholds(
     for spec in config.metrics_specs:
         for name in _threshold_names(spec):
             names_in_model = {
-                output: f"{name}/{output}" if output else name
-                for output in spec.output_names or [""]
+                output: f"{name}/{output}" if output else name for output in spec.output_names or [""]
             }
             if name not in computed and set(names_in_model.values()) <= set(own):
                 for output, name_in_model in names_in_model.items():
@@ -199,13 +192,9 @@ def _threshold_names(spec: config_pb2.MetricsSpec) -> list[str]:
     return sorted({*spec.thresholds, *spec.per_slice_thresholds, *spec.cross_slice_thresholds})
 
 
-def _move_thresholds(
-    spec: config_pb2.MetricsSpec, name: str, metric: config_pb2.MetricConfig
-) -> None:
+def _move_thresholds(spec: config_pb2.MetricsSpec, name: str, metric: config_pb2.MetricConfig) -> None:
     """Moves the thresholds of a name to a separate MetricConfig; TFMA computes the metric once."""
-    moved = spec.metrics.add(
-        class_name=metric.class_name, module=metric.module, config=metric.config
-    )
+    moved = spec.metrics.add(class_name=metric.class_name, module=metric.module, config=metric.config)
     if name in spec.thresholds:
         moved.threshold.CopyFrom(spec.thresholds[name])
         del spec.thresholds[name]

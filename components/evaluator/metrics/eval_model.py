@@ -212,9 +212,7 @@ def _tensors(graph: Any, infos: Mapping[str, Any], group: str) -> dict[str, Any]
         if name.startswith(group):
             tensor = _get_tensor(info, graph)
             is_sparse = isinstance(tensor, tf.SparseTensor)
-            tensors[name.removeprefix(f"{group}/")] = (
-                tf.sparse.to_dense(tensor) if is_sparse else tensor
-            )
+            tensors[name.removeprefix(f"{group}/")] = tf.sparse.to_dense(tensor) if is_sparse else tensor
     return tensors
 
 

@@ -20,13 +20,7 @@ from tensorflow_model_analysis.proto import config_pb2
 from tfx_bsl.coders import example_coder
 
 from components.beam.ahead import ahead
-from components.evaluator.gate.slice_columns import (
-    Column,
-    as_text,
-    is_text,
-    make_column,
-    merge_values,
-)
+from components.evaluator.gate.slice_columns import Column, as_text, is_text, make_column, merge_values
 from components.evaluator.metrics.eval_config import has_user_code, uses_model_metrics
 from components.evaluator.metrics.eval_model import EvalModel
 from components.nearest import nearest_first
@@ -80,9 +74,7 @@ class RawFeatures:
         reads_all = has_user_code(eval_config)
         keeps_examples = reads_all or uses_model_metrics(eval_config)
         if schema is None:
-            raw_features = cls(
-                tuple(sorted(names)), weight, None, tuple(categories), tuple(numbers)
-            )
+            raw_features = cls(tuple(sorted(names)), weight, None, tuple(categories), tuple(numbers))
             return replace(raw_features, reads_all=reads_all, keeps_examples=keeps_examples)
         features = {feature.name: feature for feature in schema.feature}
         for name in sorted(names - set(features)):
@@ -90,9 +82,7 @@ class RawFeatures:
                 f"The evaluation slices or weighs by {name!r}, which is not a raw feature. "
                 f"The raw features are: {', '.join(nearest_first(name, features))}"
             )
-        existing = [
-            tuple(name for name in some if name in features) for some in (categories, numbers)
-        ]
+        existing = [tuple(name for name in some if name in features) for some in (categories, numbers)]
         columns = features if reads_all else {*names, *existing[0], *existing[1]}
         projected = schema_pb2.Schema(feature=[features[name] for name in sorted(columns)])
         serialized = projected.SerializeToString()
@@ -160,17 +150,13 @@ class ReadAndEvaluate(beam.DoFn):
         asked = wanted.reads_all or (*wanted.names, *wanted.categories, *wanted.numbers)
         # Of the labels alone, nothing but the weight is asked for.
         if wanted.example_weight if self._labels_only else asked:
-            self._decoder = example_coder.ExamplesToRecordBatchDecoder(
-                self._raw_features.serialized_schema
-            )
+            self._decoder = example_coder.ExamplesToRecordBatchDecoder(self._raw_features.serialized_schema)
 
     def process(self, path: str) -> Iterator[Batch]:
         dataset = tf.data.TFRecordDataset(
             path, compression_type="GZIP" if path.endswith(".gz") else ""
         ).batch(self._batch_size)
-        yield from ahead(
-            self._evaluate(serialized, path) for serialized in dataset.as_numpy_iterator()
-        )
+        yield from ahead(self._evaluate(serialized, path) for serialized in dataset.as_numpy_iterator())
 
     def _evaluate(self, serialized: npt.NDArray[Any], path: str) -> Batch:
         first, *others = self._loaded.items()
@@ -184,9 +170,7 @@ class ReadAndEvaluate(beam.DoFn):
                 labels, predictions[name] = evaluated.labels, evaluated.predictions
                 for name, other in others:
                     predictions[name] = align_classes(
-                        other.predictions(serialized),
-                        other.classes(serialized),
-                        model.classes(serialized),
+                        other.predictions(serialized), other.classes(serialized), model.classes(serialized)
                     )
         except tf.errors.InvalidArgumentError as error:
             # Beam raises its own error with this text, so the text says which model it was.
@@ -235,9 +219,7 @@ class ReadAndEvaluate(beam.DoFn):
 
 
 def align_classes(
-    predictions: npt.NDArray[Any],
-    classes: npt.NDArray[Any] | None,
-    wanted: npt.NDArray[Any] | None,
+    predictions: npt.NDArray[Any], classes: npt.NDArray[Any] | None, wanted: npt.NDArray[Any] | None
 ) -> npt.NDArray[Any]:
     """Returns the probabilities of a model in the order of another model's classes.
 
@@ -263,9 +245,7 @@ class _Models(dict[str, EvalModel]):
         super().__init__({m.name: EvalModel(m.path, m.prediction_key, m.label_key) for m in models})
 
 
-def load_models(
-    models_of: shared.Shared, models: Sequence[ModelToEvaluate]
-) -> dict[str, EvalModel]:
+def load_models(models_of: shared.Shared, models: Sequence[ModelToEvaluate]) -> dict[str, EvalModel]:
     """Returns the models by their names, loaded once for all threads of a process."""
     loaded: dict[str, EvalModel] = models_of.acquire(lambda: _Models(models))
     return loaded
@@ -279,9 +259,7 @@ def to_extracts(batch: Batch, example_weight: str = "") -> Iterator[dict[str, An
     weights = batch.example_weights(example_weight) if example_weight else None
     for i, label in enumerate(labels):
         features = {
-            name: np.asarray(column[i])
-            for name, column in batch.features.items()
-            if column[i] is not None
+            name: np.asarray(column[i]) for name, column in batch.features.items() if column[i] is not None
         }
         extracts = {
             # Without a metric that reads it, only its size is used.
@@ -289,9 +267,7 @@ def to_extracts(batch: Batch, example_weight: str = "") -> Iterator[dict[str, An
             tfma.FEATURES_KEY: features,
             tfma.LABELS_KEY: label,
             tfma.PREDICTIONS_KEY: (
-                next(iter(rows.values()))[i]
-                if single
-                else {name: values[i] for name, values in rows.items()}
+                next(iter(rows.values()))[i] if single else {name: values[i] for name, values in rows.items()}
             ),
         }
         if weights is not None:

@@ -32,9 +32,7 @@ class ModelMetrics(metric_types.Metric):
         output_name: str = "",
         name: str = "model_metrics",
     ) -> None:
-        super().__init__(
-            _computations, paths=paths, names=names, output_name=output_name, name=name
-        )
+        super().__init__(_computations, paths=paths, names=names, output_name=output_name, name=name)
 
 
 def _computations(
@@ -97,9 +95,7 @@ class ModelMetricsCombiner(beam.CombineFn):
     def compact(self, accumulator: Accumulator) -> Accumulator:
         """Makes the waiting examples part of the sums."""
         sums, waiting = accumulator
-        return (
-            (add_sums(sums, self.sums(np.array(waiting, object))), []) if waiting else accumulator
-        )
+        return (add_sums(sums, self.sums(np.array(waiting, object))), []) if waiting else accumulator
 
     def extract_output(self, accumulator: Accumulator) -> dict[metric_types.MetricKey, Any]:
         sums, _ = self.compact(accumulator)

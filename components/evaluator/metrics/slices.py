@@ -29,8 +29,7 @@ class Slices:
         size = len(batch.labels)
         names = [name for name in self.features if name in batch.features]
         columns = [
-            [None if values is None else tuple(values) for values in batch.features[name]]
-            for name in names
+            [None if values is None else tuple(values) for values in batch.features[name]] for name in names
         ]
         # Examples with the same values fall into the same slices: TFMA is called once for them all.
         indices_by_values: dict[Any, list[int]] = {}

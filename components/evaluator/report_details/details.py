@@ -37,9 +37,7 @@ class _Part:
     by_slice: dict[SliceKey, LabelledPredictions]
 
 
-def write_details(
-    batches: beam.PCollection, slices: Slices, gate: Gate, evaluation_uri: str
-) -> None:
+def write_details(batches: beam.PCollection, slices: Slices, gate: Gate, evaluation_uri: str) -> None:
     """Adds plots, and the intervals of all metrics by slice, to a pipeline.
 
     All of it is collected in one step: each further grouping in Beam would cost as much as the rest.
@@ -128,9 +126,7 @@ def _intervals(labelled: LabelledPredictions, candidate: str, confidence: float)
 
 
 def _write(values: dict[str, Any], evaluation_uri: str, name: str) -> None:
-    io_utils.write_string_file(
-        _path(evaluation_uri, name), json.dumps(values, allow_nan=False) + "\n"
-    )
+    io_utils.write_string_file(_path(evaluation_uri, name), json.dumps(values, allow_nan=False) + "\n")
 
 
 def _path(evaluation_uri: str, name: str) -> str:

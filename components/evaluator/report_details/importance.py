@@ -101,8 +101,7 @@ class Importance(beam.DoFn):
         except (tf.errors.InvalidArgumentError, ValueError) as error:
             # The evaluation of all examples reports this, too, unless only the exchanged values cause it.
             _LOGGER.warning(
-                "The importance of features is unknown: the model cannot read the examples: %s",
-                error,
+                "The importance of features is unknown: the model cannot read the examples: %s", error
             )
 
     def _measure(self, model: EvalModel, serialized: npt.NDArray[Any]) -> Iterator[dict[str, Any]]:
@@ -187,9 +186,7 @@ def permutation_importance(
             if not done and clock() - start > MAX_SECS:
                 break
             group = names[first : first + at_a_time]
-            changed = [
-                parse(row).serialize(name, parse(donors[row])) for name in group for row in rows
-            ]
+            changed = [parse(row).serialize(name, parse(donors[row])) for name in group for row in rows]
             predictions = np.split(predict(np.array(changed, object)), len(group))
             for name, values in zip(group, predictions, strict=True):
                 growth.setdefault(name, []).append(loss(rows, values) - usual[rows])

@@ -58,9 +58,7 @@ def _binary(by_class: Values) -> dict[str, Any]:
         some = true + false > 0
         precision = true[some] / (true + false)[some]
         kept = _corners(recall[some], precision)
-        points["precision_recall"] = _rows(
-            recall[some][kept], precision[kept], thresholds[some][kept]
-        )
+        points["precision_recall"] = _rows(recall[some][kept], precision[kept], thresholds[some][kept])
     # Values above the threshold are 1, as in Keras; the bin that begins with it counts as above.
     cut = int(_THRESHOLD * NUM_BINS)
     points["confusion"] = {

@@ -52,9 +52,7 @@ class PredictionSums:
     ) -> "PredictionSums":
         """Returns the sums of a batch; nothing if labels or predictions do not fit the problem type."""
         numbers = np.asarray(labels).reshape(-1)
-        is_numeric = all(
-            np.issubdtype(values.dtype, np.number) for values in (numbers, predictions)
-        )
+        is_numeric = all(np.issubdtype(values.dtype, np.number) for values in (numbers, predictions))
         if problem_type is None or not is_numeric or len(numbers) != len(predictions):
             return cls()
         answers = predictions.astype(np.float64)
@@ -73,17 +71,12 @@ class PredictionSums:
             return cls()
         bins = np.minimum((answers * NUM_BINS).astype(np.int64), NUM_BINS - 1)
         by_class = np.stack(
-            [
-                np.bincount(bins, weights * (numbers == label), minlength=NUM_BINS)
-                for label in (0, 1)
-            ]
+            [np.bincount(bins, weights * (numbers == label), minlength=NUM_BINS) for label in (0, 1)]
         )
         return cls("binary", len(numbers), by_class)
 
     @classmethod
-    def _count_classes(
-        cls, labels: npt.NDArray[Any], answers: Values, weights: Values
-    ) -> "PredictionSums":
+    def _count_classes(cls, labels: npt.NDArray[Any], answers: Values, weights: Values) -> "PredictionSums":
         if answers.ndim != 2 or not np.isfinite(answers).all() or (labels < 0).any():
             return cls()
         chosen = answers.argmax(axis=1)

@@ -29,10 +29,7 @@ class Model:
         return cls(
             tf.__version__,
             {
-                variable.name.rpartition(":")[0]: [
-                    variable.dtype.base_dtype.name,
-                    str(variable.shape),
-                ]
+                variable.name.rpartition(":")[0]: [variable.dtype.base_dtype.name, str(variable.shape)]
                 for variable in graph.get_collection(tf1.GraphKeys.GLOBAL_VARIABLES)
             },
         )
@@ -75,9 +72,7 @@ class ChiefModel:
         try:
             self._write(json.dumps([model.tensorflow, model.variables]))
         except tf.errors.DeadlineExceededError as error:
-            logger.warning(
-                "The workers can't compare their models with the chief's: %s", error.message
-            )
+            logger.warning("The workers can't compare their models with the chief's: %s", error.message)
         self._is_published = True
 
     def take_back(self) -> None:
@@ -88,9 +83,7 @@ class ChiefModel:
 
     def _write(self, content: str) -> None:
         with tf.Graph().as_default():
-            self._run(
-                tf.raw_ops.AssignVariableOp(resource=self._handle(), value=tf.constant(content))
-            )
+            self._run(tf.raw_ops.AssignVariableOp(resource=self._handle(), value=tf.constant(content)))
 
     def read(self) -> Model | None:
         """Returns the published model; None if there is none or the chief does not answer."""

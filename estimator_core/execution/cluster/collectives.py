@@ -44,11 +44,7 @@ class Peers:
         """Returns the sum of a value over all tasks, each of which must run it equally often."""
         with tf1.device(self.device):
             return tf.raw_ops.CollectiveReduce(
-                input=value,
-                merge_op="Add",
-                final_op="Id",
-                subdiv_offsets=[0],
-                **self._keys(purpose, value),
+                input=value, merge_op="Add", final_op="Id", subdiv_offsets=[0], **self._keys(purpose, value)
             )
 
     def concat(self, value: tf.Tensor, purpose: int, timeout_secs: float = 0) -> tf.Tensor:

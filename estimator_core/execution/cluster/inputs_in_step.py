@@ -70,11 +70,7 @@ class InputsInStep(Inputs):
 
     def _why(self) -> str:
         ended, stopping = (
-            [
-                str(task)
-                for task, state in zip(self._peers.tasks, self._states, strict=True)
-                if state == kind
-            ]
+            [str(task) for task, state in zip(self._peers.tasks, self._states, strict=True) if state == kind]
             for kind in (_INPUT_ENDED, _STOPS)
         )
         reasons = [f"the input of {', '.join(ended)} has ended"] if ended else []
@@ -116,9 +112,7 @@ class _EndTogether(tf1.train.SessionRunHook):
 
 
 def changed_by_batches(
-    variables: Iterable[Any],
-    components: Callable[[Any], Sequence[Any]],
-    batches: Iterable[tf.Operation],
+    variables: Iterable[Any], components: Callable[[Any], Sequence[Any]], batches: Iterable[tf.Operation]
 ) -> list[Any]:
     """Returns the floating-point variables that are updated from a batch without a sum over the tasks.
 
@@ -130,9 +124,7 @@ def changed_by_batches(
         return []
     graph = graph_operations[0].graph
     sums = [
-        operation
-        for operation in graph.get_operations()
-        if operation.type.startswith(_COLLECTIVE_PREFIX)
+        operation for operation in graph.get_operations() if operation.type.startswith(_COLLECTIVE_PREFIX)
     ]
     from_batches, from_sums = _descendants(graph_operations), _descendants(sums)
     updated = {

@@ -48,11 +48,7 @@ def start_server(cluster: Cluster, protocol: str | None = None, session_config: 
     logger.info("Start TensorFlow server: %s.", task)
     try:
         _started[key] = tf1.train.Server(
-            cluster.spec,
-            job_name=task.kind,
-            task_index=task.index,
-            protocol=protocol,
-            config=config,
+            cluster.spec, job_name=task.kind, task_index=task.index, protocol=protocol, config=config
         )
     except tf.errors.OpError as error:
         reason = error.message
@@ -97,9 +93,7 @@ def wait_for_tasks(
 
 def tasks_that_train_answer(cluster: Cluster) -> bool:
     """Returns whether the server of any chief, master or worker answers; checks all in parallel."""
-    addresses = [
-        address for kind in (CHIEF, MASTER, WORKER) for address in cluster.tasks.get(kind, ())
-    ]
+    addresses = [address for kind in (CHIEF, MASTER, WORKER) for address in cluster.tasks.get(kind, ())]
     with ThreadPoolExecutor(max(len(addresses), 1)) as threads:
         return any(threads.map(answers, addresses))
 

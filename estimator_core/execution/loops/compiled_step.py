@@ -19,16 +19,7 @@ from estimator_core.logs import logger
 _FEWEST_OPERATIONS = 40
 _MOST_PRODUCTS = 100_000_000  # for a batch of the assumed size: about 5 ms on one core
 # TensorFlow's kernels are faster than XLA's on a CPU, or use more cores.
-_HEAVY = (
-    "BatchMatMul",
-    "Conv",
-    "DepthwiseConv",
-    "If",
-    "MaxPool",
-    "PartitionedCall",
-    "Stateful",
-    "While",
-)
+_HEAVY = ("BatchMatMul", "Conv", "DepthwiseConv", "If", "MaxPool", "PartitionedCall", "Stateful", "While")
 NOT_COMPILED = "XLA does not compile training steps, as %s."
 _MOST_BATCHES = 50
 _MOST_BYTES = 64 << 20
@@ -83,9 +74,7 @@ class CompiledSteps:
 
     @property
     def operations(self) -> list[tf.Operation]:
-        return [
-            operation for operation in self.parts.compiled if operation.name not in self.parts.fixed
-        ]
+        return [operation for operation in self.parts.compiled if operation.name not in self.parts.fixed]
 
     def add_to_graph(self) -> None:
         self._kept = KeptBatches(self._inputs)
@@ -159,9 +148,7 @@ class CompiledSteps:
         return self._others <= _MOST_OTHER_SHAPES
 
     def _train_on_kept(self, session: Any) -> int:
-        made, loss, first_infinite = session.run(
-            [self._made, self._last_loss, self._first_infinite]
-        )
+        made, loss, first_infinite = session.run([self._made, self._last_loss, self._first_infinite])
         if made:
             self.last_loss = loss
         if first_infinite:
@@ -178,9 +165,7 @@ class CompiledSteps:
         both = zip(self._inputs, shapes, strict=True)
         batch_bytes = sum(tensor.dtype.size * shape.num_elements() for tensor, shape in both)
         self._most = max(1, min(_MOST_BATCHES, _MOST_BYTES // max(1, batch_bytes)))
-        self._feeds = self._kept.start(
-            session, [[self._most, *shape.as_list()] for shape in shapes]
-        )
+        self._feeds = self._kept.start(session, [[self._most, *shape.as_list()] for shape in shapes])
         session.run(self._read, {self._kept.wanted: 0, **self._feeds})
         self._train_on_kept(session)  # no batches are kept: this only compiles the loop
         logger.info(
@@ -194,26 +179,17 @@ class CompiledSteps:
         """Returns the inputs of the compiled part for the next batch, computed in the default graph."""
         graph = tf1.get_default_graph()
         names = {
-            operation.name
-            for operation in self.parts.order
-            if self.parts.part_of[operation.name] == BEFORE
+            operation.name for operation in self.parts.order if self.parts.part_of[operation.name] == BEFORE
         }
-        taken = {
-            name: graph.capture(tensor) for name, tensor in self._external_inputs(names).items()
-        }
+        taken = {name: graph.capture(tensor) for name, tensor in self._external_inputs(names).items()}
         elements = [tensor.name for tensor in self._inputs]
         checks = [
             operation.name
             for operation in self.parts.order
-            if operation.name in names
-            and operation.op_def is not None
-            and operation.op_def.is_stateful
+            if operation.name in names and operation.op_def is not None and operation.op_def.is_stateful
         ]
         copies = tf.graph_util.import_graph_def(
-            self._step_graph.subgraph_def(names),
-            taken,
-            return_elements=[*elements, *checks],
-            name="before",
+            self._step_graph.subgraph_def(names), taken, return_elements=[*elements, *checks], name="before"
         )
         with tf.control_dependencies(copies[len(elements) :]):
             return [tf.identity(copied) for copied in copies[: len(elements)]]
@@ -247,10 +223,7 @@ class CompiledSteps:
         taken = {handle.name: graph.capture(handle) for handle in self._handles}
         taken |= {tensor.name: value for tensor, value in zip(self._inputs, values, strict=True)}
         step, loss = tf.graph_util.import_graph_def(
-            graph_def,
-            taken,
-            return_elements=[self._train_op.name, self._loss.name],
-            name="compiled",
+            graph_def, taken, return_elements=[self._train_op.name, self._loss.name], name="compiled"
         )
         with tf.control_dependencies([step]):
             return tf.identity(loss)
@@ -259,9 +232,7 @@ class CompiledSteps:
         operations = [operation for operation in self.parts.order if operation.name in self._inside]
         graph_def = self._step_graph.subgraph_def({operation.name for operation in operations})
         # The order of the nodes decides the order of their effects.
-        position: Mapping[str, int] = {
-            operation.name: index for index, operation in enumerate(operations)
-        }
+        position: Mapping[str, int] = {operation.name: index for index, operation in enumerate(operations)}
         ordered = tf1.GraphDef()
         ordered.versions.CopyFrom(graph_def.versions)
         ordered.library.CopyFrom(graph_def.library)
@@ -293,12 +264,7 @@ class CompiledSteps:
                     first_infinite = tf.where(is_first, done + 1, first_infinite)
                     return done + 1, new_loss, any_nan(new_loss), first_infinite
 
-            start = [
-                tf.constant(0),
-                tf.zeros([], self._loss.dtype),
-                tf.constant(False),
-                tf.constant(0),
-            ]
+            start = [tf.constant(0), tf.zeros([], self._loss.dtype), tf.constant(False), tf.constant(0)]
             return tf.while_loop(continues, one_step, start)
 
         return tf.function(loop, autograph=False, jit_compile=True)
@@ -345,17 +311,13 @@ def why_not_compiled(step: CompiledSteps, *, chooses: bool) -> str | None:
     if reason or not chooses:
         return reason
     compiled = step.operations
-    everything = [
-        operation for operation in step.parts.order if operation.name not in step.parts.fixed
-    ]
+    everything = [operation for operation in step.parts.order if operation.name not in step.parts.fixed]
     if len(compiled) < _FEWEST_OPERATIONS:
         return f"only {len(compiled)} operations of {len(everything)} would be compiled"
     for operation in everything:
         if operation.type.startswith(_HEAVY):
             return f"{operation.name!r} ({operation.type}) may be slower with it"
-    products = sum(
-        _products(step, operation) for operation in everything if operation.type == "MatMul"
-    )
+    products = sum(_products(step, operation) for operation in everything if operation.type == "MatMul")
     if products > _MOST_PRODUCTS:
         return f"they mostly multiply matrices: {products:.1e} scalar multiplications"
     return None

@@ -8,12 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.execution.loops.in_graph_loop import (
-    LoopThreads,
-    loop_over,
-    outside_of_steps,
-    runnable,
-)
+from estimator_core.execution.loops.in_graph_loop import LoopThreads, loop_over, outside_of_steps, runnable
 from estimator_core.execution.loops.step_graph import StepGraph
 
 _ONE_BY_ONE = "Batches are evaluated one by one, as %s."
@@ -49,9 +44,7 @@ class RepeatedUpdate:
         if is_final:
             graph._unsafe_unfinalize()  # noqa: SLF001  # as a `MonitoredSession` does at its end
         self._loop = loop_over(
-            [self._update_op],
-            lambda step_graph: _Loop(step_graph, self._update_op),
-            _ONE_BY_ONE,
+            [self._update_op], lambda step_graph: _Loop(step_graph, self._update_op), _ONE_BY_ONE
         )
         if is_final:
             graph.finalize()
@@ -115,9 +108,7 @@ class _Loop:
 
             with tf.control_dependencies([start]):
                 first = tf.constant(0)
-            self._last, _ = tf.while_loop(
-                continues, one_batch, [first, self._batches], parallel_iterations=1
-            )
+            self._last, _ = tf.while_loop(continues, one_batch, [first, self._batches], parallel_iterations=1)
             self._made = tf.raw_ops.ReadVariableOp(resource=count, dtype=tf.int32)
 
     def compile(self, session: Any) -> None:

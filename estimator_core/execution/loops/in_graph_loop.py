@@ -163,9 +163,7 @@ class RepeatedStep:
             self._is_compiled = False
             if self._compiled:
                 chooses = self._jit_compile is not True
-                self._is_compiled, self._last_loss = self._compiled.first_step(
-                    session, chooses=chooses
-                )
+                self._is_compiled, self._last_loss = self._compiled.first_step(session, chooses=chooses)
                 steps -= 1
                 if np.isinf(self._last_loss).any():
                     report_infinite_loss(session, self._loss)
@@ -259,12 +257,7 @@ def runnable(loop: LoopKind | None, session: Any, one_by_one: str) -> LoopKind |
 @contextlib.contextmanager
 def outside_of_steps(graph: tf.Graph, name: str) -> Iterator[None]:
     """Opens a name scope without control dependencies and without a device."""
-    with (
-        tf.control_dependencies(None),
-        graph.name_scope(None),
-        tf1.device(None),
-        graph.name_scope(name),
-    ):
+    with tf.control_dependencies(None), graph.name_scope(None), tf1.device(None), graph.name_scope(name):
         yield
 
 

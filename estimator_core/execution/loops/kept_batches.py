@@ -68,9 +68,7 @@ class KeptBatches:
         values = []
         for handle, tensor in zip(handles, self._inputs, strict=True):
             value = tf.raw_ops.ReadVariableOp(resource=handle, dtype=tensor.dtype)
-            value.set_shape(
-                tf.TensorShape([None]).concatenate(tensor.shape) if several else tensor.shape
-            )
+            value.set_shape(tf.TensorShape([None]).concatenate(tensor.shape) if several else tensor.shape)
             values.append(value)
         return values
 
@@ -119,7 +117,5 @@ class KeptBatches:
             by_type.setdefault(values[index].dtype, []).append(values[index])
         sizes = [size for group in by_type.values() for size in tf.shape_n(group)]
         return tf.reduce_all(
-            tf.raw_ops.Equal(
-                x=tf.concat([*sizes, [0]], 0), y=self._sizes, incompatible_shape_error=False
-            )
+            tf.raw_ops.Equal(x=tf.concat([*sizes, [0]], 0), y=self._sizes, incompatible_shape_error=False)
         )

@@ -62,9 +62,7 @@ def small_adam_update(update: Any) -> list[Any]:
     changes = [
         new.change("AssignVariableOp", m, new_m),
         new.change("AssignVariableOp", v, new_v),
-        new.change(
-            "AssignSubVariableOp", var, new.made("RealDiv", new.made("Mul", new_m, alpha), scale)
-        ),
+        new.change("AssignSubVariableOp", var, new.made("RealDiv", new.made("Mul", new_m, alpha), scale)),
     ]
     waits = [f"^{name}" for name in changes]
     end = tf1.NodeDef(name=update.name, op="NoOp", input=waits, device=update.device)

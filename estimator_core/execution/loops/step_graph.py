@@ -156,16 +156,12 @@ class StepGraph:
 
     def _why_not_functions(self) -> str | None:
         functions = self.functions
-        pending = [
-            name for operation in self.operations for name in _called(operation.node_def, functions)
-        ]
+        pending = [name for operation in self.operations for name in _called(operation.node_def, functions)]
         reached = set(pending)
         while pending:
             name = pending.pop()
             for node in functions[name].node_def:
-                has_state = (
-                    node.op not in functions and self._graph.op_def_for_type(node.op).is_stateful
-                )
+                has_state = node.op not in functions and self._graph.op_def_for_type(node.op).is_stateful
                 reason = _why_not(f"{name}/{node.name}", node, has_state)
                 if reason:
                     return reason
@@ -253,9 +249,7 @@ class StepGraph:
             for tensor in operation.outputs
             if any(consumer.name in within for consumer in tensor.consumers())
         }
-        return tf.graph_util.import_graph_def(
-            graph_def, taken, return_elements=list(fetches), name="step"
-        )
+        return tf.graph_util.import_graph_def(graph_def, taken, return_elements=list(fetches), name="step")
 
     def waiting(self) -> set[str]:
         """Returns the names of operations that change something and are not needed for the batches."""

@@ -8,12 +8,7 @@ import tensorflow as tf
 
 from estimator_core import tf1
 from estimator_core.execution.loops.step_graph import NEXT_BATCH, StepGraph
-from estimator_core.execution.loops.xla_operations import (
-    COMPILED,
-    SHAPES,
-    can_be_compiled,
-    fixed_inputs,
-)
+from estimator_core.execution.loops.xla_operations import COMPILED, SHAPES, can_be_compiled, fixed_inputs
 
 BEFORE, COMPILED_PART, AFTER = 0, 1, 2
 _ANY_BATCH_SIZE = 113  # a prime, unlike the sizes of layers
@@ -33,9 +28,7 @@ class StepParts:
 
     def __init__(self, step_graph: StepGraph, wanted: Sequence[tf.Operation | tf.Tensor]):
         self._step_graph = step_graph
-        self._wanted = [
-            target if isinstance(target, tf.Operation) else target.op for target in wanted
-        ]
+        self._wanted = [target if isinstance(target, tf.Operation) else target.op for target in wanted]
         self.order = _in_order(step_graph.operations)
         self._names = {operation.name for operation in self.order}
         self._shapes = self.infer_shapes(_ANY_BATCH_SIZE)
@@ -57,9 +50,7 @@ class StepParts:
     @property
     def compiled(self) -> list[tf.Operation]:
         """Operations of the compiled part, each after those that it needs."""
-        return [
-            operation for operation in self.order if self.part_of[operation.name] == COMPILED_PART
-        ]
+        return [operation for operation in self.order if self.part_of[operation.name] == COMPILED_PART]
 
     def shape(self, tensor: tf.Tensor) -> tf.TensorShape:
         """Returns the shape of a tensor of the step for an assumed batch size."""
@@ -71,9 +62,7 @@ class StepParts:
         shapes = self._batch_shapes(batch_size)
         while True:
             with tf.Graph().as_default() as graph:
-                instead = {
-                    name: tf1.placeholder(dtype, shape) for name, (dtype, shape) in shapes.items()
-                }
+                instead = {name: tf1.placeholder(dtype, shape) for name, (dtype, shape) in shapes.items()}
                 tf.graph_util.import_graph_def(graph_def, instead, name="")
             inferred = {
                 tensor.name: tensor.shape
@@ -168,9 +157,7 @@ class StepParts:
         for operation in self.order:
             part = max((part_of[needed.name] for needed in self._needed(operation)), default=BEFORE)
             if operation.name in compilable:
-                is_before = (
-                    ancestors_mask >> position[operation.name] & 1 or operation.name in self.fixed
-                )
+                is_before = ancestors_mask >> position[operation.name] & 1 or operation.name in self.fixed
                 part = max(part, BEFORE if is_before else COMPILED_PART)
             elif part == COMPILED_PART:
                 part = AFTER

@@ -39,9 +39,7 @@ ResourceApplyProximalAdagrad ResourceApplyProximalGradientDescent ResourceApplyR
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall", "StatelessIf", "If")
 # With integers, TensorFlow raises an error when a divisor is 0; XLA does not.
 _DIVIDES_INTEGERS = ("Div", "FloorDiv", "FloorMod", "Mod", "TruncateDiv", "TruncateMod")
-COMPILED = frozenset(
-    (*_ELEMENTWISE.split(), *_OF_ARRAYS.split(), *_OF_VARIABLES.split(), *_DIVIDES_INTEGERS)
-)
+COMPILED = frozenset((*_ELEMENTWISE.split(), *_OF_ARRAYS.split(), *_OF_VARIABLES.split(), *_DIVIDES_INTEGERS))
 SHAPES = ("Rank", "Shape", "ShapeN", "Size")
 
 # Inputs whose values must be known when XLA compiles: it would compile again for each new value.

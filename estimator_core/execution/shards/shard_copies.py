@@ -106,20 +106,14 @@ class ModelGraph:
                 continue
             if any(
                 operation in self._sums
-                or (
-                    is_update(operation)
-                    and any(tensor.op in weights for tensor in operation.inputs)
-                )
+                or (is_update(operation) and any(tensor.op in weights for tensor in operation.inputs))
                 for operation in _dependents(_handle(variable), in_step)
             ):
                 names.append(variable.name)
         return names
 
     def updates_by_one_shard(
-        self,
-        variables: Iterable[Any],
-        copied: Collection[tf.Operation],
-        in_step: Collection[tf.Operation],
+        self, variables: Iterable[Any], copied: Collection[tf.Operation], in_step: Collection[tf.Operation]
     ) -> list[str]:
         """Returns the names of the variables that a step updates with a value of one shard."""
         handles = {_handle(variable).op: variable.name for variable in variables}
@@ -172,10 +166,7 @@ class ModelGraph:
 
 
 def copy(
-    operations: Sequence[tf.Operation],
-    replaced: Mapping[Any, tf.Tensor],
-    shard: int,
-    device: str,
+    operations: Sequence[tf.Operation], replaced: Mapping[Any, tf.Tensor], shard: int, device: str
 ) -> dict[tf.Operation, tf.Operation]:
     """Returns a copy, in the same graph, of each of the operations."""
     if not operations:
@@ -292,9 +283,7 @@ def users_of_updated(operations: Collection[tf.Operation]) -> list[tf.Operation]
         if is_handle(tensor)
     }
     return [
-        operation
-        for operation in operations
-        if any(tensor.ref() in updated for tensor in operation.inputs)
+        operation for operation in operations if any(tensor.ref() in updated for tensor in operation.inputs)
     ]
 
 

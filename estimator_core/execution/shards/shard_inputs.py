@@ -9,12 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from estimator_core import tf1
-from estimator_core.execution.inputs import (
-    Inputs,
-    IteratorInitializerHook,
-    features_and_labels,
-    inputs_from,
-)
+from estimator_core.execution.inputs import Inputs, IteratorInitializerHook, features_and_labels, inputs_from
 from estimator_core.spec.mode_keys import ModeKeys
 
 IS_PADDING = "is_padding"
@@ -107,9 +102,7 @@ def padded_inputs(
     features_and_labels(dataset.element_spec, ModeKeys.PREDICT)
 
     def pad(*element: Any) -> Any:
-        features, _ = features_and_labels(
-            element[0] if len(element) == 1 else element, ModeKeys.PREDICT
-        )
+        features, _ = features_and_labels(element[0] if len(element) == 1 else element, ModeKeys.PREDICT)
         return _padded(features, batch_size)
 
     batches = dataset.map(pad)
@@ -189,9 +182,7 @@ def _all_zero(spec: Any) -> Any:
     return tf.zeros(spec.shape, spec.dtype)
 
 
-def _split(
-    batch: tuple[Any, Any], count: int, batch_axis: Sequence[int] | None
-) -> list[tuple[Any, Any]]:
+def _split(batch: tuple[Any, Any], count: int, batch_axis: Sequence[int] | None) -> list[tuple[Any, Any]]:
     tensors = tf.nest.flatten(batch)
     present = [tensor for tensor in tensors if tensor is not None]
     axes = list(batch_axis) if batch_axis is not None else [0] * len(present)

@@ -52,11 +52,7 @@ def _applying_averages(apply_gradients: Callable[..., Any]) -> Callable[..., Any
         taker = execution.gradient_taker
         if taker is not None:
             return _applied_without(
-                taker.applied,
-                functools.partial(apply_gradients, self),
-                grads_and_vars,
-                *args,
-                **kwargs,
+                taker.applied, functools.partial(apply_gradients, self), grads_and_vars, *args, **kwargs
             )
         pairs = execution.average_gradients(grads_and_vars)
         return apply_gradients(self, pairs, *args, **kwargs)

@@ -74,10 +74,7 @@ class ShardSums:
                 _sums_of.pop(shard_sum.operation, None)
 
     def add(
-        self,
-        value: tf.Tensor,
-        groups: tuple[tuple[int, ...], ...] | None = None,
-        name: str | None = None,
+        self, value: tf.Tensor, groups: tuple[tuple[int, ...], ...] | None = None, name: str | None = None
     ) -> tf.Tensor:
         """Returns the sum of a value over the shards."""
         with value.graph.gradient_override_map({"Identity": _GRADIENT}):

@@ -40,11 +40,7 @@ class Shards:
             replace(replica_ids, entries[0][-1])
         pairs = spec.eval_metric_ops if isinstance(spec.eval_metric_ops, dict) else {}
         metric_updates = [as_operation(update) for _, update in pairs.values()]
-        needed = [
-            *needed_tensors(spec),
-            *metric_updates,
-            *(shard_sum.value for shard_sum in sums.sums),
-        ]
+        needed = [*needed_tensors(spec), *metric_updates, *(shard_sum.value for shard_sum in sums.sums)]
         common = [shard_sum.operation for shard_sum in sums.sums if shard_sum.groups is None]
         model = shard_copies.ModelGraph(operations, entries[0], common, not metric_updates)
         copied = model.to_copy({as_operation(value) for value in needed})
@@ -54,9 +50,7 @@ class Shards:
         self._entries = entries
         self._index = {tensor.ref(): index for index, tensor in enumerate(entries[0])}
         for shard in range(1, num_shards):
-            replaced = {
-                tensor.ref(): entries[shard][index] for index, tensor in enumerate(entries[0])
-            }
+            replaced = {tensor.ref(): entries[shard][index] for index, tensor in enumerate(entries[0])}
             device = f"/device:CPU:{shard}"
             self._copies.append(shard_copies.copy(copied, replaced, shard, device))
         sums.connect(self.shard_copy)
@@ -161,9 +155,7 @@ def _reason(hooks: Sequence[Hook]) -> str:
     if not hooks:
         return ""
     kinds = sorted({type(hook).__name__ for hook in hooks})
-    return (
-        f"Updates that train_op does not run count too, as training_hooks may run them: {kinds}. "
-    )
+    return f"Updates that train_op does not run count too, as training_hooks may run them: {kinds}. "
 
 
 def place_on_shard(operations: Sequence[tf.Operation], num_cores: int) -> None:
@@ -175,9 +167,7 @@ def place_on_shard(operations: Sequence[tf.Operation], num_cores: int) -> None:
     for operation in operations:
         if _CORE in operation.device:
             _check(operation.device, num_cores, operation.name)
-            here = tf.DeviceSpec.from_string(operation.device).replace(
-                device_type=None, device_index=None
-            )
+            here = tf.DeviceSpec.from_string(operation.device).replace(device_type=None, device_index=None)
             # TensorFlow has no public way to change the device of an operation.
             operation._set_device(here)  # noqa: SLF001
     if operations:

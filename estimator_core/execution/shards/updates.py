@@ -47,9 +47,7 @@ def called_functions(operations: Collection[tf.Operation]) -> dict[str, Any]:
 
 def find_updated_handles(operation: tf.Operation, functions: Mapping[str, Any]) -> list[tf.Tensor]:
     """Returns the handles of the variables that an operation updates, also in functions that it calls."""
-    handles = [
-        (index, position) for index, position in enumerate(operation.inputs) if is_handle(position)
-    ]
+    handles = [(index, position) for index, position in enumerate(operation.inputs) if is_handle(position)]
     if is_update(operation):
         return [handle for _, handle in handles]
     if not handles or not is_call(operation):

@@ -19,13 +19,7 @@ from estimator_core import tf1
 from estimator_core.execution.one_core import OneCore
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import InputFn
-from estimator_core.tpu.check.report import (
-    ModeReport,
-    RefusedOperation,
-    Report,
-    Topology,
-    topology_named,
-)
+from estimator_core.tpu.check.report import ModeReport, RefusedOperation, Report, Topology, topology_named
 from estimator_core.tpu.tpu_estimator import TPUEstimator
 
 _HERE = pathlib.Path(__file__).resolve()
@@ -33,10 +27,7 @@ _PACKAGE = _HERE.parents[2]
 
 
 def check_for_tpu(
-    estimator: TPUEstimator,
-    input_fn: InputFn,
-    topology: str = "v5e:2x2",
-    modes: Iterable[str] | None = None,
+    estimator: TPUEstimator, input_fn: InputFn, topology: str = "v5e:2x2", modes: Iterable[str] | None = None
 ) -> Report:
     """Compiles the step of one core with the TPU's own compiler, and reports its needs. No TPU is needed.
 
@@ -73,9 +64,7 @@ def check_for_tpu(
         )
     chips = topology_named(topology)
     sharded = estimator.with_shards(chips.num_cores)
-    shardings = {
-        mode: sharded.config.sharding(mode) for mode in ModeKeys.ALL if sharded.batch_sizes[mode]
-    }
+    shardings = {mode: sharded.config.sharding(mode) for mode in ModeKeys.ALL if sharded.batch_sizes[mode]}
     on_tpu = [mode for mode, sharding in shardings.items() if sharding]
     modes = on_tpu if modes is None else list(dict.fromkeys(modes))
     for mode in modes:
@@ -101,17 +90,13 @@ def check_for_tpu(
                 reports[mode] = ModeReport(mode, chips, str(error))
                 continue
             graphs[mode] = program.graph
-            write_program(
-                folder / mode, program.graph, execution.feeds, execution.fetches, topology
-            )
+            write_program(folder / mode, program.graph, execution.feeds, execution.fetches, topology)
         for mode, compiled in zip(graphs, _compiled(folder, list(graphs)), strict=True):
             reports[mode] = _report(mode, chips, graphs[mode], compiled)
     return Report({mode: reports[mode] for mode in modes})
 
 
-def _report(
-    mode: str, topology: Topology, graph: tf.Graph, compiled: Mapping[str, Any]
-) -> ModeReport:
+def _report(mode: str, topology: Topology, graph: tf.Graph, compiled: Mapping[str, Any]) -> ModeReport:
     """Returns the report of a mode from the output of `compile_program`."""
     if "error" not in compiled:
         return ModeReport(
@@ -175,11 +160,7 @@ def _refused(graph: tf.Graph, name: str, kind: str | None) -> RefusedOperation:
 
 
 def write_program(
-    folder: pathlib.Path,
-    graph: tf.Graph,
-    feeds: Sequence[tf.Tensor],
-    fetches: Sequence[Any],
-    topology: str,
+    folder: pathlib.Path, graph: tf.Graph, feeds: Sequence[tf.Tensor], fetches: Sequence[Any], topology: str
 ) -> None:
     """Writes the input of `compile_program`."""
     folder.mkdir()

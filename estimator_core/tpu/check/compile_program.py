@@ -102,9 +102,7 @@ def compiled(hlo: str, topology: str) -> Any:
     options = xla_client.CompileOptions()
     options.num_replicas = len(devices)
     options.num_partitions = 1
-    options.device_assignment = xla_client.DeviceAssignment.create(
-        np.arange(len(devices)).reshape(-1, 1)
-    )
+    options.device_assignment = xla_client.DeviceAssignment.create(np.arange(len(devices)).reshape(-1, 1))
     # The client does not support the copy of TensorFlow's dialect; a reshape to the same shape copies, too.
     hlo = re.sub(r"mhlo\.copy (%\S+) : (tensor<[^>]*>)", r"stablehlo.reshape \1 : (\2) -> \2", hlo)
     from jax._src.interpreters import mlir
@@ -114,9 +112,7 @@ def compiled(hlo: str, topology: str) -> Any:
         module = ir.Module.parse(hlo)
     try:
         executable = devices[0].client.compile(
-            module,
-            executable_devices=xla_client.DeviceList(tuple(devices)),
-            compile_options=options,
+            module, executable_devices=xla_client.DeviceList(tuple(devices)), compile_options=options
         )
     except jax.errors.JaxRuntimeError as error:
         raise NotCompiledError("compiler", str(error)) from error
@@ -125,9 +121,7 @@ def compiled(hlo: str, topology: str) -> Any:
 
 def refused_operations(message: str) -> list[list[str | None]]:
     """Returns the name and, if known, the type of each operation in an error."""
-    operations: list[list[str | None]] = [
-        [node, kind] for kind, node in _UNSUPPORTED.findall(message)
-    ]
+    operations: list[list[str | None]] = [[node, kind] for kind, node in _UNSUPPORTED.findall(message)]
     return operations or [[node, None] for node in _NODE.findall(message)]
 
 
@@ -136,10 +130,7 @@ def collectives(hlo: str) -> Iterator[tuple[str, int]]:
     for line in hlo.splitlines():
         match = _COLLECTIVE.search(line)
         if match:
-            yield (
-                match["kind"],
-                sum(_num_bytes(*shape) for shape in _SHAPE.findall(match["shapes"])),
-            )
+            yield (match["kind"], sum(_num_bytes(*shape) for shape in _SHAPE.findall(match["shapes"])))
 
 
 def _num_bytes(dtype: str, shape: str) -> int:

@@ -121,12 +121,7 @@ class Chip:
 
 
 def _chip(cores: int, gib: float, teraflops: float, gigabytes_per_sec: float) -> Chip:
-    return Chip(
-        cores,
-        int(gib * _GIB) // cores,
-        teraflops * 1e12 / cores,
-        gigabytes_per_sec * 1e9 / cores,
-    )
+    return Chip(cores, int(gib * _GIB) // cores, teraflops * 1e12 / cores, gigabytes_per_sec * 1e9 / cores)
 
 
 # Source: Google Cloud's documentation of each TPU version, per chip. The compiler decides whether a chip

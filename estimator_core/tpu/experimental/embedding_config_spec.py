@@ -92,9 +92,7 @@ class EmbeddingConfigSpec(_Fields):
                     f"Adam(). Received: optimization_parameters={optimization_parameters!r}"
                 )
             on_tensor_core = [column for column in feature_columns if _is_on_tensor_core(column)]
-            feature_columns = [
-                column for column in feature_columns if not _is_on_tensor_core(column)
-            ]
+            feature_columns = [column for column in feature_columns if not _is_on_tensor_core(column)]
         else:
             _check_configs(feature_to_config_dict, "feature", "FeatureConfig", "table_id")
             _check_configs(table_to_config_dict, "table", "TableConfig", "vocabulary_size")
@@ -141,6 +139,4 @@ def _check_columns(columns: Sequence[Any]) -> None:
 def _check_configs(configs: Mapping[str, Any] | None, what: str, kind: str, attribute: str) -> None:
     for name, config in (configs or {}).items():
         if not hasattr(config, attribute):
-            raise TypeError(
-                f"Config for {what} {name} must be of type {kind}. Received: {config!r}"
-            )
+            raise TypeError(f"Config for {what} {name} must be of type {kind}. Received: {config!r}")

@@ -15,13 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipelines.data.formats.date_format import (
-    SECS_PER_DAY,
-    DateFormat,
-    DateName,
-    Part,
-    epoch_seconds,
-)
+from pipelines.data.formats.date_format import SECS_PER_DAY, DateFormat, DateName, Part, epoch_seconds
 from pipelines.data.formats.number_format import PLAIN, NumberFormat
 from pipelines.data.missing import is_missing
 
@@ -138,17 +132,13 @@ class CellFormat:
         if self.number is not None:
             return re.compile(self.number.pattern)
         date_format = DateFormat(self.date) if self.date else None
-        return re.compile(
-            PLAIN if date_format is None or date_format.unit_secs else date_format.pattern
-        )
+        return re.compile(PLAIN if date_format is None or date_format.unit_secs else date_format.pattern)
 
 
 def formats_to_json(formats: Mapping[str, CellFormat]) -> str:
     """Returns the content of the file that has the formats of columns, by name."""
     return json.dumps(
-        {name: asdict(cell_format) for name, cell_format in formats.items()},
-        indent=1,
-        sort_keys=True,
+        {name: asdict(cell_format) for name, cell_format in formats.items()}, indent=1, sort_keys=True
     )
 
 
@@ -189,7 +179,5 @@ def read_formats(model: Path) -> dict[str, CellFormat]:
         raise ValueError(f"{file} cannot be read: {error}") from error
 
 
-def _format(
-    number: dict[str, str] | None, date: DateName | None, missing: Sequence[str]
-) -> CellFormat:
+def _format(number: dict[str, str] | None, date: DateName | None, missing: Sequence[str]) -> CellFormat:
     return CellFormat(NumberFormat(**number) if number else None, date, tuple(missing))  # type: ignore[arg-type]

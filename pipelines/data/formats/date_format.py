@@ -69,10 +69,7 @@ _PATTERNS: dict[str, tuple[str, dict[Part, str]]] = {
     "month": (f"{_YEAR}[-/]{_MONTH}", {"year": "1", "month": "2"}),
     "month-and-year": (f"{_MONTH}[-/]{_YEAR}", {"month": "1", "year": "2"}),
     "month-name": (f"{_NAME},?[- /]?{_YEAR}", {"month": "1", "year": "2"}),
-    "quarter": (
-        f"(?:{_YEAR}[- /]?[Qq]([1-4])|[Qq]([1-4])[- /]?{_YEAR})",
-        {"year": "14", "month": "23"},
-    ),
+    "quarter": (f"(?:{_YEAR}[- /]?[Qq]([1-4])|[Qq]([1-4])[- /]?{_YEAR})", {"year": "14", "month": "23"}),
     "week": (
         f"{_YEAR}[- ]?[Ww](0[1-9]|[1-4][0-9]|5[0-3])(?:-?([1-7]))?",
         {"year": "1", "week": "2", "weekday": "3"},
@@ -87,9 +84,7 @@ _TIME_PARTS: tuple[tuple[Part, ...], ...] = (
 DIGITS = (("[Aa]", "1"), ("[Pp]", "2"), ("^[+]$", "1"), ("^-$", "-1"), ("^$", "0"))
 """Replacements, in order, that turn any part into an integer."""
 
-_MONTHS_OF_NAMES = tuple(
-    (f"^(?i:{name})[.]?$", str(month)) for month, name in enumerate(_NAMES, start=1)
-)
+_MONTHS_OF_NAMES = tuple((f"^(?i:{name})[.]?$", str(month)) for month, name in enumerate(_NAMES, start=1))
 _FIRST_MONTHS = (("^4$", "10"), ("^3$", "7"), ("^2$", "4"))  # of the quarters
 _FIRST_OF_WEEK = (("^$", "1"),)
 
@@ -144,13 +139,7 @@ class DateFormat:
             return _FIRST_OF_WEEK
         if part != "month":
             return ()
-        return (
-            _FIRST_MONTHS
-            if self.name == "quarter"
-            else _MONTHS_OF_NAMES
-            if "name" in self.name
-            else ()
-        )
+        return _FIRST_MONTHS if self.name == "quarter" else _MONTHS_OF_NAMES if "name" in self.name else ()
 
 
 ISO = DateFormat("iso")

@@ -7,15 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from pipelines.data.formats.units import (
-    CURRENCIES,
-    MULTIPLES,
-    SCALE_NAMES,
-    SCALES,
-    Scale,
-    Unit,
-    unit_pattern,
-)
+from pipelines.data.formats.units import CURRENCIES, MULTIPLES, SCALE_NAMES, SCALES, Scale, Unit, unit_pattern
 
 DecimalMark = Literal[".", ","]
 Steps = tuple[tuple[str, str], ...]
@@ -133,26 +125,18 @@ class NumberFormat:
         if self.unit:
             return (f"{exponent}{_ANY_SPACE}{unit_pattern(self.unit)}",)
         multiples = MULTIPLES.values() if self.scale else ()
-        return (
-            exponent,
-            *(f"{_ANY_SPACE}(?:{multiple.spelling})" for multiple in (_PERCENT, *multiples)),
-        )
+        return (exponent, *(f"{_ANY_SPACE}(?:{multiple.spelling})" for multiple in (_PERCENT, *multiples)))
 
     @property
     def _steps(self) -> Steps:
         """Replacements for a cell with one number."""
-        unit = (
-            ((f"{_ANY_SPACE}{unit_pattern(self.unit)}([{SPACE})]*)$", r"\1"),) if self.unit else ()
-        )
+        unit = ((f"{_ANY_SPACE}{unit_pattern(self.unit)}([{SPACE})]*)$", r"\1"),) if self.unit else ()
         multiples = MULTIPLES.values() if self.scale else ()
         return (
             *(((f"(?:{self._money})", ""),) if self._money else ()),
             *unit,
             *(
-                (
-                    f"([0-9.,]){_ANY_SPACE}(?:{multiple.spelling})([{SPACE})]*)$",
-                    rf"\1{multiple.factor}\2",
-                )
+                (f"([0-9.,]){_ANY_SPACE}(?:{multiple.spelling})([{SPACE})]*)$", rf"\1{multiple.factor}\2")
                 for multiple in (_PERCENT, *multiples)
             ),
             *self._plain_steps,
@@ -180,9 +164,7 @@ AMBIGUOUS = "^[^0-9]*[1-9][0-9]{0,2}[.,][0-9]{3}[^0-9]*$"
 """Regular expression of `1,234`: one mark with three digits after it. It may be of either kind."""
 
 
-def pattern_and_terms(
-    number_format: NumberFormat | None,
-) -> tuple[str, tuple[tuple[Steps, float], ...]]:
+def pattern_and_terms(number_format: NumberFormat | None) -> tuple[str, tuple[tuple[Steps, float], ...]]:
     """Returns `pattern` and `terms` of a format; for None, those of numbers as `float` reads them."""
     if number_format is None:
         return PLAIN, (((), 1.0),)

@@ -7,9 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-Scale = Literal[
-    "multiples", "time", "calendar", "length", "mass", "volume", "bytes", "hertz", "watts"
-]
+Scale = Literal["multiples", "time", "calendar", "length", "mass", "volume", "bytes", "hertz", "watts"]
 """Units that convert into each other."""
 
 CURRENCIES = {

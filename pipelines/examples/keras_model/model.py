@@ -79,8 +79,7 @@ def trainer_fn(trainer_fn_args, schema):
     return {
         "estimator": estimator.model_to_estimator(model, config=config),
         "train_spec": estimator.TrainSpec(
-            lambda: read(trainer_fn_args.train_files, training=True),
-            max_steps=trainer_fn_args.train_steps,
+            lambda: read(trainer_fn_args.train_files, training=True), max_steps=trainer_fn_args.train_steps
         ),
         "eval_spec": estimator.EvalSpec(
             lambda: read(trainer_fn_args.eval_files, training=False),

@@ -64,8 +64,7 @@ def trainer_fn(trainer_fn_args, schema):
     return {
         "estimator": build_estimator(transform, trainer_fn_args.serving_model_dir),
         "train_spec": estimator.TrainSpec(
-            lambda: read(trainer_fn_args.train_files, training=True),
-            max_steps=trainer_fn_args.train_steps,
+            lambda: read(trainer_fn_args.train_files, training=True), max_steps=trainer_fn_args.train_steps
         ),
         "eval_spec": estimator.EvalSpec(
             lambda: read(trainer_fn_args.eval_files, training=False),
@@ -79,9 +78,7 @@ def trainer_fn(trainer_fn_args, schema):
 def build_estimator(transform, model_dir):
     """Returns a wide and deep model."""
     words = [
-        tf.feature_column.categorical_column_with_identity(
-            name, transform.vocabulary_size_by_name(name) + 1
-        )
+        tf.feature_column.categorical_column_with_identity(name, transform.vocabulary_size_by_name(name) + 1)
         for name in CATEGORIES
     ]
     numbers = [tf.feature_column.numeric_column(name) for name in NUMBERS]

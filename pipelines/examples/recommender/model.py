@@ -33,9 +33,7 @@ def build_estimator(sizes, config):
     """Returns the Estimator. `sizes` has the number of ids of each of `IDS`."""
     ids = [tf.feature_column.categorical_column_with_identity(name, sizes[name]) for name in IDS]
     small = tf.compat.v1.truncated_normal_initializer(stddev=0.1)
-    vectors = [
-        tf.feature_column.embedding_column(column, DIMENSION, initializer=small) for column in ids
-    ]
+    vectors = [tf.feature_column.embedding_column(column, DIMENSION, initializer=small) for column in ids]
 
     def taste(features, mode):
         user, film = (experimental.input_layer(features, [vector]) for vector in vectors)
@@ -43,9 +41,7 @@ def build_estimator(sizes, config):
 
     averages = experimental.linear_logit_fn_builder(1, ids)
     parts = [(averages, "Adam", 0.01), (taste, "Adam", 0.01)]
-    return estimator.Estimator(
-        experimental.compose(estimator.RegressionHead(), parts), config=config
-    )
+    return estimator.Estimator(experimental.compose(estimator.RegressionHead(), parts), config=config)
 
 
 def trainer_fn(trainer_fn_args, schema):
@@ -81,8 +77,7 @@ def trainer_fn(trainer_fn_args, schema):
     return {
         "estimator": build_estimator(sizes, config),
         "train_spec": estimator.TrainSpec(
-            lambda: read(trainer_fn_args.train_files, training=True),
-            max_steps=trainer_fn_args.train_steps,
+            lambda: read(trainer_fn_args.train_files, training=True), max_steps=trainer_fn_args.train_steps
         ),
         "eval_spec": estimator.EvalSpec(
             lambda: read(trainer_fn_args.eval_files, training=False),

@@ -6,9 +6,7 @@ import random
 import sys
 
 HEATING = {"gas": 0.0, "heat pump": 0.6, "electric": 1.5}  # kWh for each degree below 15
-NOISE = (
-    1.5  # kWh, the standard deviation of what the columns don't tell: no model has a smaller error
-)
+NOISE = 1.5  # kWh, the standard deviation of what the columns don't tell: no model has a smaller error
 
 
 def write_csv(path: pathlib.Path, rows: int = 3_000, seed: int = 1) -> None:

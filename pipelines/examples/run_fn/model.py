@@ -18,9 +18,7 @@ def preprocessing_fn(inputs):
     """Returns features and label `[batch_size, 1]`: numbers with mean 0 and deviation 1, ids of words."""
     outputs = {name: tft.scale_to_z_score(tf.cast(inputs[name], tf.float32)) for name in NUMBERS}
     for name in WORDS:
-        outputs[name] = tft.compute_and_apply_vocabulary(
-            inputs[name], num_oov_buckets=1, vocab_filename=name
-        )
+        outputs[name] = tft.compute_and_apply_vocabulary(inputs[name], num_oov_buckets=1, vocab_filename=name)
     return {**outputs, LABEL: inputs[LABEL]}
 
 
@@ -28,16 +26,12 @@ def build_model(num_words):
     """Returns the compiled model. `num_words` has the size of the vocabulary of each of `WORDS`."""
     inputs = {name: keras.Input([1], name=name) for name in NUMBERS}
     inputs |= {name: keras.Input([1], name=name, dtype="int64") for name in WORDS}
-    words = [
-        keras.layers.Flatten()(keras.layers.Embedding(num_words[n], 3)(inputs[n])) for n in WORDS
-    ]
+    words = [keras.layers.Flatten()(keras.layers.Embedding(num_words[n], 3)(inputs[n])) for n in WORDS]
     hidden = keras.layers.Concatenate()([*(inputs[name] for name in NUMBERS), *words])
     hidden = keras.layers.Dense(32, activation="relu")(hidden)
     hidden = keras.layers.Dense(16, activation="relu")(hidden)
     model = keras.Model(inputs, keras.layers.Dense(1)(hidden))
-    model.compile(
-        keras.optimizers.Adam(0.01), "mse", metrics=[keras.metrics.RootMeanSquaredError()]
-    )
+    model.compile(keras.optimizers.Adam(0.01), "mse", metrics=[keras.metrics.RootMeanSquaredError()])
     return model
 
 
@@ -76,9 +70,7 @@ def save(model, transform, folder):
     del columns[LABEL]
     served = tf.Module()
     served.model = model
-    served.transform = (
-        transform.transform_features_layer()
-    )  # tracked, so that vocabularies are saved
+    served.transform = transform.transform_features_layer()  # tracked, so that vocabularies are saved
 
     def predict(raw):
         return {"predictions": model(served.transform(raw))}

@@ -22,12 +22,7 @@ import estimator_core as estimator
 # Raw columns, by the way they reach the model.
 SKEWED_NUMERIC = ("trip_miles", "trip_seconds", "fare")  # a few are very large: take the logarithm
 CATEGORIES = ("payment_type", "company")
-COORDINATES = (
-    "pickup_latitude",
-    "pickup_longitude",
-    "dropoff_latitude",
-    "dropoff_longitude",
-)
+COORDINATES = ("pickup_latitude", "pickup_longitude", "dropoff_latitude", "dropoff_longitude")
 # Small whole numbers that are names rather than amounts, and one more than the highest of them.
 # 0, which does not occur (but as the hour of midnight), stands for a missing value.
 IDENTITIES = {
@@ -81,9 +76,7 @@ def preprocessing_fn(inputs: dict[str, Any]) -> dict[str, tf.Tensor]:
     outputs = {}
     for name in SKEWED_NUMERIC:
         # The mean and the deviation are those of the known values; 0, the mean, fills the gaps.
-        logarithm = _map_values(
-            inputs[name], lambda value: tf.math.log1p(tf.maximum(_to_float(value), 0.0))
-        )
+        logarithm = _map_values(inputs[name], lambda value: tf.math.log1p(tf.maximum(_to_float(value), 0.0)))
         scaled = tft.scale_to_z_score(logarithm)
         outputs[transformed_name(name)] = _dense(scaled, 0.0)
     for name in CATEGORIES:
@@ -136,9 +129,7 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
     eval_spec = estimator.EvalSpec(
         input_fn=lambda: _read(transform, trainer_fn_args.eval_files),
         steps=trainer_fn_args.eval_steps,
-        exporters=[
-            estimator.FinalExporter("taxi", lambda: serving_input_receiver_fn(transform, schema))
-        ],
+        exporters=[estimator.FinalExporter("taxi", lambda: serving_input_receiver_fn(transform, schema))],
         name="taxi",
     )
     return {
@@ -149,9 +140,7 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
     }
 
 
-def build_estimator(
-    transform: tft.TFTransformOutput, config: estimator.RunConfig
-) -> estimator.Estimator:
+def build_estimator(transform: tft.TFTransformOutput, config: estimator.RunConfig) -> estimator.Estimator:
     """Returns a wide and deep model: memorizes single categories, generalizes over the rest.
 
     Source: Cheng et al., "Wide & Deep Learning for Recommender Systems", 2016.

@@ -151,10 +151,7 @@ def _block(rng: np.random.Generator) -> Trips:
     dropoff_known = rng.random(n) >= AREA_MISSING_SHARE
 
     probability = 1 / (
-        1
-        + np.exp(
-            -_log_odds(payment, company, dropoff, dropoff_known, hour, weekday, miles, seconds)
-        )
+        1 + np.exp(-_log_odds(payment, company, dropoff, dropoff_known, hour, weekday, miles, seconds))
     )
     good_tip = rng.random(n) < probability
     area_numbers = np.array([area[0] for area in AREAS], np.float64)
@@ -212,9 +209,7 @@ def _log_odds(
     return payment_effect[payment] + company_effect[company] + weight * circumstances
 
 
-def _tips(
-    rng: np.random.Generator, fare: FloatArray, good_tip: npt.NDArray[np.bool_]
-) -> FloatArray:
+def _tips(rng: np.random.Generator, fare: FloatArray, good_tip: npt.NDArray[np.bool_]) -> FloatArray:
     """Returns tips in dollars, clearly on the right side of a fifth of the fare: [rows]."""
     good = np.ceil(fare * rng.uniform(1.05, 1.7, fare.size) * GOOD_TIP_FARE_SHARE * 100) / 100
     poor = np.floor(fare * rng.uniform(0.3, 0.95, fare.size) * GOOD_TIP_FARE_SHARE * 100) / 100

@@ -34,9 +34,7 @@ def model_fn(features, labels, mode, params):
     loss = tf.reduce_mean(losses)
     if mode == estimator.ModeKeys.EVAL:
         tensors = {"labels": labels, "probability": predictions["probability"]}
-        return estimator.tpu.TPUEstimatorSpec(
-            mode, predictions, loss, eval_metrics=(metric_fn, tensors)
-        )
+        return estimator.tpu.TPUEstimatorSpec(mode, predictions, loss, eval_metrics=(metric_fn, tensors))
     optimizer = tf.compat.v1.train.AdamOptimizer(params["learning_rate"])
     if params["use_tpu"]:
         # Each shard has its part of the batch, and takes the mean of all gradients.

@@ -44,11 +44,7 @@ def component_step(component: str, image: str, root: str, backend: str) -> Any:
 
 
 def plan_step(
-    config: str,
-    components: Iterable[str],
-    run_parameters: Sequence[RuntimeParameter],
-    image: str,
-    root: str,
+    config: str, components: Iterable[str], run_parameters: Sequence[RuntimeParameter], image: str, root: str
 ) -> Any:
     """Returns the component that plans the run; its outputs are the keys of all steps."""
     names = {parameter.key: parameter.name for parameter in run_parameters}
@@ -80,9 +76,7 @@ def end_step(image: str, root: str) -> Any:
     return _container(END, {RUN: str}, image, root, lambda values: ["--run", values[RUN]])
 
 
-def _container(
-    component: str, parameters: Mapping[str, Any], image: str, root: str, arguments: Any
-) -> Any:
+def _container(component: str, parameters: Mapping[str, Any], image: str, root: str, arguments: Any) -> Any:
     """Returns a container component. kfp reads its inputs and outputs from a function's signature."""
 
     def build(*values: Any) -> dsl.ContainerSpec:

@@ -46,9 +46,7 @@ class RuntimeParameter:
         return name if section == "trainer" and self.key in _UNSET else self.key.replace(".", "_")
 
 
-def runtime_parameters(
-    config: PipelineConfig, asked_for: Iterable[str] = ()
-) -> tuple[RuntimeParameter, ...]:
+def runtime_parameters(config: PipelineConfig, asked_for: Iterable[str] = ()) -> tuple[RuntimeParameter, ...]:
     values = flat(config.model_dump(mode="json", exclude={"kubeflow"}))
     keys = dict.fromkeys(("data.path", *_UNSET, *config.kubeflow.parameters, *asked_for))
     parameters = []
@@ -85,9 +83,7 @@ def definition_parameters(config: TfxPipelineConfig) -> tuple[RuntimeParameter, 
 
 def names_on_kubeflow(texts: Mapping[str, str]) -> dict[str, str]:
     """Returns the values of a TFX pipeline's RuntimeParameters by their names on Kubeflow."""
-    return {
-        RuntimeParameter(_OF_DEFINITION + name, text).name: text for name, text in texts.items()
-    }
+    return {RuntimeParameter(_OF_DEFINITION + name, text).name: text for name, text in texts.items()}
 
 
 def check_given(config: PipelineConfig, texts: Mapping[str, str]) -> None:

@@ -19,11 +19,7 @@ from pipelines.kubeflow.compile.admission import (
     check_texts,
 )
 from pipelines.kubeflow.compile.dag import END, PLAN, RECORD, Dag, dag_of_csv, dag_of_definition
-from pipelines.kubeflow.compile.parameters import (
-    RuntimeParameter,
-    definition_parameters,
-    runtime_parameters,
-)
+from pipelines.kubeflow.compile.parameters import RuntimeParameter, definition_parameters, runtime_parameters
 from pipelines.kubeflow.compile.user_code import check_paths, loaded, seen_path
 
 
@@ -83,11 +79,7 @@ def _definition_tasks(config: TfxPipelineConfig) -> tuple[TfxPipelineConfig, Dag
 
 
 def _compile(
-    name: str,
-    settings: KubeflowConfig,
-    config: str,
-    dag: Dag,
-    run_parameters: Sequence[RuntimeParameter],
+    name: str, settings: KubeflowConfig, config: str, dag: Dag, run_parameters: Sequence[RuntimeParameter]
 ) -> str:
     from kfp import compiler, dsl
 

@@ -37,9 +37,7 @@ def apply_settings(task: Any, settings: KubeflowConfig, component: str) -> None:
         retries = max(retries, _END_RETRIES)
     if retries:
         task.set_env_variable(RETRIES_VARIABLE, str(retries))
-        task.set_retry(
-            retries, backoff_duration="30s"
-        )  # of a pod that is lost, see docs/kubeflow.md
+        task.set_retry(retries, backoff_duration="30s")  # of a pod that is lost, see docs/kubeflow.md
     if settings.umask is not None:
         task.set_env_variable(UMASK_VARIABLE, settings.umask)
     if settings.backend == "kubeflow":

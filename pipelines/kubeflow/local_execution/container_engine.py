@@ -117,9 +117,7 @@ def _works(name: str) -> bool:
     if shutil.which(name) is None:
         return False
     try:
-        probe = subprocess.run(
-            [name, "info"], capture_output=True, timeout=_PROBE_SECS, check=False
-        )
+        probe = subprocess.run([name, "info"], capture_output=True, timeout=_PROBE_SECS, check=False)
     except subprocess.TimeoutExpired:
         return False
     return probe.returncode == 0

@@ -74,10 +74,7 @@ class TaskCache:
 
 
 def cache_key(
-    inputs: Values,
-    component: Mapping[str, Any],
-    container: Mapping[str, Any],
-    pod: Mapping[str, Any],
+    inputs: Values, component: Mapping[str, Any], container: Mapping[str, Any], pod: Mapping[str, Any]
 ) -> str:
     """Returns the key of a task: of its inputs, the types of its outputs, its container and its volumes."""
     key = {

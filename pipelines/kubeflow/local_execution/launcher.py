@@ -51,9 +51,7 @@ class Launcher:
             self._run(name, component, inputs, files, folder)
             for key, file in files.items():
                 if not file.is_file():
-                    raise ContainerFailedError(
-                        f"{name}: it has not written its output parameter {key!r}"
-                    )
+                    raise ContainerFailedError(f"{name}: it has not written its output parameter {key!r}")
                 text = file.read_text(encoding="utf-8")
                 is_text = declared[key]["parameterType"] == "STRING"
                 outputs[key] = text if is_text else json.loads(text)
@@ -62,12 +60,7 @@ class Launcher:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _run(
-        self,
-        name: str,
-        component: Mapping[str, Any],
-        inputs: Values,
-        files: Mapping[str, Path],
-        folder: Path,
+        self, name: str, component: Mapping[str, Any], inputs: Values, files: Mapping[str, Path], folder: Path
     ) -> None:
         container, pod = self.pipeline.container(component), self.pipeline.pod(component)
         arguments = [*container.get("command", []), *container.get("args", [])]

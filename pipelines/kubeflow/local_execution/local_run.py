@@ -110,9 +110,7 @@ def with_local_paths(config: AnyConfig, root: Root, enable_cache: bool = True) -
     job = settings.training_job
     components = settings.components
     if not enable_cache:
-        components = {
-            name: step.model_copy(update={"cache": False}) for name, step in components.items()
-        }
+        components = {name: step.model_copy(update={"cache": False}) for name, step in components.items()}
     kubeflow = settings.model_copy(
         update={
             "backend": "kubeflow",
@@ -120,9 +118,7 @@ def with_local_paths(config: AnyConfig, root: Root, enable_cache: bool = True) -
             "code": None,
             "root": str(root),
             "volumes": tuple(
-                VolumeConfig.model_construct(
-                    claim=f"folder-{number}", path=str(folder), sub_path=""
-                )
+                VolumeConfig.model_construct(claim=f"folder-{number}", path=str(folder), sub_path="")
                 for number, folder in enumerate(folders)
             ),
             "cache": settings.cache and enable_cache,
@@ -150,19 +146,13 @@ def _containing_folder(path: Path) -> Path:
     """Returns the folder of all files of a path, which may be a pattern."""
     parts = path.parts
     plain = next(
-        (
-            index
-            for index, part in enumerate(parts)
-            if any(mark in part for mark in (*PATTERN_MARKS, "{"))
-        ),
+        (index for index, part in enumerate(parts) if any(mark in part for mark in (*PATTERN_MARKS, "{"))),
         len(parts) - 1,
     )
     return Path(*parts[:plain])
 
 
-def _execute(
-    workflow: Workflow, parameters: Mapping[str, Any], root: Root, run_id: str
-) -> RunRecord:
+def _execute(workflow: Workflow, parameters: Mapping[str, Any], root: Root, run_id: str) -> RunRecord:
     failure = None
     try:
         try:

@@ -76,9 +76,7 @@ class Workflow:
         if self.failures:
             raise self.failures[0]
 
-    def _run_dag(
-        self, dag: Mapping[str, Any], dag_inputs: Values, pool: ThreadPoolExecutor
-    ) -> bool:
+    def _run_dag(self, dag: Mapping[str, Any], dag_inputs: Values, pool: ThreadPoolExecutor) -> bool:
         """Runs the tasks of a DAG; returns True if all of them succeeded."""
         waiting = dict(dag["tasks"])
         done: dict[str, Values] = {}
@@ -123,9 +121,7 @@ class Workflow:
     def _run_task(self, name: str, task: Mapping[str, Any], inputs: Values) -> Values:
         shown = task.get("taskInfo", {}).get("name", name)
         component = self.pipeline.component(task)
-        key = cache_key(
-            inputs, component, self.pipeline.container(component), self.pipeline.pod(component)
-        )
+        key = cache_key(inputs, component, self.pipeline.container(component), self.pipeline.pod(component))
         is_cacheable = task.get("cachingOptions", {}).get("enableCache", False)
         start = time.monotonic()
         self.observer.task_started(shown)

@@ -15,9 +15,7 @@ from pipelines.errors import BadInputError, counted
 
 _MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 _DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
-_ITEM = re.compile(
-    r"(?:[*?]|(?P<low>[0-9]+|[A-Z]{3})(?:-(?P<high>[0-9]+|[A-Z]{3}))?)(?:/(?P<step>[0-9]+))?"
-)
+_ITEM = re.compile(r"(?:[*?]|(?P<low>[0-9]+|[A-Z]{3})(?:-(?P<high>[0-9]+|[A-Z]{3}))?)(?:/(?P<step>[0-9]+))?")
 
 
 @dataclass(frozen=True)
@@ -148,6 +146,5 @@ def dropped_warning(parameters: Mapping[str, Any]) -> str:
     """Returns the warning for a schedule that replaced one with further parameters."""
     options = " ".join(f"--param {written({name: value})}" for name, value in parameters.items())
     return (
-        f"the previous schedule set {options}; the new schedule does not, and uses the configuration's "
-        "value"
+        f"the previous schedule set {options}; the new schedule does not, and uses the configuration's value"
     )

@@ -62,9 +62,7 @@ class Server:
             warnings.simplefilter("ignore")  # kfp warns about its versions
             import kfp
 
-            self._client = kfp.Client(
-                host=host, namespace=namespace or "kubeflow", existing_token=token
-            )
+            self._client = kfp.Client(host=host, namespace=namespace or "kubeflow", existing_token=token)
 
     def submit(
         self,
@@ -117,9 +115,7 @@ class Server:
             stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
             with self._server_errors("starting a run"):
                 run = self._client.run_pipeline(job_name=f"{pipeline}-{stamp}", **common)
-            return Submission(
-                pipeline_id, version_id, experiment_id, run_id=run.run_id, status=run.state
-            )
+            return Submission(pipeline_id, version_id, experiment_id, run_id=run.run_id, status=run.state)
         replaced = [
             recurring_run
             for recurring_run in self.list_recurring_runs(name)
@@ -253,9 +249,7 @@ class Server:
         listed = self._client.list_pipelines(
             page_size=_PAGE_SIZE, filter=_named(name), namespace=self._namespace
         )
-        pipelines = [
-            pipeline for pipeline in listed.pipelines or [] if pipeline.display_name == name
-        ]
+        pipelines = [pipeline for pipeline in listed.pipelines or [] if pipeline.display_name == name]
         if len(pipelines) > 1:
             ids = ", ".join(pipeline.pipeline_id for pipeline in pipelines)
             raise ServerError(
@@ -279,9 +273,7 @@ class Server:
                 f"{self._host} has refused {doing}: {error.status} {error.reason}: "
                 f"{_message(error.body)} {advice}".rstrip()
             ) from error
-        except (
-            ValueError
-        ) as error:  # kfp's own errors, and its errors about answers that are not the API's
+        except ValueError as error:  # kfp's own errors, and its errors about answers that are not the API's
             raise ServerError(
                 f"{self._host}: the answer can't be used ({doing}): {error}. Is it the address of Kubeflow "
                 "Pipelines itself, not of a login page (--token-file)?"
@@ -308,9 +300,7 @@ def _without_retry_lines() -> Iterator[None]:
 
 def check_host(host: str) -> None:
     if not re.match(r"https?://[^/]", host):
-        raise BadInputError(
-            f"--host takes an address such as http://localhost:8080. Received: {host!r}"
-        )
+        raise BadInputError(f"--host takes an address such as http://localhost:8080. Received: {host!r}")
 
 
 def read_token(file: Path) -> str:

@@ -15,13 +15,7 @@ from pipelines.data.spans import name_spans
 from pipelines.errors import BadInputError, RunFailedError
 from pipelines.kubeflow.compile.admission import check_for_steps, step_options
 from pipelines.kubeflow.compile.dag import PLAN, has_task
-from pipelines.kubeflow.run_folder import (
-    PlannedRun,
-    PlannedStep,
-    RunFolder,
-    locked_for_step,
-    run_folders,
-)
+from pipelines.kubeflow.run_folder import PlannedRun, PlannedStep, RunFolder, locked_for_step, run_folders
 from pipelines.root import Root
 from pipelines.root.history import after_push, held_ids
 from pipelines.root.migration import take_over
@@ -69,9 +63,7 @@ def plan_on_kubeflow(
 class _NewRun:
     """A run that begins, or begins again after the step Plan was stopped."""
 
-    def __init__(
-        self, root: Root, folder: RunFolder, settings: KubeflowConfig, tasks: Collection[str]
-    ):
+    def __init__(self, root: Root, folder: RunFolder, settings: KubeflowConfig, tasks: Collection[str]):
         self.root = root
         self.folder = folder
         self.display = PlainDisplay(sys.stderr)
@@ -97,9 +89,7 @@ class _NewRun:
         log = Path(record.log)
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("a", encoding="utf-8") as stream:
-            stream.write(
-                f"The steps' own logs are with Kubeflow: run {self.folder.kubeflow_run}.\n"
-            )
+            stream.write(f"The steps' own logs are with Kubeflow: run {self.folder.kubeflow_run}.\n")
         for silent in tidy_runs(root):
             self.display.line(f"! run {silent} has not ended: its record was closed")
         if line := take_over(root):
@@ -178,12 +168,9 @@ def _plan_csv(run: _NewRun, config: PipelineConfig) -> PlannedRun:
             root.schema.adopt(*held_ids(root))
             if plan.schema is not None or root.schema.read() == plan.root_schema:
                 return _plan_data(run, plan)
-        run.display.line(
-            f"! the schema of {root} was changed while the data were read: reading again"
-        )
+        run.display.line(f"! the schema of {root} was changed while the data were read: reading again")
     raise RunFailedError(
-        PLAN,
-        f"the schema of {root} was changed {_MAX_TRIES} times while the data were read. Run again",
+        PLAN, f"the schema of {root} was changed {_MAX_TRIES} times while the data were read. Run again"
     )
 
 
@@ -224,9 +211,7 @@ def _plan_data(run: _NewRun, plan: RunPlan) -> PlannedRun:
         lambda step, compared: reason_of_run(step, compared, record, root.records),
         {
             component.id: check
-            for component, check in component_checks(
-                plan, pipeline, record.baseline_version
-            ).items()
+            for component, check in component_checks(plan, pipeline, record.baseline_version).items()
         },
         beam_options=step_options(plan.config.beam),
         user_files=tuple(filter(None, (plan.code.module_file, extension))),

@@ -7,13 +7,7 @@ from typing import Literal
 
 from pipelines.config.retention import RetentionConfig
 from pipelines.kubeflow.compile.dag import END, RECORD
-from pipelines.kubeflow.run_folder import (
-    PlannedRun,
-    PlannedStep,
-    RunFolder,
-    StepEnd,
-    locked_for_step,
-)
+from pipelines.kubeflow.run_folder import PlannedRun, PlannedStep, RunFolder, StepEnd, locked_for_step
 from pipelines.root import Root
 from pipelines.root.history import after_push
 from pipelines.root.records import UNFINISHED, ComponentRecord, RunOutcome, RunRecord
@@ -46,9 +40,7 @@ def record_run(root: Root, kubeflow_run: str) -> RunRecord:
     return recorder.record
 
 
-def _outcome(
-    recorder: RunRecorder, planned: PlannedRun, finished: Mapping[str, FinishedStep]
-) -> RunOutcome:
+def _outcome(recorder: RunRecorder, planned: PlannedRun, finished: Mapping[str, FinishedStep]) -> RunOutcome:
     if planned.definition is None:
         return push_outcome(
             finished["Pusher"].artifact("pushed_model"),
@@ -134,9 +126,7 @@ def close_known_run(root: Root, kubeflow_run: str, state: str) -> None:
         end_run(root, kubeflow_run)
 
 
-def _close(
-    root: Root, folder: RunFolder, recorder: RunRecorder, outcome: RunOutcome | None = None
-) -> None:
+def _close(root: Root, folder: RunFolder, recorder: RunRecorder, outcome: RunOutcome | None = None) -> None:
     failures = folder.failures()
     with suppress(LookupError):  # a run whose Plan has failed
         ended = {end.component for end in folder.steps()}
@@ -146,9 +136,7 @@ def _close(
         _record_steps(recorder, folder, steps)
     if outcome is None:
         outcome = _failed_outcome(failures, folder.kubeflow_run)
-    recorder.end(
-        after_push(root, recorder.record.run_id, outcome), tidy=_retention(root, recorder.record)
-    )
+    recorder.end(after_push(root, recorder.record.run_id, outcome), tidy=_retention(root, recorder.record))
 
 
 def _retention(root: Root, record: RunRecord) -> Callable[[], None]:
@@ -203,11 +191,7 @@ def _record_steps(
             reason = f"run {made.run_id} has made it since"
         recorder.add_component(
             ComponentRecord(
-                component,
-                "failed" if made is None else status,
-                end.elapsed_secs,
-                reason,
-                step.plan.name,
+                component, "failed" if made is None else status, end.elapsed_secs, reason, step.plan.name
             )
         )
         if made is not None:

@@ -32,12 +32,8 @@ _WORDS = {
 
 def code_of_step(plan: StepPlan, root: Root) -> dict[str, str]:
     """Returns the fingerprints of the code that a step runs, as this process sees it."""
-    parameters = json_format.ParseDict(
-        with_root(plan.parameters, root.path), pipeline_pb2.NodeParameters()
-    )
-    values = data_types_utils.build_parsed_value_dict(
-        inputs_utils.resolve_parameters_with_schema(parameters)
-    )
+    parameters = json_format.ParseDict(with_root(plan.parameters, root.path), pipeline_pb2.NodeParameters())
+    values = data_types_utils.build_parsed_value_dict(inputs_utils.resolve_parameters_with_schema(parameters))
     return code_fingerprints(plan.class_path, values)
 
 

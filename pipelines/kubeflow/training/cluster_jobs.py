@@ -146,9 +146,7 @@ class ClusterJobs:
                 f"The Job {name} can't be read: {error.status} {api_message(error)}"
             ) from None
 
-    def _delete(
-        self, name: str, uid: str | None = None, patience_secs: float | None = None
-    ) -> None:
+    def _delete(self, name: str, uid: str | None = None, patience_secs: float | None = None) -> None:
         """Deletes a Job with its pods, whose names are free afterwards; with `uid`, only that Job."""
         options: Body = {"propagationPolicy": "Foreground"}
         if uid:
@@ -169,12 +167,7 @@ class ClusterJobs:
             _LOGGER.warning("%s", error)
 
     def _call(
-        self,
-        doing: str,
-        kind: str,
-        name: str,
-        body: Body | None = None,
-        patience_secs: float | None = None,
+        self, doing: str, kind: str, name: str, body: Body | None = None, patience_secs: float | None = None
     ) -> Body:
         """Calls Kubernetes, and tries again while it is out of reach."""
         patience = self.patience_secs if patience_secs is None else patience_secs
@@ -208,9 +201,7 @@ class ClusterJobs:
                         f"{api_message(error)}. A Job that was submitted continues, and this step waits for "
                         "it when it is tried again."
                     ) from error
-                _LOGGER.warning(
-                    "%s the %s %s: %s; trying again", doing, kind, name, api_message(error)
-                )
+                _LOGGER.warning("%s the %s %s: %s; trying again", doing, kind, name, api_message(error))
                 self.sleep(self.poll_secs)
 
     def _refusal(self, kind: str, name: str, error: Any) -> TrainingJobError:
@@ -229,9 +220,7 @@ class ClusterJobs:
         return TrainingJobError(text.rstrip())
 
 
-def jobs_of_settings(
-    settings: TrainingJobConfig, sleep: Callable[[float], None] = time.sleep
-) -> ClusterJobs:
+def jobs_of_settings(settings: TrainingJobConfig, sleep: Callable[[float], None] = time.sleep) -> ClusterJobs:
     if settings.api_server:
         api = client.ApiClient(client.Configuration(host=settings.api_server))
     else:

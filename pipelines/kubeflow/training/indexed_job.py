@@ -12,13 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pipelines.kubeflow.indexed_task import CLUSTER_VARIABLE
-from pipelines.kubeflow.training.training_job import (
-    CONTAINER,
-    PORT,
-    TrainingJob,
-    owner,
-    pod_template,
-)
+from pipelines.kubeflow.training.training_job import CONTAINER, PORT, TrainingJob, owner, pod_template
 
 COMMAND = ("python", "-P", "-m", "pipelines.kubeflow.indexed_task")
 
@@ -31,9 +25,7 @@ _BUGS = tuple(range(1, 128))
 """Exit codes of programs that fail; after a signal, the code is 128 or more."""
 
 
-def manifest(
-    job: TrainingJob, name: str, namespace: str, task_file: str, workers: int, ps: int
-) -> Body:
+def manifest(job: TrainingJob, name: str, namespace: str, task_file: str, workers: int, ps: int) -> Body:
     """Returns the Job to submit.
 
     All pods have the same description, so parameter servers get the accelerators, too. A task that fails
@@ -43,9 +35,7 @@ def manifest(
     settings = job.settings
     tasks = 1 + workers + ps
     template = pod_template(
-        job,
-        [*COMMAND, task_file],
-        {CLUSTER_VARIABLE: json.dumps(task_addresses(name, workers, ps))},
+        job, [*COMMAND, task_file], {CLUSTER_VARIABLE: json.dumps(task_addresses(name, workers, ps))}
     )
     template["spec"].update(restartPolicy="Never", subdomain=name)
     return {
@@ -59,17 +49,10 @@ def manifest(
             "backoffLimit": settings.restarts,
             "podFailurePolicy": {
                 "rules": [
-                    {
-                        "action": "Ignore",
-                        "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
-                    },
+                    {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
                     {
                         "action": "FailJob",
-                        "onExitCodes": {
-                            "containerName": CONTAINER,
-                            "operator": "In",
-                            "values": list(_BUGS),
-                        },
+                        "onExitCodes": {"containerName": CONTAINER, "operator": "In", "values": list(_BUGS)},
                     },
                 ]
             },
@@ -129,16 +112,10 @@ def ended_by_its_deadline(job: Mapping[str, Any]) -> bool:
 def true_conditions(job: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """Returns the conditions of a job that hold, by type."""
     conditions = (job.get("status") or {}).get("conditions") or []
-    return {
-        condition["type"]: condition for condition in conditions if condition["status"] == "True"
-    }
+    return {condition["type"]: condition for condition in conditions if condition["status"] == "True"}
 
 
 def task_addresses(name: str, workers: int, ps: int) -> dict[str, list[str]]:
     """Returns the addresses of all tasks, in the order of the indices."""
     addresses = [f"{name}-{index}.{name}:{PORT}" for index in range(1 + workers + ps)]
-    return {
-        "chief": addresses[:1],
-        "worker": addresses[1 : 1 + workers],
-        "ps": addresses[1 + workers :],
-    }
+    return {"chief": addresses[:1], "worker": addresses[1 : 1 + workers], "ps": addresses[1 + workers :]}

@@ -10,11 +10,7 @@ from typing import Any
 from kubernetes import client
 from urllib3.exceptions import HTTPError
 
-from pipelines.kubeflow.training.indexed_job import (
-    POD_LABEL,
-    ended_by_its_deadline,
-    true_conditions,
-)
+from pipelines.kubeflow.training.indexed_job import POD_LABEL, ended_by_its_deadline, true_conditions
 from pipelines.kubeflow.training.training_job import CONTAINER
 
 _LOGGER = logging.getLogger(__name__)
@@ -41,11 +37,7 @@ class JobPods:
     def _log(self, pod: str) -> str:
         return str(
             client.CoreV1Api(self.client).read_namespaced_pod_log(
-                pod,
-                self.namespace,
-                container=CONTAINER,
-                tail_lines=_LOG_LINES,
-                _request_timeout=REQUEST_SECS,
+                pod, self.namespace, container=CONTAINER, tail_lines=_LOG_LINES, _request_timeout=REQUEST_SECS
             )
         )
 

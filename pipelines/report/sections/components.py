@@ -49,9 +49,7 @@ def describe(context: Context) -> dict[str, Any] | None:
     }
 
 
-def layout(
-    graph: Mapping[str, Sequence[str]], components: Mapping[str, ComponentRecord]
-) -> dict[str, Any]:
+def layout(graph: Mapping[str, Sequence[str]], components: Mapping[str, ComponentRecord]) -> dict[str, Any]:
     """Places boxes and edges; each box is in the column before the first box that depends on it."""
     columns = _columns(graph)
     rows: dict[int, int] = {}
@@ -71,11 +69,7 @@ def layout(
             "height": _BOX_HEIGHT,
             "status": status or "waiting",
             "text": f"{_MARKS[status]} "
-            + (
-                words.seconds(component.elapsed_secs)
-                if component and status != "cached"
-                else _SHORT[status]
-            ),
+            + (words.seconds(component.elapsed_secs) if component and status != "cached" else _SHORT[status]),
         }
     edges = []
     for name, upstream in graph.items():

@@ -44,9 +44,7 @@ def column_rows(
 
     `statistics`: see `describe_statistics`; None if they were not recorded.
     """
-    statistics_by_name = (
-        {entry["name"]: entry for entry in statistics["columns"]} if statistics else {}
-    )
+    statistics_by_name = {entry["name"]: entry for entry in statistics["columns"]} if statistics else {}
     planned = {entry["name"]: entry for entry in columns}
     rows = []
     for name in dict.fromkeys((*planned, *statistics_by_name)):
@@ -81,9 +79,7 @@ def _measured(
         splits = {name: {**values, **values.get("parsed", {})} for name, values in splits.items()}
     first = splits.get("train") or next(iter(splits.values()), {})
     total = sum(sizes.values()) or 1
-    missing_by_split = [
-        (sizes[name], values["missing"]) for name, values in splits.items() if name in sizes
-    ]
+    missing_by_split = [(sizes[name], values["missing"]) for name, values in splits.items() if name in sizes]
     row: dict[str, Any] = {}
     if share is None:
         row["missing"] = sum(missing for _, missing in missing_by_split) / total
@@ -98,10 +94,7 @@ def _measured(
                 "split": name,
                 "values": [
                     ("mean", show(values.get("mean"))),
-                    (
-                        f"standard deviation{', days' * is_date}",
-                        words.number(values.get("std_dev")),
-                    ),
+                    (f"standard deviation{', days' * is_date}", words.number(values.get("std_dev"))),
                     ("minimum", show(values.get("min"))),
                     ("median", show(values.get("median"))),
                     ("maximum", show(values.get("max"))),
@@ -129,15 +122,12 @@ def _measured(
             }
             for name, values in splits.items()
         ]
-        row["plot"] = category_plot(
-            {name: values.get("top", []) for name, values in splits.items()}
-        )
+        row["plot"] = category_plot({name: values.get("top", []) for name, values in splits.items()})
     return row
 
 
 def number_plot(
-    histograms: Mapping[str, Sequence[Sequence[float]]],
-    show: Callable[[float, int], str] = words.number,
+    histograms: Mapping[str, Sequence[Sequence[float]]], show: Callable[[float, int], str] = words.number
 ) -> dict[str, Any] | None:
     """Returns a small histogram: bars of the training split, an outline of the evaluation split."""
     train, other = (histograms.get(name, ()) for name in _SPLIT_NAMES)
@@ -205,9 +195,9 @@ def label_table(comparison: Mapping[str, Any]) -> dict[str, Any]:
     first = comparison["shares"][names[0]]
     levels = list(first)
     if is_classes:
-        levels = sorted(
-            levels, key=lambda level: -max(comparison["shares"][name][level] for name in names)
-        )[:_MAX_CLASSES]
+        levels = sorted(levels, key=lambda level: -max(comparison["shares"][name][level] for name in names))[
+            :_MAX_CLASSES
+        ]
     form = words.percent if is_classes else words.number
     return {
         "column": comparison["column"],
@@ -216,9 +206,7 @@ def label_table(comparison: Mapping[str, Any]) -> dict[str, Any]:
         "distance": f"{comparison['distance']:.4f}",
         "what": "class" if is_classes else "share of the rows below",
         "splits": [(name, comparison["sizes"][name]) for name in names],
-        "rows": [
-            (level, [form(comparison["shares"][name][level]) for name in names]) for level in levels
-        ],
+        "rows": [(level, [form(comparison["shares"][name][level]) for name in names]) for level in levels],
         "left_out": len(first) - len(levels),
     }
 
@@ -230,11 +218,7 @@ def _date(days: float | None, digits: int = 0) -> str:
 
 def _densities(buckets: Sequence[Sequence[float]]) -> list[tuple[float, float, float]]:
     total = sum(bucket[2] for bucket in buckets) or 1.0
-    return [
-        (low, high, count / total / ((high - low) or 1.0))
-        for low, high, count in buckets
-        if high > low
-    ]
+    return [(low, high, count / total / ((high - low) or 1.0)) for low, high, count in buckets if high > low]
 
 
 def _small_plot(bars: str, outline: str, text: str) -> dict[str, Any]:

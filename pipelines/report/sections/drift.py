@@ -6,10 +6,7 @@ from pipelines.artifacts.anomalies import NOTE_PREFIX
 from pipelines.report import words
 from pipelines.report.context import Context
 
-_MEASURES = {
-    "l_infty": "L-infinity distance",
-    "jensen_shannon_divergence": "Jensen-Shannon divergence",
-}
+_MEASURES = {"l_infty": "L-infinity distance", "jensen_shannon_divergence": "Jensen-Shannon divergence"}
 _MAX_ROWS = 40
 
 
@@ -17,20 +14,14 @@ def describe(context: Context) -> dict[str, Any] | None:
     """Returns the anomalies and the distances; None if the data were not validated."""
     details = context.details.get("anomalies")
     record = context.record
-    noted = [
-        note.removeprefix(NOTE_PREFIX) for note in record.notes if note.startswith(NOTE_PREFIX)
-    ]
+    noted = [note.removeprefix(NOTE_PREFIX) for note in record.notes if note.startswith(NOTE_PREFIX)]
     if details is None:
-        if not noted and "ExampleValidator" not in {
-            component.name for component in record.components
-        }:
+        if not noted and "ExampleValidator" not in {component.name for component in record.components}:
             return None
         anomalies = [{"text": text, "tone": "warn", "mark": "!", "word": "found"} for text in noted]
         missing = context.missing("ExampleValidator")
         return {"anomalies": anomalies, "rows": [], "more": [], "missing": missing}
-    rows = sorted(
-        (_row(entry) for entry in details.get("drift", ())), key=lambda row: -float(row["ratio"])
-    )
+    rows = sorted((_row(entry) for entry in details.get("drift", ())), key=lambda row: -float(row["ratio"]))
     return {
         "anomalies": [_anomaly(finding) for finding in details.get("found", ())],
         "rows": rows[:_MAX_ROWS],

@@ -39,9 +39,7 @@ def describe(context: Context) -> dict[str, Any] | None:
     return {
         "rows": rows[:MAX_OPEN],
         "more": rows[MAX_OPEN:],
-        "unused": [
-            feature["feature"] for feature in importance["features"] if not feature["growth"]
-        ],
+        "unused": [feature["feature"] for feature in importance["features"] if not feature["growth"]],
         "left_out": importance["left_out"],
         "num_rows": words.number(importance["num_rows"]),
         "loss": words.number(importance["loss"]),

@@ -188,9 +188,7 @@ def confusion_table(
     rows = []
     for number, (name, row) in enumerate(zip(classes, table, strict=True)):
         total = totals[number]
-        is_class = not (
-            has_others and number == len(classes) - 1
-        )  # the last row may combine several classes
+        is_class = not (has_others and number == len(classes) - 1)  # the last row may combine several classes
         rows.append(
             {
                 "name": name,
@@ -204,9 +202,7 @@ def confusion_table(
                     }
                     for column, value in enumerate(row)
                 ],
-                "recall": words.percent(row[number] / total)
-                if total and is_class
-                else words.NOTHING,
+                "recall": words.percent(row[number] / total) if total and is_class else words.NOTHING,
                 "precision": words.percent(row[number] / taken[number])
                 if taken[number] and is_class
                 else words.NOTHING,

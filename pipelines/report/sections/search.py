@@ -51,11 +51,7 @@ def metric_label(search: Mapping[str, Any]) -> str:
 
 def history_plot(search: Mapping[str, Any]) -> Plot | None:
     """Returns the plot of the trials' values and of the best one so far; None with fewer than two values."""
-    points = [
-        (trial["number"], trial["value"])
-        for trial in search["trials"]
-        if trial["value"] is not None
-    ]
+    points = [(trial["number"], trial["value"]) for trial in search["trials"] if trial["value"] is not None]
     if len(points) < 2:
         return None
     better = max if search["direction"] == "maximize" else min
@@ -77,8 +73,7 @@ def importance_rows(shares: Mapping[str, float]) -> list[dict[str, Any]]:
     top = max(shares.values(), default=0.0) or 1.0
     ranking = sorted(shares.items(), key=lambda item: -item[1])
     return [
-        {"name": name, "share": words.percent(share), "bar": 100 * share / top}
-        for name, share in ranking
+        {"name": name, "share": words.percent(share), "bar": 100 * share / top} for name, share in ranking
     ]
 
 

@@ -48,9 +48,7 @@ def example_row(context: Context) -> dict[str, Any]:
     """Returns typical values of the columns that the model learns from: medians and frequent values."""
     record = context.record
     label = record.section("data").get("label")
-    unused = {
-        column["name"] for column in record.columns if str(column["use"]).startswith("not used")
-    }
+    unused = {column["name"] for column in record.columns if str(column["use"]).startswith("not used")}
     statistics = context.details.get("statistics") or {"columns": []}
     formats = {column["name"]: format_of_column(column) for column in record.columns}
     row: dict[str, Any] = {}
@@ -172,21 +170,15 @@ def _predict_request(
             "'instances': [{'b64': text}]}))\n"
         )
         pipe = (
-            f"python request.py | curl -s -d @- "
-            f"http://localhost:8501/v1/models/{_model_name(name)}:predict"
+            f"python request.py | curl -s -d @- http://localhost:8501/v1/models/{_model_name(name)}:predict"
         )
         return {
             "title": f"{label}: a serialized tf.Example",
             "text": f"cat > request.py <<'END'\n{python}END\n{pipe}",
         }
     names = {tensor["name"]: tensor for tensor in inputs}
-    row = {
-        key: example.get(key, "" if tensor["type"] == "string" else 0)
-        for key, tensor in names.items()
-    }
-    shaped = {
-        key: [value] if len(names[key]["shape"] or []) == 2 else value for key, value in row.items()
-    }
+    row = {key: example.get(key, "" if tensor["type"] == "string" else 0) for key, tensor in names.items()}
+    shaped = {key: [value] if len(names[key]["shape"] or []) == 2 else value for key, value in row.items()}
     body = {"signature_name": signature["name"], "instances": [shaped]}
     return {"title": f"{label}: a row by its inputs", "text": _curl(name, "predict", body)}
 
@@ -194,8 +186,7 @@ def _predict_request(
 def _curl(name: str, method: str, body: Mapping[str, Any]) -> str:
     text = json.dumps(body, ensure_ascii=False, indent=1)
     return (
-        f"curl -s http://localhost:8501/v1/models/{_model_name(name)}:{method} \\\n"
-        f"  -d {shlex.quote(text)}"
+        f"curl -s http://localhost:8501/v1/models/{_model_name(name)}:{method} \\\n  -d {shlex.quote(text)}"
     )
 
 

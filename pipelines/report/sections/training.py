@@ -10,9 +10,7 @@ from pipelines.report.context import Context
 from pipelines.report.plots import Plot, PlotText, Series, lines
 
 _SPEED = ("global_step/sec", "examples/sec")
-_INPUT_WAIT = (
-    "input_wait_share"  # `INPUT_WAIT` of estimator_core.summaries, which imports TensorFlow
-)
+_INPUT_WAIT = "input_wait_share"  # `INPUT_WAIT` of estimator_core.summaries, which imports TensorFlow
 _DIAGNOSTICS = (
     "accuracy_baseline",
     "bias",
@@ -101,9 +99,7 @@ def waiting_in_words(curves: Sequence[Mapping[str, Any]]) -> str:
 
 def models_table(models: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Returns the table of the models that were compared, from the fields of `Candidate`."""
-    metrics = [
-        name for name in _METRICS_OF_MODELS if any(name in model["metrics"] for model in models)
-    ]
+    metrics = [name for name in _METRICS_OF_MODELS if any(name in model["metrics"] for model in models)]
     return {
         "metrics": metrics,
         "has_failures": any(model["failure"] for model in models),
@@ -161,9 +157,7 @@ def _join_losses(by_tag: dict[str, list[Mapping[str, Any]]]) -> None:
 
 def _are_alike(points: Sequence[Sequence[float]], others: Sequence[Sequence[float]] | None) -> bool:
     """Returns whether the values differ by a factor of less than 2, most of the time."""
-    ratios = [
-        point[1] / other[1] for point, other in zip(points, others or (), strict=False) if other[1]
-    ]
+    ratios = [point[1] / other[1] for point, other in zip(points, others or (), strict=False) if other[1]]
     return bool(ratios) and 0.5 < median(ratios) < 2
 
 

@@ -57,9 +57,7 @@ def verdict_sentence(record: RunRecord) -> str:
             f"{record.serving_version} serves."
         )
     serving = (
-        f"Version {record.serving_version} still serves."
-        if record.serving_version
-        else "No version serves."
+        f"Version {record.serving_version} still serves." if record.serving_version else "No version serves."
     )
     if record.status == "held":
         return _held_sentence(record, count, serving)
@@ -73,9 +71,7 @@ def verdict_sentence(record: RunRecord) -> str:
         return f"{lost}, so nothing was pushed. {serving}"
     if record.status == "running":
         return "The run has not ended."
-    where = next(
-        (component.name for component in record.components if component.status == "failed"), ""
-    )
+    where = next((component.name for component in record.components if component.status == "failed"), "")
     how = "was interrupted" if record.status == "interrupted" else "failed"
     where_it_failed = f" in {where}" if where else ""
     return f"The run {how}{where_it_failed}; nothing was pushed."
@@ -130,9 +126,7 @@ def _cards(record: RunRecord) -> list[dict[str, Any]]:
                 if low is None and high is None
                 else words.interval(*words.within_range(name, low, high)),
                 "baseline": None if baseline is None else words.number(baseline, 4),
-                "change": None
-                if baseline is None or value is None
-                else words.signed(value - baseline, 3),
+                "change": None if baseline is None or value is None else words.signed(value - baseline, 3),
             }
         )
     return cards

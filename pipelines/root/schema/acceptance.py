@@ -68,9 +68,7 @@ def _choose(root: Root, run_id: str | None) -> RunRecord:
     if not records:
         raise BadInputError(f"There are no runs in {root}.")
     if run_id is not None and run_id not in records:
-        raise BadInputError(
-            f"There is no run {run_id!r} in {root}. Runs: {', '.join(list(records)[::-1])}."
-        )
+        raise BadInputError(f"There is no run {run_id!r} in {root}. Runs: {', '.join(list(records)[::-1])}.")
     validated = [record for record in records.values() if _was_validated(record)]
     record = records[run_id] if run_id else next(reversed(validated), None)
     if record is None or not _was_validated(record):
@@ -86,8 +84,7 @@ def _choose(root: Root, run_id: str | None) -> RunRecord:
         others = [item.run_id for item in validated if _found_anomalies(item)]
         advice = f" Others found some: {', '.join(others[::-1])}." if others else ""
         raise BadInputError(
-            f"There is nothing to accept: the validation of run {record.run_id} found no anomalies."
-            f"{advice}"
+            f"There is nothing to accept: the validation of run {record.run_id} found no anomalies.{advice}"
         )
     return record
 
@@ -110,9 +107,7 @@ def _statistics(root: Root, run_id: str) -> list[Any]:
             f"The statistics of run {run_id} are not there any more ({folder}). Run with the new "
             "data again, and accept that run."
         )
-    return [
-        statistics_pb2.DatasetFeatureStatisticsList.FromString(file.read_bytes()) for file in files
-    ]
+    return [statistics_pb2.DatasetFeatureStatisticsList.FromString(file.read_bytes()) for file in files]
 
 
 def _accepted(before: RootSchema | None, statistics: list[Any], record: RunRecord) -> "Schema":

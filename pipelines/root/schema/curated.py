@@ -39,9 +39,7 @@ def read_curated_schema(
     with readable(path, "schema.path"):
         file = Path(path).resolve()
         content = read_small(file, "a schema")
-    schema = parse_schema(
-        content, f"schema.path = {path!r}", "SchemaGen writes such a file, schema.pbtxt."
-    )
+    schema = parse_schema(content, f"schema.path = {path!r}", "SchemaGen writes such a file, schema.pbtxt.")
     features = {feature.name: feature for feature in schema.feature}
     for name in used:
         if name not in features:

@@ -133,11 +133,7 @@ class SchemaFolder:
                 atomic_files.remove_below(self._root, folder)
 
     def replace(
-        self,
-        schema: "Schema",
-        run_id: str,
-        columns: Iterable[Mapping[str, Any]],
-        newest_number: int = 0,
+        self, schema: "Schema", run_id: str, columns: Iterable[Mapping[str, Any]], newest_number: int = 0
     ) -> None:
         """Replaces the schema, and makes the data of a run those to compare with.
 

@@ -78,10 +78,7 @@ def describe_changes(before: "Schema", after: "Schema") -> list[str]:
 def _changes(was: SchemaColumn, is_now: SchemaColumn) -> list[str]:
     changes = [
         f"{what} {before or 'not there'} -> {now or 'not there'}"
-        for what, before, now in (
-            ("type", was.type, is_now.type),
-            ("present", was.present, is_now.present),
-        )
+        for what, before, now in (("type", was.type, is_now.type), ("present", was.present, is_now.present))
         if before != now
     ]
     added = tuple(value for value in is_now.domain if value not in was.domain)
@@ -108,9 +105,7 @@ def _bounds(feature: "Feature") -> str:
     if kind not in ("int_domain", "float_domain"):
         return "true, false" if kind == "bool_domain" else ""
     domain = getattr(feature, kind)
-    low, high = (
-        f"{getattr(domain, name):g}" if domain.HasField(name) else "" for name in ("min", "max")
-    )
+    low, high = (f"{getattr(domain, name):g}" if domain.HasField(name) else "" for name in ("min", "max"))
     if low and high:
         return f"{low} to {high}"
     return f"at least {low}" if low else f"at most {high}" if high else ""

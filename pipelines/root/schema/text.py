@@ -25,9 +25,7 @@ def parse_schema(content: bytes, where: str, fix: str) -> "Schema":
     except UnicodeDecodeError as error:
         raise BadInputError(f"{where} is no Schema proto as text ({error}). {fix}") from error
     except text_format.ParseError as error:
-        raise BadInputError(
-            f"{where} is no Schema proto as text ({_place(text, error)}). {fix}"
-        ) from error
+        raise BadInputError(f"{where} is no Schema proto as text ({_place(text, error)}). {fix}") from error
     for name, count in Counter(feature.name for feature in schema.feature).items():
         if count > 1:
             raise BadInputError(f"{where}: the feature {name!r} is there {count} times. Keep one.")
@@ -46,9 +44,7 @@ def schema_text(schema: "Schema", *comments: str) -> str:
     """Returns a schema as the content of a file."""
     from google.protobuf import text_format
 
-    return "".join(f"# {line}\n" for line in comments) + text_format.MessageToString(
-        schema, as_utf8=True
-    )
+    return "".join(f"# {line}\n" for line in comments) + text_format.MessageToString(schema, as_utf8=True)
 
 
 def read_bytes(file: Path) -> bytes:

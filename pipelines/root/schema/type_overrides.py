@@ -98,9 +98,7 @@ def override_notes(overrides: TypeOverrides, kinds: Mapping[str, ColumnKind]) ->
     )
 
 
-def changed_kinds(
-    root_schema: RootSchema | None, kinds: Mapping[str, ColumnKind]
-) -> tuple[str, ...]:
+def changed_kinds(root_schema: RootSchema | None, kinds: Mapping[str, ColumnKind]) -> tuple[str, ...]:
     """Returns one sentence for each column whose kind has changed since the schema's run."""
     before = root_schema.origin.kinds if root_schema and root_schema.origin else {}
     return tuple(
@@ -140,8 +138,6 @@ def find_type_overrides(
     new = tuple(name for name in profile.columns if name not in types)
     kept_formats = root_schema.origin.number_formats if root_schema.origin else {}
     formats = {
-        name: kept_formats[name]
-        for name in text
-        if uses.get(name) == "number" and name in kept_formats
+        name: kept_formats[name] for name in text if uses.get(name) == "number" and name in kept_formats
     }
     return TypeOverrides(tuple(text), tuple(floats), uses, new, formats)

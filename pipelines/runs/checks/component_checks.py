@@ -140,9 +140,7 @@ class AnomalyCheck:
                 else "accept them with `estimator-pipelines schema accept`"
             )
             if any(anomaly.is_drift for anomaly in failing):
-                accepting += (
-                    ", or name a column that is meant to change in example_validator.moving"
-                )
+                accepting += ", or name a column that is meant to change in example_validator.moving"
             failure = RunFailedError(
                 self.component,
                 "the data are not what the model needs "
@@ -208,9 +206,7 @@ class VerdictCheck:
         verdict = components.load_verdict(uri)
         metrics = _in_order(verdict.metrics, self.metrics)
         baseline = _in_order(verdict.baseline_metrics, self.metrics)
-        thresholds = merge_thresholds(
-            tuple(ThresholdConfig(**fields) for fields in self.thresholds)
-        )
+        thresholds = merge_thresholds(tuple(ThresholdConfig(**fields) for fields in self.thresholds))
         details, unread = _details(
             evaluation=lambda: {
                 **components.load_details(uri),
@@ -223,11 +219,7 @@ class VerdictCheck:
         changed = None
         if pushed is not None and baseline and not verdict.doubts:
             changed = changed_data_note(
-                pushed.version,
-                pushed.metrics,
-                pushed.intervals,
-                baseline,
-                verdict.baseline_intervals,
+                pushed.version, pushed.metrics, pushed.intervals, baseline, verdict.baseline_intervals
             )
         return Findings(
             (*doubts, *unread, *([changed] if changed else [])),
@@ -314,9 +306,7 @@ def check_as_json(check: ComponentCheck) -> dict[str, Any]:
 
 def check_from_json(fields: Mapping[str, Any]) -> ComponentCheck:
     """Returns the check from the values of `check_as_json`."""
-    settings = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()
-    }
+    settings = {key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()}
     kind = _KINDS[str(settings.pop("kind"))]
     check: ComponentCheck = kind(**settings)
     return check
@@ -334,9 +324,7 @@ def _details(**readers: Callable[[], Details]) -> tuple[dict[str, Details], tupl
         except Exception as error:  # any library error, as the file is only for the report
             _LOGGER.exception("no details of %s", section)
             reason = f"{type(error).__name__}: {error}"
-            notes.append(
-                f"the report goes without details of {section}, which cannot be read: {reason}"
-            )
+            notes.append(f"the report goes without details of {section}, which cannot be read: {reason}")
     return details, tuple(notes)
 
 

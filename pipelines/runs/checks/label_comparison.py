@@ -87,9 +87,7 @@ def compare_labels(labels: Mapping[str, Any]) -> LabelComparison | None:
             for name, part in (("train", train), ("eval", evaluation))
         }
         return LabelComparison("Kolmogorov-Smirnov", p_value, distance, shares, sizes)
-    counts = {
-        name: Counter(_names(part)) for name, part in (("train", train), ("eval", evaluation))
-    }
+    counts = {name: Counter(_names(part)) for name, part in (("train", train), ("eval", evaluation))}
     classes = sorted(set(counts["train"]) | set(counts["eval"]))
     table = np.array([[counts[name][item] for item in classes] for name in sizes], np.float64)
     ratios = table / table.sum(axis=1, keepdims=True)
@@ -134,9 +132,7 @@ def kolmogorov_smirnov(first: Any, second: Any) -> tuple[float, float]:
     return distance, float(special.kolmogorov(scaled))
 
 
-def read_labels(
-    examples: Any, column: str, number_format: NumberFormat | None = None
-) -> dict[str, Any]:
+def read_labels(examples: Any, column: str, number_format: NumberFormat | None = None) -> dict[str, Any]:
     """Returns the values of a column by split, without rows that have none."""
     import tensorflow as tf
     from tfx.types import artifact_utils
@@ -153,8 +149,7 @@ def read_labels(
         dtype = {"int64_list": tf.int64, "float_list": tf.float32}.get(kind, tf.string)
         spec = {column: tf.io.VarLenFeature(dtype)}
         batches = records.batch(4_096).map(
-            lambda batch, spec=spec: tf.io.parse_example(batch, spec)[column].values,
-            num_parallel_calls=2,
+            lambda batch, spec=spec: tf.io.parse_example(batch, spec)[column].values, num_parallel_calls=2
         )
         parts = [*batches.as_numpy_iterator()]
         values = np.concatenate(parts) if parts else np.empty(0)

@@ -47,10 +47,6 @@ class SchemaKeeping:
         (file,) = Path(schema_uri).glob("*.pbtxt")
         kinds = {column["name"]: column["kind"] for column in self.columns}
         schema = schema_to_keep(
-            parse_schema(read_bytes(file), str(file), ""),
-            kinds,
-            self.label,
-            self.classes,
-            self.moving,
+            parse_schema(read_bytes(file), str(file), ""), kinds, self.label, self.classes, self.moving
         )
         root.schema.prepare(run_id, schema, self.columns)

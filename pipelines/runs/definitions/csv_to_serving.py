@@ -46,9 +46,7 @@ class CsvToServing:
     tuner: components.Tuner | None = None
 
 
-def csv_to_serving(
-    plan: RunPlan, data: StagedData, beam_args: tuple[str, ...] = ()
-) -> CsvToServing:
+def csv_to_serving(plan: RunPlan, data: StagedData, beam_args: tuple[str, ...] = ()) -> CsvToServing:
     code = plan.code
     example_gen = _example_gen(plan, data)
     examples = example_gen.outputs["examples"]
@@ -207,9 +205,7 @@ def _parsed_columns(plan: RunPlan) -> components.ParsedColumns:
     return find_parsed_columns(map(asdict, plan.columns), record.columns if record else ())
 
 
-def _schema_gen(
-    plan: RunPlan, statistics: Any
-) -> components.SchemaGen | components.ImportSchemaGen:
+def _schema_gen(plan: RunPlan, statistics: Any) -> components.SchemaGen | components.ImportSchemaGen:
     """Returns the component that infers the schema, or imports the curated one.
 
     By default, an inferred schema fixes no shapes: a feature that a client leaves out counts as missing.
@@ -290,15 +286,12 @@ def added_components(extend: str, roles: Mapping[str, "BaseNode"]) -> list["Base
     except (Exception, SystemExit) as error:
         raise BadInputError(f"{where}: {type(error).__name__}: {error}") from error
     if not isinstance(added, list | tuple) or not all(isinstance(node, BaseNode) for node in added):
-        raise BadInputError(
-            f"{where}: it must return a list of components. Received: {added!r:.200}"
-        )
+        raise BadInputError(f"{where}: it must return a list of components. Received: {added!r:.200}")
     taken = {component.id for component in roles.values()}
     for component in added:
         if component.id in taken:
             raise BadInputError(
-                f"{where}: there are two components with the id {component.id!r}. Call with_id() on "
-                "yours"
+                f"{where}: there are two components with the id {component.id!r}. Call with_id() on yours"
             )
         taken.add(component.id)
     return list(added)

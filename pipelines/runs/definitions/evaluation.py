@@ -22,11 +22,7 @@ _DEFAULT_METRICS: dict[ProblemType, tuple[str, ...]] = {
         "mean_prediction",
         "example_count",
     ),
-    "multi-class": (
-        "sparse_categorical_accuracy",
-        "sparse_categorical_crossentropy",
-        "example_count",
-    ),
+    "multi-class": ("sparse_categorical_accuracy", "sparse_categorical_crossentropy", "example_count"),
     "regression": (
         "root_mean_squared_error",
         "mean_absolute_error",
@@ -137,9 +133,7 @@ def build_eval_config(
     names = dict.fromkeys((*metrics, *bounds))
     return config_pb2.EvalConfig(
         model_specs=[config_pb2.ModelSpec(label_key=label or "")],
-        slicing_specs=[
-            config_pb2.SlicingSpec(feature_keys=keys) for keys in dict.fromkeys(((), *slices))
-        ],
+        slicing_specs=[config_pb2.SlicingSpec(feature_keys=keys) for keys in dict.fromkeys(((), *slices))],
         metrics_specs=[
             config_pb2.MetricsSpec(
                 metrics=[_metric_config(config_pb2, name, bounds.get(name)) for name in names]
@@ -150,9 +144,7 @@ def build_eval_config(
 
 def _metric_config(config_pb2: Any, name: str, bound: ThresholdConfig | None) -> Any:
     metric = METRICS[name]
-    result = config_pb2.MetricConfig(
-        class_name=metric.class_name, config=json.dumps({"name": name})
-    )
+    result = config_pb2.MetricConfig(class_name=metric.class_name, config=json.dumps({"name": name}))
     if bound is None:
         return result
     # TFMA applies MetricConfig.threshold to every slice; a slice of a few rows might fail it.

@@ -70,9 +70,7 @@ def component_fingerprints(
         own[pipeline.tuner] = {**training, "optuna": metadata.version("optuna")}
     libraries = {"libraries": library_versions()}
     return {
-        component.id: {
-            name: value for name, value in (libraries | own.get(component, {})).items() if value
-        }
+        component.id: {name: value for name, value in (libraries | own.get(component, {})).items() if value}
         for component in pipeline.pipeline.components
     }
 
@@ -121,8 +119,7 @@ def file_hashes(profile: CsvProfile) -> tuple[dict[str, Any], ...]:
     """Returns `path`, `bytes` and `sha256` of each of the user's files."""
     states = ((file, profile.states[file]) for file in profile.user_files)
     return tuple(
-        {"path": str(file), "bytes": state.num_bytes, "sha256": state.sha256}
-        for file, state in states
+        {"path": str(file), "bytes": state.num_bytes, "sha256": state.sha256} for file, state in states
     )
 
 

@@ -49,9 +49,7 @@ def same_values(plan: RunPlan, columns: Iterable[str]) -> dict[str, dict[str, st
     They are the words for a missing value, and those of booleans in upper and lower case. See `Evaluator`.
     """
     parts = (
-        {}
-        if plan.code.plan is None
-        else {feature.column: feature for feature in plan.code.plan.categorical}
+        {} if plan.code.plan is None else {feature.column: feature for feature in plan.code.plan.categorical}
     )
     values_by_column = {}
     for name in columns:

@@ -95,9 +95,7 @@ def choose_model_code(
     )
 
 
-def _user_code(
-    module_config: ModuleConfig, config: PipelineConfig, profile: CsvProfile
-) -> ModelCode:
+def _user_code(module_config: ModuleConfig, config: PipelineConfig, profile: CsvProfile) -> ModelCode:
     module, fingerprint = _load(module_config)
     where = module_config.path or module_config.file
     functions = user_code.function_names(module)
@@ -108,8 +106,7 @@ def _user_code(
     ):
         if not present:
             raise BadInputError(
-                f"The module {where} defines no {name}. "
-                f"Its functions: {', '.join(functions) or 'none'}."
+                f"The module {where} defines no {name}. Its functions: {', '.join(functions) or 'none'}."
             )
     settings, trainer = config.evaluator, config.trainer
     if trainer.workers and trainers[0] == "run_fn":
@@ -145,9 +142,7 @@ def _user_code(
     )
 
 
-def _tuning_of_plan(
-    plan: TabularPlan, config: PipelineConfig, num_rows: int
-) -> TunerSettings | None:
+def _tuning_of_plan(plan: TabularPlan, config: PipelineConfig, num_rows: int) -> TunerSettings | None:
     if config.tuner is None:
         return None
     if config.tuner.group is not None:
@@ -229,9 +224,7 @@ def _load(module_config: ModuleConfig) -> tuple[types.ModuleType, str]:
         try:
             name = user_code.importable_name(module_config.file)
         except (FileNotFoundError, ValueError) as error:
-            raise BadInputError(
-                f"module.file = {module_config.file!r} is not a Python file."
-            ) from error
+            raise BadInputError(f"module.file = {module_config.file!r} is not a Python file.") from error
         except ImportError as error:
             raise BadInputError(f"module.file = {module_config.file!r}: {error}") from error
     path = f"{name}.preprocessing_fn"

@@ -46,9 +46,7 @@ def render_plan_file(config: PipelineConfig, plan: DataPlan, folder: Path) -> st
     return "\n".join(lines)
 
 
-def _settings(
-    model: BaseModel, configured: Mapping[str, Any], inferred: Mapping[str, Any]
-) -> list[str]:
+def _settings(model: BaseModel, configured: Mapping[str, Any], inferred: Mapping[str, Any]) -> list[str]:
     lines = []
     for key, field in type(model).model_fields.items():
         if key in configured and configured[key] is not None:
@@ -63,18 +61,12 @@ def _inferred(plan: DataPlan) -> dict[str, dict[str, Any]]:
     """Returns, by section, the values that a run infers if the configuration leaves them out."""
     code, dialect = plan.code, plan.profile.dialect
     values: dict[str, dict[str, Any]] = {
-        "data": {
-            "delimiter": dialect.delimiter,
-            "quote": dialect.quote,
-            "encoding": plan.texts.encoding,
-        },
+        "data": {"delimiter": dialect.delimiter, "quote": dialect.quote, "encoding": plan.texts.encoding},
         "trainer": {"train_steps": code.train_steps, "eval_steps": code.eval_steps},
         "evaluator": {
             "metrics": code.metrics,
             "slices": code.slices,
-            "thresholds": [
-                bound.model_dump(mode="json", exclude_none=True) for bound in code.thresholds
-            ],
+            "thresholds": [bound.model_dump(mode="json", exclude_none=True) for bound in code.thresholds],
         },
     }
     if code.plan is not None:
@@ -89,9 +81,7 @@ def _inferred(plan: DataPlan) -> dict[str, dict[str, Any]]:
 def _columns(config: PipelineConfig, plan: DataPlan) -> list[str]:
     elsewhere = {*config.data.exclude, *config.data.numeric, *config.data.categorical}
     copies = {leak.column for leak in plan.leaks if leak.is_copy}
-    lines = [
-        "# An entry sets the kind of a column, and accepts that a model may rely on it entirely."
-    ]
+    lines = ["# An entry sets the kind of a column, and accepts that a model may rely on it entirely."]
     for row in plan.columns:
         if row.name in elsewhere:
             continue

@@ -34,9 +34,7 @@ LEAK_PREFIX = "leak? "
 
 
 def read_data(
-    config: PipelineConfig,
-    root_schema: RootSchema | None = None,
-    pinned_spans: Sequence[SpanRecord] = (),
+    config: PipelineConfig, root_schema: RootSchema | None = None, pinned_spans: Sequence[SpanRecord] = ()
 ) -> CsvData:
     """Reads the files of a configuration."""
     data = config.data
@@ -66,9 +64,7 @@ def read_data(
         findings.append(f"reading the files as {texts.encoding}{origin}")
     if dialect != Dialect(data.delimiter or ",", data.quote or '"'):
         findings.append(f"{dialect}; set data.delimiter or data.quote if that is wrong")
-    findings += [
-        kind.doubt for name, kind in kinds.items() if kind.doubt and name not in data.exclude
-    ]
+    findings += [kind.doubt for name, kind in kinds.items() if kind.doubt and name not in data.exclude]
     findings += (*notes, *changed_kinds(root_schema, kinds))
     if splits.note:
         findings.append(f"split: {splits.note}")
@@ -84,9 +80,7 @@ def read_data(
     )
 
 
-def _profile(
-    originals: list[Path], data: DataConfig
-) -> tuple[Utf8Files, CsvProfile, BadRows | None]:
+def _profile(originals: list[Path], data: DataConfig) -> tuple[Utf8Files, CsvProfile, BadRows | None]:
     """Returns the files as UTF-8, their profile, and the rows that were left out."""
     if data.encoding in (None, *UTF_8_NAMES):
         clean_profile = profile_clean_files(originals, data.delimiter, data.quote)
@@ -184,9 +178,7 @@ def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = Tru
         lost: tuple[str, ...] = ()
     else:
         codes = [
-            name
-            for name in columns_with_leading_zeros(data.profile)
-            if name not in data.type_overrides.text
+            name for name in columns_with_leading_zeros(data.profile) if name not in data.type_overrides.text
         ]
         unlike = [name for name, column in columns.items() if column.is_stored_unlike_text]
         text_columns = (*kept_codes(config, codes), *unlike)
@@ -218,9 +210,7 @@ def columns_with_leading_zeros(profile: CsvProfile) -> tuple[str, ...]:
 def kept_codes(config: PipelineConfig, columns: Collection[str]) -> tuple[str, ...]:
     """Returns those of the columns that are configured as a category or text."""
     return tuple(
-        name
-        for name in columns
-        if config.columns.get(name) in _KEPT or name in config.data.categorical
+        name for name in columns if config.columns.get(name) in _KEPT or name in config.data.categorical
     )
 
 

@@ -69,8 +69,7 @@ def describe_plan(
     copies = [leak.column for leak in plan.leaks if leak.is_copy]
     if any(not data.kinds[name].is_given for name in copies):
         lines.append(
-            f"! `run` stops at {copies[0]!r}, which is the label in other words, until [columns] "
-            "names it"
+            f"! `run` stops at {copies[0]!r}, which is the label in other words, until [columns] names it"
         )
     return plan, lines
 
@@ -85,6 +84,4 @@ def write_plan_file(config: PipelineConfig, plan: DataPlan, target: Path) -> Non
             with target.open("x", encoding="utf-8") as stream:
                 stream.write(text)
         except FileExistsError as error:
-            raise BadInputError(
-                f"-o {target}: the file already exists. Choose another name."
-            ) from error
+            raise BadInputError(f"-o {target}: the file already exists. Choose another name.") from error

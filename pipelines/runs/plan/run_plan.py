@@ -13,11 +13,7 @@ from pipelines.root.history import continued_runs
 from pipelines.root.records import RunRecord
 from pipelines.root.schema.root_schema import RootSchema, SchemaOrigin
 from pipelines.root.served_run import serving_run
-from pipelines.runs.definitions.fingerprints import (
-    code_definitions,
-    code_fingerprint,
-    model_fingerprint,
-)
+from pipelines.runs.definitions.fingerprints import code_definitions, code_fingerprint, model_fingerprint
 from pipelines.runs.definitions.model_code import ModelCode
 from pipelines.runs.definitions.run_plan import DataPlan, RunPlan
 from pipelines.runs.plan.data_plan import LEAK_PREFIX, plan_data
@@ -109,14 +105,10 @@ def check_same_root_schema(plan: RunPlan) -> None:
 def _check_same_run(unfinished: RunRecord, config: PipelineConfig, profile: CsvProfile) -> None:
     """Checks that the request matches the unfinished run."""
     advice = "Start a new run without --resume; unchanged components are reused all the same"
-    advice += (
-        "." if unfinished.mended is None else ", but not what two versions of the code trained."
-    )
+    advice += "." if unfinished.mended is None else ", but not what two versions of the code trained."
     recorded_config = unfinished.validated_config()  # with defaults for settings added since
     before, now = (
-        flat_settings(
-            settings_of_run.model_dump(mode="json", exclude={"beam", "retention", "lineage"})
-        )
+        flat_settings(settings_of_run.model_dump(mode="json", exclude={"beam", "retention", "lineage"}))
         for settings_of_run in (recorded_config, config)
     )
     for key in dict.fromkeys((*before, *now)):

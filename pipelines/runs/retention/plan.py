@@ -38,9 +38,7 @@ class KeptRuns:
         return frozenset(with_real_parent(Path(version.model_uri)) for version in self.versions)
 
 
-def kept_runs(
-    root: Root, records: Sequence[RunRecord], rules: RetentionConfig, now: datetime
-) -> KeptRuns:
+def kept_runs(root: Root, records: Sequence[RunRecord], rules: RetentionConfig, now: datetime) -> KeptRuns:
     begun = [record for record in records if record.attempt]  # the others made nothing
     by_id = {record.run_id: record for record in records}
     versions = tuple(origin for _, origin in root.versions.origins())
@@ -73,9 +71,7 @@ def _newest(records: Sequence[RunRecord], rules: RetentionConfig, now: datetime)
         num_newer += record.attempt > 0  # runs that did not even begin displace no others
 
 
-def _made_by_newest(
-    records: Sequence[RunRecord], number: int | None, kept: Iterable[str]
-) -> set[str]:
+def _made_by_newest(records: Sequence[RunRecord], number: int | None, kept: Iterable[str]) -> set[str]:
     """Returns the newest runs that are kept and made artifacts; a run that found all unchanged made none."""
     made = [record.run_id for record in records if not record.same_as]
     newest = made if number is None else made[-number:]
@@ -89,9 +85,7 @@ def _needed(root: Root, records: Sequence[RunRecord]) -> set[str]:
     needed |= {run.run_id for run in records if run.status == "running" and run.kubeflow_run}
     needed |= {record.run_id for record in records if record.awaits_decision}
     complete = [record for record in records if record.status not in UNFINISHED]
-    needed |= {
-        record.run_id for record in complete[-1:]
-    }  # the next run takes cached artifacts from it
+    needed |= {record.run_id for record in complete[-1:]}  # the next run takes cached artifacts from it
     versions = [record for record in records if record.version]
     newest = max(versions, key=lambda record: int(str(record.version)), default=None)
     needed |= {newest.run_id} if newest else set()  # so that no version number is used twice
@@ -110,9 +104,7 @@ def _with_predecessors(records: dict[str, RunRecord], run_ids: Iterable[str]) ->
         if run_id in run_ids_found or run_id not in records:
             continue
         run_ids_found.add(run_id)
-        waiting += [
-            earlier for earlier in (records[run_id].mended, records[run_id].same_as) if earlier
-        ]
+        waiting += [earlier for earlier in (records[run_id].mended, records[run_id].same_as) if earlier]
     return run_ids_found
 
 
@@ -135,12 +127,7 @@ class Removal:
 
     def as_json(self) -> dict[str, Any]:
         """Returns the fields for `prune --json`."""
-        return {
-            "kind": self.kind,
-            "path": str(self.path),
-            "reason": self.reason,
-            "bytes": self.size_bytes,
-        }
+        return {"kind": self.kind, "path": str(self.path), "reason": self.reason, "bytes": self.size_bytes}
 
 
 def plan_removals(root: Root, rules: RetentionConfig, now: datetime) -> list[Removal]:
@@ -150,11 +137,7 @@ def plan_removals(root: Root, rules: RetentionConfig, now: datetime) -> list[Rem
     """
     records = root.records.read_all()
     kept = kept_runs(root, records, rules, now)
-    removals = [
-        *_begun(root),
-        *_steps(root, kept, rules, records),
-        *_older_artifacts(root, kept, records),
-    ]
+    removals = [*_begun(root), *_steps(root, kept, rules, records), *_older_artifacts(root, kept, records)]
     for record in records:
         if record.run_id not in kept.records:
             why = f"run {record.run_id} is {_beyond(rules)}"
@@ -173,9 +156,7 @@ def plan_removals(root: Root, rules: RetentionConfig, now: datetime) -> list[Rem
 
 def _begun(root: Root) -> Iterator[Removal]:
     """Yields what an interrupted removal has left of a step or of its checkpoints."""
-    folders = [
-        path for depth in ("*", "*/*") for path in root.artifacts.glob(f"{depth}/{_REMOVING}*")
-    ]
+    folders = [path for depth in ("*", "*/*") for path in root.artifacts.glob(f"{depth}/{_REMOVING}*")]
     for folder in sorted(folders):
         if is_below(folder, root.artifacts):
             yield Removal("artifact", folder, "its removal was begun", _size(folder))
@@ -245,9 +226,7 @@ def _used_steps(
     return used
 
 
-def _steps_of_versions(
-    root: Root, kept: KeptRuns, finished: Sequence[FinishedStep]
-) -> set[tuple[str, str]]:
+def _steps_of_versions(root: Root, kept: KeptRuns, finished: Sequence[FinishedStep]) -> set[tuple[str, str]]:
     """Returns the steps with the models that serve or can serve again, and with the statistics of their data.
 
     In a pipeline whose Pusher is not ours, it is the newest blessed model.
@@ -255,9 +234,7 @@ def _steps_of_versions(
     needed = {
         step.key
         for step in finished
-        if any(
-            with_real_parent(model.parent) == with_real_parent(step.folder) for model in kept.models
-        )
+        if any(with_real_parent(model.parent) == with_real_parent(step.folder) for model in kept.models)
     }
     for version in kept.versions:
         statistics = statistics_folder(root, version.pipeline_run_id)
@@ -309,9 +286,7 @@ def _beyond(rules: RetentionConfig) -> str:
     """Returns the rules that remove a record, as text."""
     parts = []
     if rules.runs is not None:
-        parts.append(
-            "not the newest run" if rules.runs == 1 else f"not among the newest {rules.runs} runs"
-        )
+        parts.append("not the newest run" if rules.runs == 1 else f"not among the newest {rules.runs} runs")
     if rules.days is not None:
         parts.append(f"older than {counted(rules.days, 'day')}")
     return " and ".join(parts) or "without a record"

@@ -104,9 +104,7 @@ def lines(root: Root, removals: list[Removal]) -> list[str]:
     ]
 
 
-def remove(
-    root: Root, removals: Sequence[Removal], after_step: Callable[[], None] = lambda: None
-) -> None:
+def remove(root: Root, removals: Sequence[Removal], after_step: Callable[[], None] = lambda: None) -> None:
     """Removes files and folders.
 
     First, the facts to keep about the removed runs are written. A folder of artifacts is renamed before it is

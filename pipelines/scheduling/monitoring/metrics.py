@@ -23,10 +23,7 @@ from pipelines.scheduling.monitoring.overview import Standing, look
 PREFIX = "estimator_pipelines"
 
 _OF_SCHEDULES: dict[str, tuple[str, Callable[[Standing], float | None]]] = {
-    "schedule_enabled": (
-        "Whether the schedule starts runs",
-        lambda standing: standing.schedule.enabled,
-    ),
+    "schedule_enabled": ("Whether the schedule starts runs", lambda standing: standing.schedule.enabled),
     "schedule_next_time_seconds": (
         "When the next run is due",
         lambda standing: standing.next_time.timestamp() if standing.next_time else None,
@@ -37,14 +34,8 @@ _OF_SCHEDULES: dict[str, tuple[str, Callable[[Standing], float | None]]] = {
         lambda standing: bool(standing.interrupted),
     ),
     "schedule_due_ticks": ("Due ticks that have not started", lambda standing: standing.due.count),
-    "schedule_late_ticks": (
-        "Ticks that should have started by now",
-        lambda standing: len(standing.due.late),
-    ),
-    "schedule_late_seconds": (
-        "Time since the oldest of them was due",
-        lambda standing: standing.late_secs,
-    ),
+    "schedule_late_ticks": ("Ticks that should have started by now", lambda standing: len(standing.due.late)),
+    "schedule_late_seconds": ("Time since the oldest of them was due", lambda standing: standing.late_secs),
     "schedule_has_problem": (
         "Whether due runs cannot be determined, such as when the configuration is broken",
         lambda standing: bool(standing.problem),
@@ -53,10 +44,7 @@ _OF_SCHEDULES: dict[str, tuple[str, Callable[[Standing], float | None]]] = {
         "Whether the notification of the last run has failed",
         lambda standing: bool(standing.not_told),
     ),
-    "last_run_end_time_seconds": (
-        "When the last scheduled run ended",
-        lambda standing: _end(standing.last),
-    ),
+    "last_run_end_time_seconds": ("When the last scheduled run ended", lambda standing: _end(standing.last)),
     "last_good_run_end_time_seconds": (
         "When the last run that did not fail ended",
         lambda standing: _end(standing.last_good),
@@ -169,9 +157,7 @@ def _model_metrics(root: Root) -> Iterator[Metric]:
         yield _gauge("served_model_push_time_seconds", "When its run ended", _end(record))
 
 
-def _gauge(
-    name: str, text: str, values: float | None | Mapping[Any, float | None], *labels: str
-) -> Metric:
+def _gauge(name: str, text: str, values: float | None | Mapping[Any, float | None], *labels: str) -> Metric:
     """Returns a gauge with its value, or with its values by label; those that are None are left out."""
     gauge = GaugeMetricFamily(f"{PREFIX}_{name}", text, labels=labels)
     for label_values, value in (values if isinstance(values, Mapping) else {(): values}).items():

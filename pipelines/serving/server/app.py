@@ -24,13 +24,7 @@ from pipelines.serving.server import open_inference, tf_serving
 from pipelines.serving.server.batching import Batcher
 from pipelines.serving.server.metrics import CONTENT_TYPE, ServerMetrics
 from pipelines.serving.server.openapi import openapi_document
-from pipelines.serving.server.request import (
-    LARGE_BYTES,
-    HeldBytes,
-    PreparedRequest,
-    RequestError,
-    check_json,
-)
+from pipelines.serving.server.request import LARGE_BYTES, HeldBytes, PreparedRequest, RequestError, check_json
 from pipelines.serving.server.request_monitor import RequestMonitor
 from pipelines.serving.server.server_settings import ServerSettings
 from pipelines.serving.server.versions import ServedVersions
@@ -41,19 +35,11 @@ _V1 = re.compile(
     r"/v1/models/(?P<name>[^/:]+)(?:/versions/(?P<version>\d{1,18})|/labels/(?P<label>[^/:]+))?"
     r"(?P<verb>:predict|:classify|:regress|/metadata)?"
 )
-_V2 = re.compile(
-    r"/v2/models/(?P<name>[^/]+)(?:/versions/(?P<version>\d{1,18}))?(?P<verb>/ready|/infer)?"
-)
-_VERBS = {
-    ":predict": tf_serving.predict,
-    ":classify": tf_serving.classify,
-    ":regress": tf_serving.regress,
-}
+_V2 = re.compile(r"/v2/models/(?P<name>[^/]+)(?:/versions/(?P<version>\d{1,18}))?(?P<verb>/ready|/infer)?")
+_VERBS = {":predict": tf_serving.predict, ":classify": tf_serving.classify, ":regress": tf_serving.regress}
 _GZIP_BITS = 31  # of zlib: a stream with the header of gzip
 _WITHOUT_TOKEN = ("/v2/health/live", "/v2/health/ready")
-_MAX_HELD_BODIES = (
-    4  # number of the largest bodies in memory at a time; there may be more of smaller bodies
-)
+_MAX_HELD_BODIES = 4  # number of the largest bodies in memory at a time; there may be more of smaller bodies
 _LARGE_REQUESTS = 2  # that are read at a time: each needs many times the memory of its body
 
 
@@ -123,15 +109,9 @@ class _Server:
         settings = self._settings
         if settings.grpc_address is None:
             return None
-        from pipelines.serving.server.prediction_service import (
-            CallCheck,
-            PredictionService,
-            start_grpc,
-        )
+        from pipelines.serving.server.prediction_service import CallCheck, PredictionService, start_grpc
 
-        service = PredictionService(
-            self._versions, self._batcher, self._metrics, self._held, settings
-        )
+        service = PredictionService(self._versions, self._batcher, self._metrics, self._held, settings)
         return await start_grpc(service, CallCheck(settings, self._metrics), settings)
 
     async def watch_versions(self) -> None:
@@ -179,9 +159,7 @@ class _Server:
             except Exception:
                 _LOGGER.exception("%s %s failed", request.method, request.url.path)
                 response = _json({"error": "The server has failed; see its log."}, 500)
-            self._metrics.add_request(
-                request.state.kind, response.status_code, time.perf_counter() - start
-            )
+            self._metrics.add_request(request.state.kind, response.status_code, time.perf_counter() - start)
             return response
 
         return endpoint
@@ -308,9 +286,7 @@ class _Server:
     @staticmethod
     def _check_method(request: Request, method: str) -> None:
         if request.method != method and (request.method, method) != ("HEAD", "GET"):
-            raise RequestError(
-                405, f"{request.url.path} is for {method} requests.", {"Allow": method}
-            )
+            raise RequestError(405, f"{request.url.path} is for {method} requests.", {"Allow": method})
 
     async def _body(self, request: Request, hold: Callable[[int], None]) -> bytes:
         """Returns the body of a request, within the limits of its size."""
@@ -335,9 +311,7 @@ class _Server:
                 chunks.append(chunk)
         except ClientDisconnect as error:
             # Nobody reads the answer, and it is not a failure of the server.
-            raise RequestError(
-                400, "The client disconnected before the body was complete."
-            ) from error
+            raise RequestError(400, "The client disconnected before the body was complete.") from error
         body = b"".join(chunks)
         if encoding == "gzip":
             body = await _in_thread(lambda: _unzipped(body, limit))

@@ -47,9 +47,7 @@ class _Request:
 class Batcher:
     """Runs requests in batches, one at a time, in a thread."""
 
-    def __init__(
-        self, limits: BatchLimits, metrics: ServerMetrics, executor: Executor | None = None
-    ):
+    def __init__(self, limits: BatchLimits, metrics: ServerMetrics, executor: Executor | None = None):
         self._limits = limits
         self._metrics = metrics
         self._executor = executor or ThreadPoolExecutor(1, thread_name_prefix="model")
@@ -57,9 +55,7 @@ class Batcher:
         self._waiting_rows = 0
         self._work: asyncio.Task[None] | None = None
 
-    async def run(
-        self, model: Model, signature: Signature, inputs: Tensors, num_rows: int
-    ) -> dict[str, Any]:
+    async def run(self, model: Model, signature: Signature, inputs: Tensors, num_rows: int) -> dict[str, Any]:
         """Returns the outputs of a signature for the inputs of one request."""
         check_rows(num_rows, self._limits.max_rows)
         waiting = self._waiting_rows
@@ -106,8 +102,7 @@ class Batcher:
         rows = 0
         for request in waiting:
             fits = not batch or (
-                request.kind == batch[0].kind
-                and rows + request.num_rows <= self._limits.max_batch_rows
+                request.kind == batch[0].kind and rows + request.num_rows <= self._limits.max_batch_rows
             )
             if fits:
                 batch.append(request)
@@ -130,16 +125,12 @@ class Batcher:
             if len(batch) == 1:
                 return [first.model.run(first.signature.name, first.inputs)]
             inputs = {
-                name: np.concatenate([request.inputs[name] for request in batch])
-                for name in first.inputs
+                name: np.concatenate([request.inputs[name] for request in batch]) for name in first.inputs
             }
             outputs = first.model.run(first.signature.name, inputs)
             ends = np.cumsum([request.num_rows for request in batch])[:-1]
             parts = {name: np.split(values, ends) for name, values in outputs.items()}
-            return [
-                {name: values[index] for name, values in parts.items()}
-                for index in range(len(batch))
-            ]
+            return [{name: values[index] for name, values in parts.items()} for index in range(len(batch))]
         except BadInputError as error:
             if len(batch) > 1:  # one of them is at fault
                 return [self._outcomes([request])[0] for request in batch]
@@ -151,9 +142,7 @@ class Batcher:
             self._metrics.add_batch(rows, time.perf_counter() - start)
 
 
-def _kind(
-    model: Model, signature: Signature, inputs: Tensors, num_rows: int
-) -> tuple[Any, ...] | None:
+def _kind(model: Model, signature: Signature, inputs: Tensors, num_rows: int) -> tuple[Any, ...] | None:
     """Returns the key that requests of one batch share; None for a request that shares none."""
     tensors = [*signature.inputs.values(), *signature.outputs.values()]
     if not all(tensor.shape and tensor.shape[0] is None for tensor in tensors):

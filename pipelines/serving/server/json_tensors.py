@@ -124,9 +124,7 @@ def _nested(flat: list[Any], shape: tuple[int, ...]) -> Any:
     if not shape:
         return flat[0]
     step = len(flat) // shape[0] if shape[0] else 0
-    return [
-        _nested(flat[index * step : (index + 1) * step], shape[1:]) for index in range(shape[0])
-    ]
+    return [_nested(flat[index * step : (index + 1) * step], shape[1:]) for index in range(shape[0])]
 
 
 def _unfit(value: Any, tensor: Tensor, reason: str = "") -> RequestError:

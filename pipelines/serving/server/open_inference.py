@@ -105,14 +105,11 @@ def _column(tensor: Any) -> tuple[str, list[Any]]:
     if not isinstance(shape, list) or not _is_column(shape):
         raise RequestError(
             400,
-            f"The input {name!r} is a column: its shape is [rows] or [rows, 1]. Received: "
-            f"{as_json(shape)}",
+            f"The input {name!r} is a column: its shape is [rows] or [rows, 1]. Received: {as_json(shape)}",
         )
     data = tensor.get("data")
     if not isinstance(data, list):
-        raise RequestError(
-            400, f'The input {name!r} has its values in "data". Received: {as_json(data)}'
-        )
+        raise RequestError(400, f'The input {name!r} has its values in "data". Received: {as_json(data)}')
     values = data
     if len(shape) == 2:
         values = [item[0] if isinstance(item, list) and len(item) == 1 else item for item in data]
@@ -130,9 +127,7 @@ def _is_column(shape: list[Any]) -> bool:
 
 def _wanted(outputs: Any, existing: list[str]) -> list[str]:
     if not isinstance(outputs, list):
-        raise RequestError(
-            400, f'"outputs" is a list of objects with a name. Received: {as_json(outputs)}'
-        )
+        raise RequestError(400, f'"outputs" is a list of objects with a name. Received: {as_json(outputs)}')
     names = []
     for output in outputs:
         name = output.get("name") if isinstance(output, dict) else None

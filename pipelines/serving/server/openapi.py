@@ -21,14 +21,10 @@ def openapi_document(name: str, model: Model, has_token: bool) -> dict[str, Any]
     schemas["Row"]["properties"] = {
         column.name: {"type": [_TYPES[column.type], "null"]} for column in model.columns.values()
     }
-    schemas["Row"]["required"] = [
-        column.name for column in model.columns.values() if column.is_required
-    ]
+    schemas["Row"]["required"] = [column.name for column in model.columns.values() if column.is_required]
     schemas["Tensor"]["properties"]["name"]["enum"] = list(model.columns)
     schemas["Signature"]["enum"] = list(model.signatures)
-    methods = {
-        signature.method for signature in model.signatures.values() if signature.takes_examples
-    }
+    methods = {signature.method for signature in model.signatures.values() if signature.takes_examples}
     for method in {"classify", "regress"} - methods:
         del paths[f"/v1/models/{name}:{method}"]
     if has_token:

@@ -210,17 +210,13 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
                     for name, feature in examples_of_input.context.features.feature.items():
                         if name not in features:
                             features[name].CopyFrom(feature)
-            return np.array(
-                [example.SerializeToString() for example in examples_of_input.examples], object
-            )
+            return np.array([example.SerializeToString() for example in examples_of_input.examples], object)
 
         (name,) = signature.inputs
         tensors = {name: await _by_size(request, examples)}
         return loaded, signature, await self._run(loaded, signature, tensors)
 
-    async def _run(
-        self, loaded: LoadedVersion, signature: Signature, tensors: Tensors
-    ) -> dict[str, Any]:
+    async def _run(self, loaded: LoadedVersion, signature: Signature, tensors: Tensors) -> dict[str, Any]:
         first = next(iter(tensors.values()))
         num_rows = len(first) if first.ndim else 1
         return await self._batcher.run(loaded.model, signature, tensors, num_rows)
@@ -298,9 +294,7 @@ async def start_grpc(service: PredictionService, check: CallCheck, settings: Ser
         ("grpc.keepalive_time_ms", idle_ms),  # asks whether the client is still there
         ("grpc.keepalive_timeout_ms", header_ms),
     ]
-    server = grpc.aio.server(
-        options=options, interceptors=[check], maximum_concurrent_rpcs=_MAX_CALLS
-    )
+    server = grpc.aio.server(options=options, interceptors=[check], maximum_concurrent_rpcs=_MAX_CALLS)
     prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(service, server)
     server.add_insecure_port(settings.grpc_address)
     await server.start()
@@ -315,9 +309,7 @@ async def _by_size(request: Any, function: Callable[[], _Value]) -> _Value:
     return await asyncio.to_thread(function) if request.ByteSize() > LARGE_BYTES else function()
 
 
-def _arrays(
-    protos: Mapping[str, Any], signature: Signature, max_bytes: int, max_rows: int
-) -> dict[str, Any]:
+def _arrays(protos: Mapping[str, Any], signature: Signature, max_bytes: int, max_rows: int) -> dict[str, Any]:
     """Returns tensors as NumPy arrays, once all of them are known to fit the signature and the limits."""
     total = 0
     for name, proto in protos.items():
@@ -325,8 +317,7 @@ def _arrays(
         if size > max_bytes:
             shape = [dim.size for dim in proto.tensor_shape.dim]
             raise RequestError(
-                413,
-                f"The input {name!r} of shape {shape} has {size} bytes; {max_bytes} are allowed.",
+                413, f"The input {name!r} of shape {shape} has {size} bytes; {max_bytes} are allowed."
             )
         total += size
     if total > max_bytes:
@@ -379,9 +370,7 @@ def _type_name(number: int) -> str:
         return f"type {number}"
 
 
-def _set_spec(
-    spec: Any, requested: Any, loaded: LoadedVersion, signature: Signature | None = None
-) -> None:
+def _set_spec(spec: Any, requested: Any, loaded: LoadedVersion, signature: Signature | None = None) -> None:
     spec.name = requested.name
     spec.version.value = loaded.model.version
     if signature is not None:

@@ -80,12 +80,7 @@ def serve(
         settings = replace(settings, grpc_address=f"{_shown(address.host)}:{grpc_port}")
     metrics = ServerMetrics()
     versions = ServedVersions(
-        root,
-        name,
-        metrics,
-        num_versions,
-        request_secs=settings.batches.timeout_secs,
-        quiet_secs=_QUIET_SECS,
+        root, name, metrics, num_versions, request_secs=settings.batches.timeout_secs, quiet_secs=_QUIET_SECS
     )
     folder = version_folder(root)  # or the error for a root without a model
     with quiet_tensorflow():

@@ -21,13 +21,7 @@ from pipelines.serving.server.json_tensors import (
     to_tensor,
     with_bytes,
 )
-from pipelines.serving.server.request import (
-    Inputs,
-    PreparedRequest,
-    RequestError,
-    Tensors,
-    inputs_of_rows,
-)
+from pipelines.serving.server.request import Inputs, PreparedRequest, RequestError, Tensors, inputs_of_rows
 from pipelines.serving.server.versions import ServedVersions
 
 DEFAULT_SIGNATURE = "serving_default"
@@ -51,9 +45,7 @@ def metadata(versions: ServedVersions, name: str, version: str | None, label: st
     model = versions.find(name, version, label).model
     signatures = {
         key: json_format.MessageToDict(
-            signature.proto,
-            always_print_fields_with_no_presence=True,
-            preserving_proto_field_name=True,
+            signature.proto, always_print_fields_with_no_presence=True, preserving_proto_field_name=True
         )
         for key, signature in model.signatures.items()
     }
@@ -105,9 +97,7 @@ def _by_output(outputs: Tensors) -> Any:
 def _by_row(outputs: Tensors, num_rows: int) -> Any:
     for name, values in outputs.items():
         if values.shape[:1] != (num_rows,):
-            raise RequestError(
-                400, f'The output {name!r} has no row for each instance. Use "inputs".'
-            )
+            raise RequestError(400, f'The output {name!r} has no row for each instance. Use "inputs".')
     lists = {name: to_json(values, name) for name, values in outputs.items()}
     if len(lists) == 1:
         return {"predictions": next(iter(lists.values()))}
@@ -116,11 +106,7 @@ def _by_row(outputs: Tensors, num_rows: int) -> Any:
 
 
 def _state(version: int, state: str, code: str, message: str) -> dict[str, Any]:
-    return {
-        "version": str(version),
-        "state": state,
-        "status": {"error_code": code, "error_message": message},
-    }
+    return {"version": str(version), "state": state, "status": {"error_code": code, "error_message": message}}
 
 
 def _signature(model: Model, fields: Mapping[str, Any]) -> Signature:
@@ -137,9 +123,7 @@ def _examples_request(model: Model, body: Any, method: str) -> PreparedRequest:
     if signature.method != method or not signature.takes_examples:
         raise RequestError(400, _other_method(model, signature, method))
     if "examples" not in fields:
-        raise RequestError(
-            400, 'The body needs "examples", a list of objects with the columns of the CSV.'
-        )
+        raise RequestError(400, 'The body needs "examples", a list of objects with the columns of the CSV.')
     examples, context = fields["examples"], fields.get("context", {})
     if not isinstance(examples, list) or not all(isinstance(example, dict) for example in examples):
         raise RequestError(400, f'"examples" is a list of objects. Received: {as_json(examples)}')
@@ -175,9 +159,7 @@ def _from_instances(instances: Any, signature: Signature) -> Inputs:
     names = list(signature.inputs)
     if len(names) == 1:
         (name,) = names
-        are_named = all(
-            isinstance(instance, dict) and list(instance) == [name] for instance in instances
-        )
+        are_named = all(isinstance(instance, dict) and list(instance) == [name] for instance in instances)
         values = [instance[name] for instance in instances] if are_named else instances
         if signature.takes_examples and not are_named:
             for index, instance in enumerate(instances):
@@ -232,13 +214,9 @@ def _from_inputs(content: Any, signature: Signature) -> Inputs:
     if not isinstance(content, dict):
         raise RequestError(400, f'"inputs" is an object with {", ".join(names)}, or with columns.')
     if signature.columns:
-        return inputs_of_rows(
-            {name: with_bytes(values) for name, values in content.items()}, signature
-        )
+        return inputs_of_rows({name: with_bytes(values) for name, values in content.items()}, signature)
     if content.keys() != set(names):
-        raise RequestError(
-            400, f'"inputs" has {", ".join(names)}. Received: {", ".join(content) or "none"}'
-        )
+        raise RequestError(400, f'"inputs" has {", ".join(names)}. Received: {", ".join(content) or "none"}')
     inputs = {name: to_tensor(content[name], tensor) for name, tensor in signature.inputs.items()}
     first = next(iter(inputs.values()))
     return Inputs(inputs, len(first) if first.ndim else 1)

@@ -133,17 +133,13 @@ class ServedVersions:
 
     def failures(self) -> dict[int, str]:
         """Returns the errors of versions whose files cannot be loaded; one may serve as it was before."""
-        return {
-            version: attempt.error for version, attempt in self._attempts.items() if attempt.error
-        }
+        return {version: attempt.error for version, attempt in self._attempts.items() if attempt.error}
 
     def are_changing(self) -> bool:
         """Returns whether the files of a version were still changing at the last refresh."""
         return bool(self._changing)
 
-    def find(
-        self, name: str, version: str | None = None, label: str | None = None
-    ) -> LoadedVersion:
+    def find(self, name: str, version: str | None = None, label: str | None = None) -> LoadedVersion:
         loaded = self._loaded
         if name != self.name:
             raise RequestError(404, f"There is no model {name!r}. There is {self.name!r}.")
@@ -153,15 +149,12 @@ class ServedVersions:
         if label is not None:
             labels = dict(zip(LABELS, numbers, strict=False))
             if label not in labels:
-                raise RequestError(
-                    404, f"There is no label {label!r}. There are: {', '.join(labels)}."
-                )
+                raise RequestError(404, f"There is no label {label!r}. There are: {', '.join(labels)}.")
             return loaded[labels[label]]
         number = numbers[0] if version is None else int(version)
         if number not in loaded:
             raise RequestError(
-                404,
-                f"Version {version} of {name!r} is not loaded. Loaded: {', '.join(map(str, numbers))}.",
+                404, f"Version {version} of {name!r} is not loaded. Loaded: {', '.join(map(str, numbers))}."
             )
         return loaded[number]
 

@@ -282,11 +282,7 @@ def with_batches(pipeline: beam.Pipeline) -> Any:
     ],
 )
 def test_beam_runs_what_needs_its_runner(
-    build: Build,
-    reason: str,
-    expected: list[Any] | None,
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
+    build: Build, reason: str, expected: list[Any] | None, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, in_memory_runner.__name__)
     found = outputs(build, tmp_path / "ours", in_memory=True)
@@ -357,9 +353,7 @@ def test_an_element_reaches_the_end_before_the_next_one_is_made() -> None:
     """A pipeline holds one batch of a file at a time, however large the file is."""
     pipeline = beam.Pipeline(RUNNER)
     side = pipeline | "Side" >> beam.Create([1]) | beam.CombineGlobally(sum)
-    made = (
-        pipeline | beam.Create([None]) | beam.FlatMap(lambda _: (_log(f"make {n}") for n in "ab"))
-    )
+    made = pipeline | beam.Create([None]) | beam.FlatMap(lambda _: (_log(f"make {n}") for n in "ab"))
     used = made | beam.Map(lambda x, _: _log(f"use {x[-1]}"), beam.pvalue.AsSingleton(side))
     _ = used | beam.Map(lambda x: _log(f"write {x[-1]}"))
     EVENTS.clear()

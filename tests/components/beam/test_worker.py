@@ -103,10 +103,7 @@ def pool(tmp_path, monkeypatch):
         file.chmod(0o755)
 
     monkeypatch.setattr(beam_worker, "write_launcher", write_sleeper)
-    with (
-        beam_worker.worker_pool(0) as port,
-        grpc.insecure_channel(f"localhost:{port}") as channel,
-    ):
+    with beam_worker.worker_pool(0) as port, grpc.insecure_channel(f"localhost:{port}") as channel:
         yield beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolStub(channel), tmp_path
 
 
@@ -158,10 +155,7 @@ def test_a_pool_that_ends_ends_its_workers(tmp_path, monkeypatch):
         file.chmod(0o755)
 
     monkeypatch.setattr(beam_worker, "write_launcher", write_sleeper)
-    with (
-        beam_worker.worker_pool(0) as port,
-        grpc.insecure_channel(f"localhost:{port}") as channel,
-    ):
+    with beam_worker.worker_pool(0) as port, grpc.insecure_channel(f"localhost:{port}") as channel:
         start(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolStub(channel), "1-1", "localhost:11")
         running(tmp_path, 1)
     assert running(tmp_path, 0) == {}

@@ -49,9 +49,7 @@ def make_model(tmp_path: Path, make_artifact: Callable[..., Artifact]) -> Callab
 
         def input_fn() -> tf.data.Dataset:
             blank = {
-                key: tf.zeros([1, *spec.shape], spec.dtype)
-                if spec.dtype != tf.string
-                else tf.constant([""])
+                key: tf.zeros([1, *spec.shape], spec.dtype) if spec.dtype != tf.string else tf.constant([""])
                 for key, spec in parsing.items()
             }
             return tf.data.Dataset.from_tensors((blank, label(blank)))

@@ -17,8 +17,7 @@ def extracts(label, prediction, weight=1.0):
 def test_extracts_of_one_model_become_a_batch() -> None:
     gate = Gate(DefaultChecks("binary"), "", example_weight="w")
     batch = to_batch(
-        [extracts(np.array([1]), np.array([0.5]), 3.0), extracts(np.array([0]), np.array([0.25]))],
-        gate,
+        [extracts(np.array([1]), np.array([0.5]), 3.0), extracts(np.array([0]), np.array([0.25]))], gate
     )
     assert batch.labels.tolist() == [1, 0]
     assert batch.predictions[""].tolist() == [0.5, 0.25]

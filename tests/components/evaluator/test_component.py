@@ -23,9 +23,7 @@ def test_it_has_stock_outputs() -> None:
     evaluator = Evaluator(
         examples=Channel(type=standard_artifacts.Examples),
         model=Channel(type=standard_artifacts.Model),
-        eval_config=EvalConfig(
-            metrics_specs=[MetricsSpec(metrics=[MetricConfig(class_name="AUC")])]
-        ),
+        eval_config=EvalConfig(metrics_specs=[MetricsSpec(metrics=[MetricConfig(class_name="AUC")])]),
     )
     assert evaluator.outputs["evaluation"].type is standard_artifacts.ModelEvaluation
     assert evaluator.outputs["blessing"].type is standard_artifacts.ModelBlessing
@@ -41,9 +39,7 @@ def test_metrics_are_required(eval_config: EvalConfig | None) -> None:
         )
 
 
-EXAMPLES, MODEL = (
-    Channel(type=kind) for kind in (standard_artifacts.Examples, standard_artifacts.Model)
-)
+EXAMPLES, MODEL = (Channel(type=kind) for kind in (standard_artifacts.Examples, standard_artifacts.Model))
 
 
 def test_the_arguments_of_stock_tfx_come_first_in_the_same_order() -> None:
@@ -127,9 +123,7 @@ def test_the_default_checks_travel_as_an_execution_property() -> None:
     inputs = {
         "examples": Channel(type=standard_artifacts.Examples),
         "model": Channel(type=standard_artifacts.Model),
-        "eval_config": EvalConfig(
-            metrics_specs=[MetricsSpec(metrics=[MetricConfig(class_name="AUC")])]
-        ),
+        "eval_config": EvalConfig(metrics_specs=[MetricsSpec(metrics=[MetricConfig(class_name="AUC")])]),
     }
     assert Evaluator(**inputs).exec_properties.get("default_checks") is None
     settings = DefaultChecks(confidence=0.9)

@@ -86,18 +86,14 @@ def test_a_derived_label_is_evaluated_per_slice(
     # TFMA interpolates AUC over 10,000 thresholds.
     auc = sklearn.metrics.roc_auc_score(tipped(rows), scores(rows))
     assert metrics["auc"] == pytest.approx(auc, abs=1e-3)
-    assert metrics["binary_accuracy"] == pytest.approx(
-        np.mean((scores(rows) > 0.5) == tipped(rows))
-    )
+    assert metrics["binary_accuracy"] == pytest.approx(np.mean((scores(rows) > 0.5) == tipped(rows)))
     # 20 rows have no hour, and belong to no slice of it.
     assert sorted(result.verdict.slices) == ["hour:0", "hour:1", "hour:2"]
     for hour in range(3):
         part = [row for row in rows if row["hour"] == hour]
         sliced = result.verdict.slices[f"hour:{hour}"]
         assert sliced["example_count"] == len(part)
-        assert sliced["binary_accuracy"] == pytest.approx(
-            np.mean((scores(part) > 0.5) == tipped(part))
-        )
+        assert sliced["binary_accuracy"] == pytest.approx(np.mean((scores(part) > 0.5) == tipped(part)))
 
 
 def test_a_blessed_model_has_stock_properties_files_and_results(
@@ -153,9 +149,7 @@ def test_a_model_that_lives_on_one_column_is_held_until_it_is_accepted(
     ]
     model = make_model(
         {"churn": tf.io.FixedLenFeature([], tf.int64), **dict.fromkeys(names, FLOAT)},
-        predict=lambda f: {
-            "logistic": tf.sigmoid(6 * f["refunds"] - 3 + 0.1 * f["age"])[:, tf.newaxis]
-        },
+        predict=lambda f: {"logistic": tf.sigmoid(6 * f["refunds"] - 3 + 0.1 * f["age"])[:, tf.newaxis]},
         label=lambda f: f["churn"],
     )
     examples, config = make_examples(rows), eval_config("model_specs {} slicing_specs {}")
@@ -177,9 +171,7 @@ CHANGE = """
 def test_a_worse_model_than_the_baseline_is_not_blessed(
     make_examples: Make, make_model: Make, binary_model: Artifact, evaluate: Make
 ) -> None:
-    rows = [{"fare": 10.0, "tip": 3.0, "score": 0.9}] * 3 + [
-        {"fare": 10.0, "tip": 1.0, "score": 0.9}
-    ]
+    rows = [{"fare": 10.0, "tip": 3.0, "score": 0.9}] * 3 + [{"fare": 10.0, "tip": 1.0, "score": 0.9}]
     # The model says 1 to all: right in 3 of 4. The baseline says 0 to all: right in 1 of 4.
     baseline = make_model(
         {"fare": FLOAT, "tip": FLOAT},
@@ -217,8 +209,7 @@ def test_a_baseline_that_takes_a_column_of_another_type_is_not_compared_with(
     whole = model(tf.io.FixedLenFeature([], tf.int64), "whole")
     found = evaluate(examples, binary_model, config, baseline_model=whole).verdict
     assert found.not_checked == (
-        "the model against the baseline, which has other column types: 'fare' was int64, and is "
-        "float now",
+        "the model against the baseline, which has other column types: 'fare' was int64, and is float now",
     )
     assert (found.blessed, found.baseline_metrics) == (True, {})
     # The model itself must take them.
@@ -255,9 +246,7 @@ def test_tfx_takes_it_for_its_own_executor_in_a_container() -> None:
     assert stock_executor.Executor not in executor.Executor.__mro__
 
 
-def test_string_labels_of_a_multi_class_model(
-    make_examples: Make, make_model: Make, evaluate: Make
-) -> None:
+def test_string_labels_of_a_multi_class_model(make_examples: Make, make_model: Make, evaluate: Make) -> None:
     classes = ["setosa", "versicolor", "virginica"]
     rows = [
         {"species": "virginica", "a": 0.1, "b": 0.2, "c": 0.7},  # right
@@ -283,9 +272,7 @@ def test_string_labels_of_a_multi_class_model(
     assert verdict.blessed
     assert verdict.metrics == {
         "sparse_categorical_accuracy": 0.75,
-        "sparse_categorical_crossentropy": pytest.approx(
-            -np.log([0.7, 0.5, 0.3, 0.8]).mean(), rel=1e-5
-        ),
+        "sparse_categorical_crossentropy": pytest.approx(-np.log([0.7, 0.5, 0.3, 0.8]).mean(), rel=1e-5),
     }
 
 
@@ -350,9 +337,7 @@ def test_a_model_that_is_no_estimator_is_evaluated_on_its_serving_signature(
 
     model = make_artifact(standard_artifacts.Model)
     module = Model()
-    tf.saved_model.save(
-        module, f"{model.uri}/Format-Serving", signatures={"serving_default": module.serve}
-    )
+    tf.saved_model.save(module, f"{model.uri}/Format-Serving", signatures={"serving_default": module.serve})
     rows = [{"label": label, "score": score} for label, score in ((1, 0.9), (0, 0.2), (1, 0.3))]
     config = eval_config(
         """model_specs { label_key: "label" }
@@ -382,9 +367,7 @@ def test_a_preprocessing_function_of_the_model_may_derive_the_label(
     module = Model()
     signatures = {"serving_default": module.serve, "derive": module.derive}
     tf.saved_model.save(module, f"{model.uri}/Format-Serving", signatures=signatures)
-    rows = [
-        {"delay": delay, "score": score} for delay, score in ((11.0, 0.9), (2.0, 0.2), (30.0, 0.3))
-    ]
+    rows = [{"delay": delay, "score": score} for delay, score in ((11.0, 0.9), (2.0, 0.2), (30.0, 0.3))]
     config = eval_config(
         """model_specs { label_key: "is_late" preprocessing_function_names: "derive" }
         metrics_specs { metrics { class_name: "BinaryAccuracy" } }"""
@@ -402,12 +385,7 @@ def test_a_preprocessing_function_of_the_model_may_derive_the_label(
     ],
 )
 def test_a_label_that_is_no_raw_feature_is_named(
-    make_examples: Make,
-    make_artifact: Make,
-    evaluate: Make,
-    label_key: str,
-    has_schema: bool,
-    message: str,
+    make_examples: Make, make_artifact: Make, evaluate: Make, label_key: str, has_schema: bool, message: str
 ) -> None:
     inputs = {}
     if has_schema:
@@ -417,8 +395,7 @@ def test_a_label_that_is_no_raw_feature_is_named(
             schema_pb2.Schema(feature=[schema_pb2.Feature(name=n) for n in ("score", "label")]),
         )
     config = eval_config(
-        f'model_specs {{ label_key: "{label_key}" }} '
-        'metrics_specs { metrics { class_name: "AUC" } }'
+        f'model_specs {{ label_key: "{label_key}" }} metrics_specs {{ metrics {{ class_name: "AUC" }} }}'
     )
     with pytest.raises(SettingError, match=message):
         evaluate(
@@ -452,9 +429,7 @@ def test_metrics_over_arrays_are_those_of_tfma_example_by_example(
     examples, config = make_examples(binary_rows()), eval_config(ALL_METRICS)
     assert batched_evaluation.Computations.from_config(config) is not None
     over_arrays = evaluate(examples, binary_model, config)
-    monkeypatch.setattr(
-        batched_evaluation.Computations, "from_config", classmethod(lambda *_: None)
-    )
+    monkeypatch.setattr(batched_evaluation.Computations, "from_config", classmethod(lambda *_: None))
     by_example = evaluate(examples, binary_model, config)
     assert len(over_arrays.verdict.metrics) == 13
     assert over_arrays.verdict.metrics == pytest.approx(by_example.verdict.metrics, rel=1e-5)
@@ -464,18 +439,12 @@ def test_metrics_over_arrays_are_those_of_tfma_example_by_example(
     plots = [tfma.load_eval_result(e.evaluation.uri).plots for e in (over_arrays, by_example)]
     assert len(plots[0]) == len(plots[1]) == 4
     by_slice = [{key: json.dumps(value, sort_keys=True) for key, value in p} for p in plots]
-    assert {k: len(v) for k, v in by_slice[0].items()} == {
-        k: len(v) for k, v in by_slice[1].items()
-    }
+    assert {k: len(v) for k, v in by_slice[0].items()} == {k: len(v) for k, v in by_slice[1].items()}
 
 
 @pytest.mark.parametrize("metric", ["AUC", "BinaryCrossEntropy"])
 def test_elements_are_not_copied_and_beams_own_runner_finds_the_same(
-    metric: str,
-    make_examples: Make,
-    binary_model: Artifact,
-    evaluate: Make,
-    monkeypatch: pytest.MonkeyPatch,
+    metric: str, make_examples: Make, binary_model: Artifact, evaluate: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, by_beam = FnApiRunner.run_via_runner_api, list[Any]()
     monkeypatch.setattr(
@@ -504,9 +473,7 @@ def test_a_metric_that_is_not_known_over_arrays_is_computed_by_tfma(
     assert loss == pytest.approx(expected, rel=1e-4)
 
 
-def test_no_examples_is_a_failure(
-    make_examples: Make, binary_model: Artifact, evaluate: Make
-) -> None:
+def test_no_examples_is_a_failure(make_examples: Make, binary_model: Artifact, evaluate: Make) -> None:
     verdict = evaluate(make_examples([]), binary_model, eval_config(BINARY % 0.5)).verdict
     assert not verdict.blessed
     assert verdict.failures == ["There were no examples to evaluate the model on."]
@@ -521,9 +488,7 @@ def test_slicing_by_what_is_no_column_lists_the_columns(
         schema_pb2.Schema(feature=[schema_pb2.Feature(name=n) for n in ("fare", "hours")]),
     )
     with pytest.raises(ValueError, match=r"'hour', which is not a raw feature.*: hours, fare"):
-        evaluate(
-            make_examples(binary_rows(5)), binary_model, eval_config(BINARY % 0.5), schema=schema
-        )
+        evaluate(make_examples(binary_rows(5)), binary_model, eval_config(BINARY % 0.5), schema=schema)
 
 
 def test_an_unknown_prediction_key_lists_the_choices(

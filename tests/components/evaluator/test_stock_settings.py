@@ -88,14 +88,10 @@ def test_a_label_key_that_names_no_column_is_not_used_which_the_log_says(
         assert "label_key" not in caplog.text
         evaluate(examples, model, eval_config(config.replace('"label"', '"labell"')))
     (warning,) = [message for message in caplog.messages if "label_key" in message]
-    assert warning.startswith(
-        "label_key='labell' of the ModelSpec is not used: there is no raw feature"
-    )
+    assert warning.startswith("label_key='labell' of the ModelSpec is not used: there is no raw feature")
 
 
-def test_thresholds_per_slice_and_across_slices(
-    make_examples: Make, model: Artifact, evaluate: Make
-) -> None:
+def test_thresholds_per_slice_and_across_slices(make_examples: Make, model: Artifact, evaluate: Make) -> None:
     config = eval_config(
         """
         slicing_specs {} slicing_specs { feature_keys: "city" }
@@ -117,9 +113,7 @@ def test_thresholds_per_slice_and_across_slices(
     ]
 
 
-def test_a_name_that_tfma_knows_is_its_metric(
-    make_examples: Make, model: Artifact, evaluate: Make
-) -> None:
+def test_a_name_that_tfma_knows_is_its_metric(make_examples: Make, model: Artifact, evaluate: Make) -> None:
     config = THRESHOLD % ("auc", 0.7)
     verdict = evaluate(make_examples(ROWS), model, eval_config(config)).verdict
     # Of the 9 pairs of a 1 and a 0, 6 are in order: 0.9 is above all, 0.7 above two, 0.2 above one.
@@ -132,9 +126,7 @@ def test_a_name_that_tfma_knows_is_its_metric(
     }
 
 
-def test_a_name_that_nobody_knows_is_an_error(
-    make_examples: Make, model: Artifact, evaluate: Make
-) -> None:
+def test_a_name_that_nobody_knows_is_an_error(make_examples: Make, model: Artifact, evaluate: Make) -> None:
     message = r"\{'binary_acuracy': \.\.\.\}.* no metric .*own: accuracy\. .*nearest first: binary_accuracy,"
     with pytest.raises(SettingError, match=message):
         evaluate(make_examples(ROWS), model, eval_config(THRESHOLD % ("binary_acuracy", 0.5)))
@@ -197,9 +189,7 @@ def test_a_feature_slicing_spec_slices_the_models_own_metrics(
         "feature_slicing_spec": proto_utils.proto_to_json(spec),
         "fairness_indicator_thresholds": "[0.25, 0.5]",
     }
-    verdict = evaluate(
-        make_examples(ROWS), model, config_pb2.EvalConfig(), properties=properties
-    ).verdict
+    verdict = evaluate(make_examples(ROWS), model, config_pb2.EvalConfig(), properties=properties).verdict
     assert verdict.metrics["accuracy"] == pytest.approx(WEIGHTED)
     assert sorted(verdict.slices) == [
         f"city_X_hour:{city}_X_{hour}" for city in ("Oslo", "Rome") for hour in (7, 8)
@@ -285,12 +275,7 @@ def serving_model(make_artifact: Make) -> Artifact:
 
 @pytest.mark.parametrize("kind", ["evaluation model", "serving model"])
 def test_metrics_and_functions_in_the_users_module(
-    kind: str,
-    tmp_path: Path,
-    make_examples: Make,
-    model: Artifact,
-    serving_model: Artifact,
-    evaluate: Make,
+    kind: str, tmp_path: Path, make_examples: Make, model: Artifact, serving_model: Artifact, evaluate: Make
 ) -> None:
     name = f"module_of_{kind.partition(' ')[0]}"
     module = tmp_path / f"{name}.py"

@@ -13,18 +13,12 @@ EMPTY, INTEGER, FLOAT, TEXT = ColumnType
 TYPES = {
     "": EMPTY,
     **dict.fromkeys(["0", "-0", "007", "+5", " 7 ", "\t8", "1_000", "123456789012345678"], INTEGER),
-    **dict.fromkeys(
-        ["9223372036854775807", "-9223372036854775808", "00000000000000000000012"], INTEGER
-    ),
+    **dict.fromkeys(["9223372036854775807", "-9223372036854775808", "00000000000000000000012"], INTEGER),
     **dict.fromkeys(["9223372036854775808", "-9223372036854775809", "1" * 30], TEXT),
     **dict.fromkeys(["1.", ".5", "-.5", "00.5", "1e5", "1E+05", "+2.5", " 2.5\n", "1_0.5"], FLOAT),
-    **dict.fromkeys(
-        ["nan", "NaN", "-nan", "inf", "-Infinity", "1e400", "1e-400", "1e99999"], FLOAT
-    ),
+    **dict.fromkeys(["nan", "NaN", "-nan", "inf", "-Infinity", "1e400", "1e-400", "1e99999"], FLOAT),
     **dict.fromkeys(["12345678901234567890.0", "12345678901234567890e1", "1" * 5000], FLOAT),
-    **dict.fromkeys(
-        ["0x1A", "nan(1)", "1,5", "1e", "e5", ".", "-", "+", "--1", "1 2", "1__0"], TEXT
-    ),
+    **dict.fromkeys(["0x1A", "nan(1)", "1,5", "1e", "e5", ".", "-", "+", "--1", "1 2", "1__0"], TEXT),
     **dict.fromkeys(["true", "NA", "2020-01-01", "٣", "1\xa0", " ", "é", "1\0", "$1"], TEXT),
 }
 
@@ -53,9 +47,7 @@ def test_a_column_has_the_type_that_holds_all_cells(known):
 
 def test_integers_are_those_of_python():
     cells = [cell for cell, found in TYPES.items() if found in (INTEGER, EMPTY)]
-    assert convert(strings(cells), INTEGER).to_pylist() == [
-        int(cell) if cell else None for cell in cells
-    ]
+    assert convert(strings(cells), INTEGER).to_pylist() == [int(cell) if cell else None for cell in cells]
     assert convert(strings(cells), INTEGER).type == pa.int64()
 
 

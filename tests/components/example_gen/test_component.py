@@ -15,9 +15,7 @@ def test_it_stands_for_stock_tfx_and_mixes_with_its_components() -> None:
     assert list(pipeline.components) == [example_gen, statistics_gen]
 
 
-@pytest.mark.parametrize(
-    ("text", "floats"), [(["zip", "a b"], []), ([], ["fare"]), (["z"], ["f"]), ([], [])]
-)
+@pytest.mark.parametrize(("text", "floats"), [(["zip", "a b"], []), ([], ["fare"]), (["z"], ["f"]), ([], [])])
 def test_columns_of_a_given_type_reach_the_executor(text: list[str], floats: list[str]) -> None:
     example_gen = CsvExampleGen(input_base="data", text_columns=text, float_columns=floats)
     properties = example_gen.exec_properties

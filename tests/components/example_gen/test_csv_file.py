@@ -146,9 +146,7 @@ def test_another_content_than_the_planned_one_is_an_error(tmp_path):
                 rows_of(file)
 
 
-@pytest.mark.parametrize(
-    ("suffix", "codec"), [("csv.gz", "gzip"), ("csv.zst", "zstd"), ("csv.bz2", "bz2")]
-)
+@pytest.mark.parametrize(("suffix", "codec"), [("csv.gz", "gzip"), ("csv.zst", "zstd"), ("csv.bz2", "bz2")])
 def test_compressed_files_are_unpacked(tmp_path, monkeypatch, suffix, codec):
     monkeypatch.setattr(csv_file, "_BLOCK_BYTES", 50)
     expected = [(str(number), "x\r\ny" if number % 7 == 0 else "é") for number in range(200)]

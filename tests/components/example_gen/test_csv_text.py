@@ -133,10 +133,7 @@ def test_a_row_of_one_missing_value_is_a_row(tmp_path):
     [
         (pa.array([[1], [2]]), r"column 'x' holds list<.*>, of which a cell cannot be made"),
         (pa.array([{"a": 1}]), r"column 'x' holds struct<a: int64>"),
-        (
-            pa.array([2**63], pa.uint64()),
-            r"column 'x' of uint64 has a value .* 9223372036854775808",
-        ),
+        (pa.array([2**63], pa.uint64()), r"column 'x' of uint64 has a value .* 9223372036854775808"),
         (pa.array([b"\xff"]), r"column 'x' of binary has a value .* UTF-8"),
         (pa.array([1], pa.duration("s")), r"column 'x' holds duration\[s\]"),
     ],

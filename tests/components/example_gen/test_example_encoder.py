@@ -28,9 +28,7 @@ def by_protobuf(batch):
 
 def test_the_bytes_are_those_of_protobuf():
     draw = random.Random(3)
-    integers = [
-        sign * (2**bits) - less for bits in range(63) for sign in (1, -1) for less in (0, 1)
-    ]
+    integers = [sign * (2**bits) - less for bits in range(63) for sign in (1, -1) for less in (0, 1)]
     integers += [None, 2**63 - 1, -(2**63)]
     number = len(integers)
     texts = [b"x" * size for size in (0, 1, 100, 112, 113, 127, 128, 129, 16_383, 16_384, 70_000)]

@@ -19,9 +19,7 @@ OUTPUT = utils.make_default_output_config(
 
 SOURCE = example_gen_pb2.Input(splits=[example_gen_pb2.Input.Split(name="all", pattern="*.csv")])
 RUNNER = "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"
-NO_TFX_PACKAGE = (
-    "--sdk_container_image=unused"  # TFX would pack itself for remote workers, each time
-)
+NO_TFX_PACKAGE = "--sdk_container_image=unused"  # TFX would pack itself for remote workers, each time
 
 
 def write(
@@ -108,9 +106,7 @@ def test_files_depend_on_the_contents_of_the_rows_alone(
 def test_rows_have_the_order_of_their_digests(tmp_path: Path) -> None:
     examples = write(executor.Executor, tmp_path, [f"{number},a" for number in range(101)])
     for name in ("train", "eval"):
-        found = [
-            example.SerializeToString(deterministic=True) for example in records(examples, name)
-        ]
+        found = [example.SerializeToString(deterministic=True) for example in records(examples, name)]
         assert len(found) > 10
         assert found == sorted(found, key=lambda row: hashlib.sha256(row).digest())
 
@@ -169,9 +165,7 @@ def test_the_artifact_says_what_stock_tfxs_does(tmp_path: Path) -> None:
         assert files == [["data_tfrecord-00000-of-00001.gz"]] * 2
 
 
-def test_copies_of_a_row_spread_and_other_rows_stay_where_stock_tfx_has_them(
-    tmp_path: Path,
-) -> None:
+def test_copies_of_a_row_spread_and_other_rows_stay_where_stock_tfx_has_them(tmp_path: Path) -> None:
     rows = [f"{number},{number % 3}" for number in range(150)] + ["7.5,a"] * 600 + ["8.5,b"] * 2
     ours, stocks = (split(kind, tmp_path, rows) for kind in (executor.Executor, stock.Executor))
     assert sum(ours.values(), Counter()) == sum(stocks.values(), Counter())  # nothing is lost
@@ -211,9 +205,7 @@ def test_a_split_by_a_column_is_stock_tfxs(tmp_path: Path) -> None:
     output.CopyFrom(OUTPUT)
     output.split_config.partition_feature_name = "y"
     rows = [f"{number},{number % 7}" for number in range(60)] + ["1,0"] * 20
-    ours, stocks = (
-        split(kind, tmp_path, rows, output) for kind in (executor.Executor, stock.Executor)
-    )
+    ours, stocks = (split(kind, tmp_path, rows, output) for kind in (executor.Executor, stock.Executor))
     assert ours == stocks
 
 
@@ -227,9 +219,7 @@ def read(column: str, part: Counter) -> list:
     return found
 
 
-def test_a_group_is_never_divided_and_rows_without_one_are_split_by_themselves(
-    tmp_path: Path,
-) -> None:
+def test_a_group_is_never_divided_and_rows_without_one_are_split_by_themselves(tmp_path: Path) -> None:
     output = example_gen_pb2.Output()
     output.CopyFrom(OUTPUT)
     output.split_config.partition_feature_name = "y"
@@ -250,9 +240,7 @@ def test_white_space_makes_no_other_group(tmp_path: Path) -> None:
     output = example_gen_pb2.Output()
     output.CopyFrom(OUTPUT)
     output.split_config.partition_feature_name = "y"
-    rows = [
-        f"{number},{' ' * (number % 3)}p{number // 3}{' ' * (number % 2)}" for number in range(90)
-    ]
+    rows = [f"{number},{' ' * (number % 3)}p{number // 3}{' ' * (number % 2)}" for number in range(90)]
     parts = split(executor.Executor, tmp_path, rows, output)
     patients = [{value.strip() for value in read("y", part)} for part in parts.values()]
     assert not patients[0] & patients[1]

@@ -22,9 +22,7 @@ def example(text: str) -> tf.train.Example:
 
 
 def examples(batch) -> list[tf.train.Example]:
-    return [
-        tf.train.Example.FromString(row) for rows in serialize(batch) for row in rows.to_pylist()
-    ]
+    return [tf.train.Example.FromString(row) for rows in serialize(batch) for row in rows.to_pylist()]
 
 
 def test_a_column_has_one_type_in_all_splits_and_text_stays_text(tmp_path: Path) -> None:
@@ -146,9 +144,7 @@ def test_given_types_save_a_pass_and_have_to_hold_all_cells(tmp_path: Path, monk
 
     read()
     for name, wrong in (("t", "integer"), ("x", "integer"), ("t", "float"), ("t", "empty")):
-        with pytest.raises(
-            Exception, match=rf"data\.csv: column '{name}' is given as {wrong}, which"
-        ):
+        with pytest.raises(Exception, match=rf"data\.csv: column '{name}' is given as {wrong}, which"):
             read(**{name: wrong})
 
 

@@ -57,12 +57,8 @@ def test_a_digest_decides_split_file_and_place(tmp_path: Path) -> None:
     digests = {row: hashlib.sha256(row).hexdigest() for row in rows}
     in_order = sorted(rows, key=digests.__getitem__)
     buckets = {row: int(digest, 16) % 5 for row, digest in digests.items()}
-    assert [row for file in found["train"] for row in file] == [
-        row for row in in_order if buckets[row] < 3
-    ]
-    assert [row for file in found["eval"] for row in file] == [
-        row for row in in_order if buckets[row] >= 3
-    ]
+    assert [row for file in found["train"] for row in file] == [row for row in in_order if buckets[row] < 3]
+    assert [row for file in found["eval"] for row in file] == [row for row in in_order if buckets[row] >= 3]
     for number, file in enumerate(found["train"]):
         assert len(file) > 20
         firsts = [int(digests[row][:8], 16) / 16**8 for row in file]
@@ -79,9 +75,7 @@ def test_copies_have_digests_of_their_own(tmp_path: Path) -> None:
         copies[hashlib.sha256(one).digest()] = one
         for number in range(1, 100):
             copies[hashlib.sha256(one + b"copy %d" % number).digest()] = one
-    expected = [
-        copies[digest] for digest in sorted(copies) if int.from_bytes(digest, "big") % 5 < 3
-    ]
+    expected = [copies[digest] for digest in sorted(copies) if int.from_bytes(digest, "big") % 5 < 3]
     assert train == expected
     assert len(train) + len(held_out) == 200
     assert sum(pair == (row("a"), row("b")) for pair in itertools.pairwise(train)) > 20  # mixed
@@ -137,8 +131,6 @@ def test_splits_and_order_are_those_of_whole_digests() -> None:
     words += [bytes(32), b"\xff" * 32, bytes(31) + b"\1", b"\1" + bytes(31), b"\1\0\1" + bytes(29)]
     digests = np.frombuffer(b"".join(words), "S32")
     for bounds in ([1], [2, 3], [3, 5, 1_000_003], [1, 2**31 - 1]):
-        expected = [
-            bisect.bisect(bounds, int.from_bytes(word, "big") % bounds[-1]) for word in words
-        ]
+        expected = [bisect.bisect(bounds, int.from_bytes(word, "big") % bounds[-1]) for word in words]
         assert row_files._assign_splits(digests, bounds).tolist() == expected
     assert [words[place] for place in np.argsort(digests)] == sorted(words)

@@ -29,9 +29,7 @@ def by_row(text):
     kinds = [max(map(kind_of, cells)) for cells in zip(*rows, strict=True)]
     found = []
     for row in rows:
-        features = {
-            name: feature(cell, kind) for name, cell, kind in zip(names, row, kinds, strict=True)
-        }
+        features = {name: feature(cell, kind) for name, cell, kind in zip(names, row, kinds, strict=True)}
         example = tf.train.Example(features=tf.train.Features(feature=features))
         found.append(example.SerializeToString(deterministic=True))
     return found
@@ -83,9 +81,6 @@ def test_examples_are_those_of_reading_row_by_row(tmp_path, monkeypatch, block_b
         "INTEGER", "FLOAT", "TEXT", "TEXT", "TEXT", "EMPTY",
     ]  # fmt: skip
     found = [
-        row
-        for batch in reading._read(file, types)
-        for rows in serialize(batch)
-        for row in rows.to_pylist()
+        row for batch in reading._read(file, types) for rows in serialize(batch) for row in rows.to_pylist()
     ]
     assert found == by_row(text.getvalue())

@@ -47,8 +47,4 @@ def test_settings_of_drift():
 
 def test_checks_in_sql_are_refused():
     with pytest.raises(ValueError, match=r"Put ranges, domains and presence into the schema"):
-        ExampleValidator(
-            statistics=STATISTICS,
-            schema=SCHEMA,
-            custom_validation_config=object(),
-        )
+        ExampleValidator(statistics=STATISTICS, schema=SCHEMA, custom_validation_config=object())

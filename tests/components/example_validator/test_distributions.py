@@ -12,10 +12,7 @@ from components.example_validator.distributions import (
 )
 from components.parsed_columns import add_reading
 
-FLOAT, STRING = (
-    statistics_pb2.FeatureNameStatistics.FLOAT,
-    statistics_pb2.FeatureNameStatistics.STRING,
-)
+FLOAT, STRING = (statistics_pb2.FeatureNameStatistics.FLOAT, statistics_pb2.FeatureNameStatistics.STRING)
 
 
 def numbers(values, buckets=100):
@@ -114,8 +111,7 @@ def test_coarse_histograms_are_known_to_be_coarse():
     random = np.random.default_rng(5)
     values = random.poisson(1.5, 4000).astype(float)
     fine, coarse = (
-        compare_values(numbers(values, buckets), numbers(values + 1, buckets))
-        for buckets in (100, 10)
+        compare_values(numbers(values, buckets), numbers(values + 1, buckets)) for buckets in (100, 10)
     )
     assert fine.exceeds(0.1)
     assert coarse.noise > 10 * fine.noise
@@ -132,10 +128,7 @@ def test_missing_values_are_a_share():
 def test_what_can_not_be_compared():
     assert compare_values(words(a=3), numbers([1.0, 2.0])) is None
     assert compare_values(words(), words(a=3)) is None
-    assert (
-        compare_values(numbers([1.0, 2.0]), statistics_pb2.FeatureNameStatistics(type=FLOAT))
-        is None
-    )
+    assert compare_values(numbers([1.0, 2.0]), statistics_pb2.FeatureNameStatistics(type=FLOAT)) is None
 
 
 def test_values_that_were_not_there():
@@ -165,9 +158,7 @@ def cells(count, **formats):
 
 def test_parsed_columns_are_compared_in_the_format_of_the_former_data():
     before = cells(1000, dollars={"numbers": range(1000)})
-    now = cells(
-        500, euros={"numbers": range(500)}, dollars={"numbers": [1000 * at for at in range(300)]}
-    )
+    now = cells(500, euros={"numbers": range(500)}, dollars={"numbers": [1000 * at for at in range(300)]})
     shifts = compare_readings(before, now)
     assert list(shifts) == ["unread", "numbers"]
     assert shifts["unread"].value == pytest.approx(0.4)
@@ -193,18 +184,13 @@ def test_without_a_common_format_or_a_cell_nothing_is_compared():
 
 def test_newer_dates_have_not_drifted_but_those_of_another_decade():
     # 2000-01-01 is day 10,957. All but a tenth are in the year after, the others ten years and a day later.
-    before = cells(
-        366, iso={"days": range(10_957, 10_957 + 366), "hours": [9.0] * 183 + [15.0] * 183}
-    )
+    before = cells(366, iso={"days": range(10_957, 10_957 + 366), "hours": [9.0] * 183 + [15.0] * 183})
     year = [10_957 + 366 + at for at in range(360)]
     far = [11_322 + 3_654] * 40
     shift = compare_readings(before, cells(400, iso={"days": year + far}))["days"]
     assert shift.measure == "l_infinity"
     assert shift.value == pytest.approx(0.1, abs=0.01)
-    assert (
-        "more than ten years before or after all earlier ones (2000-01-01 to 2000-12-31)"
-        in shift.text
-    )
+    assert "more than ten years before or after all earlier ones (2000-01-01 to 2000-12-31)" in shift.text
     assert compare_readings(before, cells(360, iso={"days": year}))["days"].value == 0
 
 

@@ -26,9 +26,7 @@ class Root:
             name: self.store.put_execution_type(metadata_store_pb2.ExecutionType(name=name))
             for name in ("Trainer", "StatisticsGen")
         }
-        self.run_type = self.store.put_context_type(
-            metadata_store_pb2.ContextType(name="pipeline_run")
-        )
+        self.run_type = self.store.put_context_type(metadata_store_pb2.ContextType(name="pipeline_run"))
 
     def run(self, name):
         """A run that makes statistics and a model, of which it returns the uri."""
@@ -51,9 +49,7 @@ class Root:
         return uris["Model"]
 
     def push(self, model, version):
-        push_version(
-            f"{model}/Format-Serving", str(self.folder / "serving"), version, Provenance("-", model)
-        )
+        push_version(f"{model}/Format-Serving", str(self.folder / "serving"), version, Provenance("-", model))
 
     def resolve(self, **config):
         strategy = ServedStatisticsStrategy(str(self.folder / "serving"), **config)

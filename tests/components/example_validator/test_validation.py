@@ -46,12 +46,8 @@ def schema(baseline):
 
 def found(frame, schema, baseline, **settings):
     """Returns severity and description by column."""
-    anomalies = validate(
-        statistics(frame), schema, baseline, label="tips", moving=["trip"], **settings
-    )
-    return {
-        name: (info.severity, info.description) for name, info in anomalies.anomaly_info.items()
-    }
+    anomalies = validate(statistics(frame), schema, baseline, label="tips", moving=["trip"], **settings)
+    return {name: (info.severity, info.description) for name, info in anomalies.anomaly_info.items()}
 
 
 def test_other_rows_of_the_same_kind(schema, baseline):
@@ -299,8 +295,7 @@ def test_dates_in_no_common_format_are_not_compared_as_text(baseline, schema):
     before, now = (statistics(dates.replace("2024", year, regex=True)) for year in ("2024", "2025"))
     schema = tfdv.infer_schema(before, infer_feature_shape=False, max_string_domain_size=5)
     assert (
-        "was 11.2 % of the values, now 0 %"
-        in validate(now, schema, before).anomaly_info["day"].description
+        "was 11.2 % of the values, now 0 %" in validate(now, schema, before).anomaly_info["day"].description
     )
     days = statistics(pandas.DataFrame({"day": np.arange(9.0)})).datasets[0].features[0]
     add_reading(now.datasets[0].features[0], "dates (iso)", "days", days)

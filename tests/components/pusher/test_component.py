@@ -14,9 +14,7 @@ from components.pusher.executor import Executor
 def test_it_has_stock_inputs_and_outputs() -> None:
     destination = PushDestination(filesystem=PushDestination.Filesystem(base_directory="serving"))
     pusher = Pusher(
-        model=Channel(type=standard_artifacts.Model),
-        push_destination=destination,
-        custom_config={"keep": 3},
+        model=Channel(type=standard_artifacts.Model), push_destination=destination, custom_config={"keep": 3}
     )
     assert pusher.outputs["pushed_model"].type is standard_artifacts.PushedModel
     assert pusher.exec_properties["custom_config"] == '{"keep": 3}'

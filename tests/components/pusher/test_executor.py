@@ -43,18 +43,14 @@ def run(
     )
 
 
-def test_a_blessed_model_is_pushed(
-    model: Artifact, make_artifact: MakeArtifact, tmp_path: Path
-) -> None:
+def test_a_blessed_model_is_pushed(model: Artifact, make_artifact: MakeArtifact, tmp_path: Path) -> None:
     blessing = make_artifact(standard_artifacts.ModelBlessing, blessed=1)
     pushed = make_artifact(standard_artifacts.PushedModel)
     run(tmp_path / "serving", {"model": [model], "model_blessing": [blessing]}, pushed)
     assert (tmp_path / "serving" / "1000" / "saved_model.pb").read_text() == "graph"
     assert pushed.get_int_custom_property("pushed") == 1
     assert pushed.get_string_custom_property("pushed_version") == "1000"
-    assert pushed.get_string_custom_property("pushed_destination") == str(
-        tmp_path / "serving" / "1000"
-    )
+    assert pushed.get_string_custom_property("pushed_destination") == str(tmp_path / "serving" / "1000")
     assert (Path(pushed.uri) / "saved_model.pb").read_text() == "graph"
 
 
@@ -87,9 +83,7 @@ def test_a_model_that_is_not_blessed_is_not_pushed_and_the_reason_is_kept(
     assert f"Nothing is pushed: {reason}" in caplog.text
 
 
-def test_an_infra_blessing_counts_too(
-    model: Artifact, make_artifact: MakeArtifact, tmp_path: Path
-) -> None:
+def test_an_infra_blessing_counts_too(model: Artifact, make_artifact: MakeArtifact, tmp_path: Path) -> None:
     pushed = make_artifact(standard_artifacts.PushedModel)
     inputs = {
         "model": [model],
@@ -122,10 +116,7 @@ def test_warm_up_requests_of_the_model_itself_stay(
 ) -> None:
     blessing = make_artifact(standard_artifacts.InfraBlessing, blessed=1)
     file = Path("assets.extra") / "tf_serving_warmup_requests"
-    for folder, content in (
-        (Path(blessing.uri), "ours"),
-        (Path(model.uri) / "Format-Serving", "own"),
-    ):
+    for folder, content in ((Path(blessing.uri), "ours"), (Path(model.uri) / "Format-Serving", "own")):
         (folder / "assets.extra").mkdir()
         (folder / file).write_text(content)
     inputs = {"model": [model], "infra_blessing": [blessing]}
@@ -133,9 +124,7 @@ def test_warm_up_requests_of_the_model_itself_stay(
     assert (tmp_path / "serving" / "1000" / file).read_text() == "own"
 
 
-def test_keep_prunes_after_the_push(
-    model: Artifact, make_artifact: MakeArtifact, tmp_path: Path
-) -> None:
+def test_keep_prunes_after_the_push(model: Artifact, make_artifact: MakeArtifact, tmp_path: Path) -> None:
     for index in range(4):
         pushed = make_artifact(standard_artifacts.PushedModel, f"pushed{index}")
         run(tmp_path / "serving", {"model": [model]}, pushed, {"keep": 2})
@@ -269,9 +258,7 @@ def test_a_push_that_was_made_before_is_not_taken_for_served_when_another_is(
 def test_a_held_model_is_not_pushed_and_says_what_its_push_needs(
     model: Artifact, make_artifact: MakeArtifact, tmp_path: Path, infra_blessed: int
 ) -> None:
-    held = make_artifact(
-        standard_artifacts.ModelBlessing, blessed=0, held=1, blessing_message="the labels"
-    )
+    held = make_artifact(standard_artifacts.ModelBlessing, blessed=0, held=1, blessing_message="the labels")
     infra = make_artifact(
         standard_artifacts.InfraBlessing, blessed=infra_blessed, blessing_message="too slow"
     )
@@ -366,13 +353,7 @@ def test_a_subclass_has_settings_of_its_own(
     pushed = [make_artifact(standard_artifacts.PushedModel, name) for name in "ab"]
     for artifact in pushed:
         config = {"channel": "#models", "keep": 1}
-        run(
-            tmp_path / "serving",
-            {"model": [model]},
-            artifact,
-            config,
-            executor_class=NotifyingExecutor,
-        )
+        run(tmp_path / "serving", {"model": [model]}, artifact, config, executor_class=NotifyingExecutor)
     assert pushed[1].get_string_custom_property("told") == "#models"
     assert [path.name for path in (tmp_path / "serving").iterdir()] == ["1001"]
 

@@ -6,14 +6,10 @@ from components.pusher.provenance import Provenance, read_provenance, write_prov
 
 
 @pytest.mark.parametrize("moved", [False, True])
-def test_a_version_says_where_it_is_from_also_where_both_were_moved(
-    tmp_path: Path, moved: bool
-) -> None:
+def test_a_version_says_where_it_is_from_also_where_both_were_moved(tmp_path: Path, moved: bool) -> None:
     root = tmp_path / "root"
     base = root / "serving"
-    write_provenance(
-        Provenance("run-1", f"{root}/artifacts/Trainer/model/7"), str(base / "1000"), str(base)
-    )
+    write_provenance(Provenance("run-1", f"{root}/artifacts/Trainer/model/7"), str(base / "1000"), str(base))
     if moved:
         root = root.rename(tmp_path / "elsewhere")
     found = read_provenance(str(root / "serving"), 1000)

@@ -38,9 +38,7 @@ class Root:
         return str(model)
 
     def push(self, model_uri: str, version: int) -> None:
-        push_version(
-            f"{model_uri}/Format-Serving", str(self.serving), version, Provenance("run", model_uri)
-        )
+        push_version(f"{model_uri}/Format-Serving", str(self.serving), version, Provenance("run", model_uri))
 
     def resolve(self, **config: bool) -> list[str]:
         strategy = ServedModelStrategy(base_directory=str(self.serving), **config)

@@ -35,9 +35,7 @@ def test_the_version_is_the_time_and_holds_the_whole_model(model: str, base: str
 
 
 @pytest.mark.parametrize("umask", [0o002, 0o027])
-def test_a_version_has_the_permissions_that_the_umask_gives(
-    model: str, base: str, umask: int
-) -> None:
+def test_a_version_has_the_permissions_that_the_umask_gives(model: str, base: str, umask: int) -> None:
     warmup = os.path.join(model, "requests")
     Path(warmup).write_text("warm")
     former = os.umask(umask)
@@ -54,9 +52,7 @@ def test_a_version_has_the_permissions_that_the_umask_gives(
     assert found == dict.fromkeys(folders, oct(0o777 & ~umask))
 
 
-def test_versions_increase_within_a_second_and_when_the_clock_goes_back(
-    model: str, base: str
-) -> None:
+def test_versions_increase_within_a_second_and_when_the_clock_goes_back(model: str, base: str) -> None:
     pushed = [versions.push_version(model, base, now) for now in (1000, 1000.5, 400, 2000)]
     assert pushed == [1000, 1001, 1002, 2000]
     assert versions.list_versions(base) == pushed
@@ -100,9 +96,7 @@ def test_nothing_is_pushed_after_a_signal(
         assert os.listdir(base) == []
 
 
-def test_a_push_that_fails_leaves_no_version(
-    model: str, base: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_push_that_fails_leaves_no_version(model: str, base: str, monkeypatch: pytest.MonkeyPatch) -> None:
     copy = versions.copy_tree
 
     def copy_and_fail(source: str, destination: str) -> None:
@@ -117,18 +111,7 @@ def test_a_push_that_fails_leaves_no_version(
 
 
 def test_leftovers_and_other_files_are_no_versions(base: str) -> None:
-    for name in (
-        "7",
-        ".pushing-1",
-        "temp-8",
-        "9x",
-        "007",
-        "1.partial",
-        "²",
-        "-8",
-        "+9",
-        str(2**63),
-    ):
+    for name in ("7", ".pushing-1", "temp-8", "9x", "007", "1.partial", "²", "-8", "+9", str(2**63)):
         add_model(Path(base) / name)
     (Path(base) / "10").write_text("a file")
     (Path(base) / "11").mkdir()  # half copied

@@ -87,9 +87,7 @@ def receiver(
 
     def receive() -> estimator.export.ServingInputReceiver:
         raw = estimator.export.build_parsing_serving_input_receiver_fn(spec)()
-        return estimator.export.ServingInputReceiver(
-            change(dict(raw.features)), raw.receiver_tensors
-        )
+        return estimator.export.ServingInputReceiver(change(dict(raw.features)), raw.receiver_tensors)
 
     return receive
 
@@ -100,9 +98,7 @@ def make_served(
 ) -> Callable[..., Artifact]:
     """Returns a function that makes a Model with a serving and an evaluation model."""
 
-    def make(
-        receive: Callable[[], Any], checkpoint: str | None = None, judged: bool = True
-    ) -> Artifact:
+    def make(receive: Callable[[], Any], checkpoint: str | None = None, judged: bool = True) -> Artifact:
         exported = trained.estimator.export_saved_model(
             str(tmp_path / "exported"), receive, checkpoint_path=checkpoint
         )

@@ -25,9 +25,7 @@ def ask(tmp_path):
             return {key: tf.identity(one) for key, one in zip(names, tensors, strict=True)}
 
         tf.saved_model.save(module, str(tmp_path), signatures={name: answer})
-        return ask_signature(
-            name, tf.saved_model.load(str(tmp_path)).signatures[name], rows, num_calls
-        )
+        return ask_signature(name, tf.saved_model.load(str(tmp_path)).signatures[name], rows, num_calls)
 
     return run
 

@@ -10,9 +10,7 @@ def test_the_tolerance_is_relative_to_the_value_and_to_the_typical_one():
     judged = np.array([[0.0], [1.0], [1.0], [100.0]])  # the median is 1
     # Allowed: 0.1 * (0 + 1), 0.1 * (1 + 1), and 0.1 * (100 + 1).
     served = judged + np.array([[0.05], [0.1], [0.4], [20.2]])
-    assert excess(served, judged, 0.1)[:, np.newaxis] == pytest.approx(
-        np.array([[0.5], [0.5], [2.0], [2.0]])
-    )
+    assert excess(served, judged, 0.1)[:, np.newaxis] == pytest.approx(np.array([[0.5], [0.5], [2.0], [2.0]]))
 
 
 def test_small_probabilities_of_many_classes_may_differ_by_rounding():
@@ -38,12 +36,8 @@ def test_outputs_are_compared_by_name_and_by_the_names_of_canned_heads():
     found, without = compare(
         "regression", (ROWS, {"outputs": judged["logistic"][:, 0]}), (ROWS, judged), 1e-4
     )
-    assert [(one.output, one.prediction, one.num_different) for one in found] == [
-        ("outputs", "logistic", 0)
-    ]
-    found, _ = compare(
-        "two/regression", (ROWS, {"outputs": judged["logistic"]}), (ROWS, judged), 1e-4
-    )
+    assert [(one.output, one.prediction, one.num_different) for one in found] == [("outputs", "logistic", 0)]
+    found, _ = compare("two/regression", (ROWS, {"outputs": judged["logistic"]}), (ROWS, judged), 1e-4)
     assert [(one.prediction, one.num_different) for one in found] == [("two/logistic", 4)]
     assert without == []
 

@@ -26,9 +26,7 @@ def test_the_component_hands_its_settings_to_the_executor():
 
 def test_without_settings_the_defaults_hold():
     component = ServingCheck(model=MODEL, examples=EXAMPLES)
-    assert ServingCheckSettings.from_json(component.exec_properties["settings"]) == (
-        ServingCheckSettings()
-    )
+    assert ServingCheckSettings.from_json(component.exec_properties["settings"]) == (ServingCheckSettings())
     assert component.exec_properties["label"] is None
 
 

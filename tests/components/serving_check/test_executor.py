@@ -49,9 +49,7 @@ def test_an_honest_model_is_blessed_measured_and_warmed_up(make_served: Make, ch
     assert os.path.exists(os.path.join(blessing.uri, "INFRA_BLESSED"))
     assert set(result.signatures) == {"serving_default", "classification", "regression", "predict"}
     predict = result.signatures["predict"]
-    compared = {
-        (one["output"], one["prediction"], one["one_by_one"]) for one in predict["compared"]
-    }
+    compared = {(one["output"], one["prediction"], one["one_by_one"]) for one in predict["compared"]}
     assert {("logistic", "logistic", False), ("logistic", "logistic", True)} <= compared
     assert predict["not_compared"] == []
     counts = {one["one_by_one"]: one["num_rows"] for one in predict["compared"]}
@@ -73,16 +71,12 @@ def test_an_honest_model_is_blessed_measured_and_warmed_up(make_served: Make, ch
     assert set(example.features.feature) <= {"x", "word"}  # not the label
 
 
-def test_a_serving_function_that_negates_is_stopped_with_the_rows(
-    make_served: Make, check: Check
-) -> None:
+def test_a_serving_function_that_negates_is_stopped_with_the_rows(make_served: Make, check: Check) -> None:
     result, blessing = check(make_served(receiver(negated)))
     assert blessing.get_int_custom_property("blessed") == 0
     (message,) = result.failures
     assert message == blessing.get_string_custom_property("blessing_message")
-    assert message.startswith(
-        "the model to be served answers otherwise than the Evaluator judged: "
-    )
+    assert message.startswith("the model to be served answers otherwise than the Evaluator judged: ")
     assert " of 300 rows; most: " in message
     assert " instead of " in message
     assert "x=" in message
@@ -111,9 +105,7 @@ def test_a_column_that_is_dropped_or_cast_wrong_is_found(
 
 
 @slow
-def test_an_export_of_an_old_checkpoint_is_found(
-    make_served: Make, check: Check, trained: Trained
-) -> None:
+def test_an_export_of_an_old_checkpoint_is_found(make_served: Make, check: Check, trained: Trained) -> None:
     (message,) = check(make_served(receiver(), checkpoint=trained.early))[0].failures
     assert "differs in 300 of 300 rows" in message
 
@@ -152,16 +144,12 @@ def test_a_serving_function_that_needs_the_label_is_found(make_served: Make, che
 
     model = make_served(receiver(without_label, {**SPEC, **LABEL}))
     result, _ = check(model)
-    assert result.failures == [
-        "the signature 'serving_default': it needs the label, which no client has"
-    ]
+    assert result.failures == ["the signature 'serving_default': it needs the label, which no client has"]
     assert len(result.not_checked) == 3  # the other signatures
 
 
 @slow
-def test_columns_are_sent_as_tensors_where_a_signature_takes_them(
-    make_served: Make, check: Check
-) -> None:
+def test_columns_are_sent_as_tensors_where_a_signature_takes_them(make_served: Make, check: Check) -> None:
     def receive() -> estimator.export.ServingInputReceiver:
         inputs = {
             "x": tf.compat.v1.placeholder(tf.float32, [None]),
@@ -176,9 +164,7 @@ def test_columns_are_sent_as_tensors_where_a_signature_takes_them(
 
 
 @slow
-def test_a_model_without_evaluation_model_is_compared_with_itself(
-    make_served: Make, check: Check
-) -> None:
+def test_a_model_without_evaluation_model_is_compared_with_itself(make_served: Make, check: Check) -> None:
     result, _ = check(make_served(receiver(), judged=False))
     assert result.failures == []
     compared = result.signatures["serving_default"]["compared"]
@@ -207,9 +193,7 @@ def test_a_model_that_loads_slowly_is_above_the_limit(
         return {**features, "x": features["x"] * tf.minimum(no_number, 1.0)}
 
     slow_model = make_served(receiver(look_up))
-    with pytest.raises(
-        LimitExceededError, match=r"loading it takes .* s, and max_load_seconds is 0\.2\. "
-    ):
+    with pytest.raises(LimitExceededError, match=r"loading it takes .* s, and max_load_seconds is 0\.2\. "):
         check(slow_model, max_load_seconds=0.2)
 
 

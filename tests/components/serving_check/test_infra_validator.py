@@ -133,11 +133,7 @@ def test_without_examples_the_model_is_only_loaded(model: Artifact, validate: Ma
     ],
 )
 def test_a_model_that_loads_too_slowly_or_crashes_is_not_blessed(
-    model: Artifact,
-    validate: Make,
-    monkeypatch: pytest.MonkeyPatch,
-    answer: int | Exception,
-    reason: str,
+    model: Artifact, validate: Make, monkeypatch: pytest.MonkeyPatch, answer: int | Exception, reason: str
 ) -> None:
     class Process:
         def ask(self, request: Any, meanwhile: Callable[[], Any]) -> Any:

@@ -22,9 +22,7 @@ WORDS = ["high", "low", "mid"]
 
 
 def two_heads(model_dir: str) -> Any:
-    head = estimator.MultiHead(
-        [estimator.BinaryClassHead(name="is"), estimator.RegressionHead(name="much")]
-    )
+    head = estimator.MultiHead([estimator.BinaryClassHead(name="is"), estimator.RegressionHead(name="much")])
 
     def model_fn(features: Any, labels: Any, mode: str) -> Any:
         value = tf.compat.v1.get_variable("w", initializer=0.7) * features["x"]
@@ -44,9 +42,7 @@ def own_names(model_dir: str) -> Any:
             loss=tf.reduce_mean(value) if mode != "infer" else None,
             train_op=_one_step(value),
             export_outputs={
-                "serving_default": estimator.export.PredictOutput(
-                    {"cost": value, "tax": 0.2 * value}
-                )
+                "serving_default": estimator.export.PredictOutput({"cost": value, "tax": 0.2 * value})
             },
         )
 

@@ -22,6 +22,4 @@ def test_the_cache_sees_the_parsed_columns_if_there_are_any() -> None:
     properties = StatisticsGen(examples=examples, parsed_columns=parsed).exec_properties
     assert ParsedColumns.from_json(properties["parsed_columns"]) == parsed
     none = StatisticsGen(examples=examples, parsed_columns=ParsedColumns("units.parse", {}))
-    assert dict(none.exec_properties) == dict(
-        stock.StatisticsGen(examples=examples).exec_properties
-    )
+    assert dict(none.exec_properties) == dict(stock.StatisticsGen(examples=examples).exec_properties)

@@ -63,9 +63,7 @@ def test_statistics_are_those_of_stock(examples, make_artifact, monkeypatch) -> 
     monkeypatch.setattr(
         ReadBatches, "process", lambda self, file: (read.append(file), process(self, file))[1]
     )
-    ours = statistics(
-        Executor, examples, make_artifact(standard_artifacts.ExampleStatistics, "ours")
-    )
+    ours = statistics(Executor, examples, make_artifact(standard_artifacts.ExampleStatistics, "ours"))
     assert len(read) == 4
     expected = statistics(
         stock.Executor, examples, make_artifact(standard_artifacts.ExampleStatistics, "stock")
@@ -74,9 +72,7 @@ def test_statistics_are_those_of_stock(examples, make_artifact, monkeypatch) -> 
     assert ours["train"].num_examples == 80
     assert [feature.path.step[0] for feature in ours["eval"].features] == ["n", "word", "x"]
     assert ours == expected
-    again = statistics(
-        Executor, examples, make_artifact(standard_artifacts.ExampleStatistics, "again")
-    )
+    again = statistics(Executor, examples, make_artifact(standard_artifacts.ExampleStatistics, "again"))
     assert again == ours
     assert tfxio_utils.get_split_tfxio is before
 
@@ -100,14 +96,10 @@ def test_parsed_columns_are_described_in_each_split(examples, make_artifact, mon
         assert found[split] == expected[split]
 
 
-def test_no_batch_is_copied_and_the_columns_are_sorted(
-    examples, make_artifact, monkeypatch
-) -> None:
+def test_no_batch_is_copied_and_the_columns_are_sorted(examples, make_artifact, monkeypatch) -> None:
     def found(name: str) -> list[bytes]:
         artifact = make_artifact(standard_artifacts.ExampleStatistics, name)
-        return [
-            part.SerializeToString() for part in statistics(Executor, examples, artifact).values()
-        ]
+        return [part.SerializeToString() for part in statistics(Executor, examples, artifact).values()]
 
     run, by_beam = FnApiRunner.run_via_runner_api, []
     monkeypatch.setattr(

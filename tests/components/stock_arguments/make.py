@@ -29,14 +29,10 @@ def arguments(wheel: zipfile.ZipFile, name: str) -> list[str]:
     """Returns the arguments of a component's constructor."""
     source = wheel.read(f"tfx/components/{MODULES[name].replace('.', '/')}/component.py")
     (component,) = (
-        node
-        for node in ast.parse(source).body
-        if isinstance(node, ast.ClassDef) and node.name == name
+        node for node in ast.parse(source).body if isinstance(node, ast.ClassDef) and node.name == name
     )
     (init,) = (
-        node
-        for node in component.body
-        if isinstance(node, ast.FunctionDef) and node.name == "__init__"
+        node for node in component.body if isinstance(node, ast.FunctionDef) and node.name == "__init__"
     )
     return [argument.arg for argument in (*init.args.args[1:], *init.args.kwonlyargs)]
 

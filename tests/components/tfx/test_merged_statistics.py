@@ -31,11 +31,7 @@ def test_statistics_are_merged_once_and_not_for_each_ten(num_columns):
 def test_beam_takes_it_in_the_place_of_the_function():
     runner = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
     with beam.Pipeline(runner) as pipeline:
-        found = (
-            pipeline
-            | beam.Create([(n % 2, n) for n in range(30)])
-            | beam.CombinePerKey(MergeOnce(sum))
-        )
+        found = pipeline | beam.Create([(n % 2, n) for n in range(30)]) | beam.CombinePerKey(MergeOnce(sum))
         assert_that(found, equal_to([(0, 210), (1, 225)]))
 
 

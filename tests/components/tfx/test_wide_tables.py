@@ -23,9 +23,7 @@ def load_stock(module):
 
 def sparse_placeholders(num_columns):
     return {
-        f"c{index}": tf.compat.v1.sparse_placeholder(
-            tf.string if index % 2 else tf.float32, [None, None]
-        )
+        f"c{index}": tf.compat.v1.sparse_placeholder(tf.string if index % 2 else tf.float32, [None, None])
         for index in range(num_columns)
     }
 

@@ -37,9 +37,7 @@ class TrainerRun:
     ) -> tuple[Path, Path]:
         self._executions += 1
         model = self._make_artifact(standard_artifacts.Model, f"model/{self._executions}")
-        model_run = self._make_artifact(
-            standard_artifacts.ModelRun, f"model_run/{self._executions}"
-        )
+        model_run = self._make_artifact(standard_artifacts.ModelRun, f"model_run/{self._executions}")
         context = GenericExecutor.Context(pipeline_run_id=run_id)
         self.executor(context).Do(
             {**self._inputs, **{key: [artifact] for key, artifact in inputs.items()}},
@@ -55,9 +53,7 @@ class TrainerRun:
 
 
 @pytest.fixture
-def train(
-    make_examples: Callable[..., Artifact], make_artifact: Callable[..., Artifact]
-) -> TrainerRun:
+def train(make_examples: Callable[..., Artifact], make_artifact: Callable[..., Artifact]) -> TrainerRun:
     schema = make_artifact(standard_artifacts.Schema)
     io_utils.write_pbtxt_file(
         f"{schema.uri}/schema.pbtxt",

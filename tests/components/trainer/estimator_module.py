@@ -24,9 +24,7 @@ def model_fn(features: Any, labels: Any, mode: str) -> estimator.EstimatorSpec:
             mode, predictions=predictions, export_outputs={"serving_default": output}
         )
     loss = tf.reduce_mean(tf.square(predictions["predictions"] - labels))
-    train_op = tf1.train.GradientDescentOptimizer(0.1).minimize(
-        loss, global_step=tf1.train.get_global_step()
-    )
+    train_op = tf1.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=tf1.train.get_global_step())
     return estimator.EstimatorSpec(mode, predictions=predictions, loss=loss, train_op=train_op)
 
 
@@ -67,9 +65,7 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
         serialized = tf1.placeholder(tf.string, [None])
         parsed = tf.io.parse_example(serialized, {**FEATURES, **LABEL})
         return estimator.export.EvalInputReceiver(
-            features={"x": parsed["x"]},
-            receiver_tensors={"examples": serialized},
-            labels=parsed["y"],
+            features={"x": parsed["x"]}, receiver_tensors={"examples": serialized}, labels=parsed["y"]
         )
 
     hooks = []

@@ -34,9 +34,7 @@ def make_task(
 
     def make(model_dir: str) -> ClusterTask:
         return ClusterTask(
-            inputs=json_utils.dumps(
-                {"examples": [make_examples(train=ROWS, eval=ROWS)], "schema": [schema]}
-            ),
+            inputs=json_utils.dumps({"examples": [make_examples(train=ROWS, eval=ROWS)], "schema": [schema]}),
             exec_properties={
                 "module_file": MODULE_FILE,
                 "trainer_fn": "trainer_fn",

@@ -75,9 +75,7 @@ def test_another_cluster_is_another_execution() -> None:
         ),
     ],
 )
-def test_wrong_arguments_are_refused(
-    arguments: dict[str, Any], error: type[Exception], message: str
-) -> None:
+def test_wrong_arguments_are_refused(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         Trainer(examples=EXAMPLES, **arguments)
 
@@ -113,11 +111,7 @@ def test_an_executor_of_a_cloud_is_refused() -> None:
     module = {"__module__": "tfx.extensions.google_cloud_ai_platform.trainer.executor"}
     in_the_cloud = type("GenericExecutor", (GenericExecutor,), module)
     with pytest.raises(ValueError, match="Use Trainer without custom_executor_spec"):
-        Trainer(
-            examples=EXAMPLES,
-            run_fn="a.b",
-            custom_executor_spec=ExecutorClassSpec(in_the_cloud),
-        )
+        Trainer(examples=EXAMPLES, run_fn="a.b", custom_executor_spec=ExecutorClassSpec(in_the_cloud))
 
 
 def test_a_module_file_that_does_not_exist_is_reported_before_the_first_component_runs(
@@ -127,9 +121,7 @@ def test_a_module_file_that_does_not_exist_is_reported_before_the_first_componen
     for module_file in ("gs://bucket/taxi.py", file):
         Trainer(examples=EXAMPLES, module_file=module_file)._resolve_pip_dependencies("root")
     trainer = Trainer(examples=EXAMPLES, module_file="absent.py")
-    with pytest.raises(
-        FileNotFoundError, match=r"Trainer: module_file .*'absent.py' \(.*/absent.py\)"
-    ):
+    with pytest.raises(FileNotFoundError, match=r"Trainer: module_file .*'absent.py' \(.*/absent.py\)"):
         trainer._resolve_pip_dependencies(str(tmp_path))  # as LocalDagRunner calls it
 
 

@@ -51,9 +51,7 @@ def test_a_trainer_fn_leaves_a_serving_model_an_eval_model_and_its_run(train: Tr
     model, model_run = train(TRAINER_FN)
     assert serve(model, 2.0) == pytest.approx(6.0, abs=0.1)
     eval_model = tf.saved_model.load(str(model / "Format-TFMA"), tags=["eval"])
-    assert {"labels", "predictions/predictions"} <= set(
-        eval_model.signatures["eval"].structured_outputs
-    )
+    assert {"labels", "predictions/predictions"} <= set(eval_model.signatures["eval"].structured_outputs)
     checkpoint = tf.train.latest_checkpoint(str(model_run / "Format-Serving"))
     assert checkpoint is not None
     assert checkpoint.endswith("model.ckpt-100")
@@ -101,9 +99,7 @@ def test_another_run_or_other_settings_start_anew(
     assert int(Path(config["record"]).read_text().split()[0]) <= 1
 
 
-def test_a_trainer_fn_starts_from_a_base_model(
-    train: Train, make_artifact: Callable[..., Artifact]
-) -> None:
+def test_a_trainer_fn_starts_from_a_base_model(train: Train, make_artifact: Callable[..., Artifact]) -> None:
     first, _ = train(TRAINER_FN)
     base = make_artifact(standard_artifacts.Model, "model/1")
     assert base.uri == str(first)
@@ -193,9 +189,7 @@ def test_a_run_fn_that_writes_no_model_is_an_error(train: Train, tmp_path: Path)
         train({"module_file": str(module)})
 
 
-def test_a_run_fn_that_fails_keeps_what_it_has_trained_but_no_model(
-    train: Train, tmp_path: Path
-) -> None:
+def test_a_run_fn_that_fails_keeps_what_it_has_trained_but_no_model(train: Train, tmp_path: Path) -> None:
     module, fails = tmp_path / "module.py", tmp_path / "fails"
     module.write_text(
         "import os, pathlib, tensorflow as tf\n"
@@ -241,9 +235,7 @@ def test_a_run_fn_that_trains_where_its_model_goes_finds_its_checkpoints(
     assert (model / "Format-Serving" / "export" / "best" / "16" / "saved_model.pb").is_file()
 
 
-def test_a_run_fn_may_leave_its_model_as_export_saved_model_does(
-    train: Train, tmp_path: Path
-) -> None:
+def test_a_run_fn_may_leave_its_model_as_export_saved_model_does(train: Train, tmp_path: Path) -> None:
     module = tmp_path / "module.py"
     module.write_text(
         "import os, tensorflow as tf\n"

@@ -44,8 +44,7 @@ def test_arguments_have_the_names_of_all_tfx_versions(
     make: Callable[..., TrainerFnArgs], make_artifact: Make
 ) -> None:
     transform, base = (
-        make_artifact(kind)
-        for kind in (standard_artifacts.TransformGraph, standard_artifacts.Model)
+        make_artifact(kind) for kind in (standard_artifacts.TransformGraph, standard_artifacts.Model)
     )
     args = make(transform_graph=transform, base_model=base)
     assert (args.train_steps, args.eval_steps) == (70, 3)

@@ -12,10 +12,7 @@ DEFAULTS = {"learning_rate": 0.01, "units": 64}
     [
         (None, DEFAULTS),
         ({"space": [], "values": {}}, DEFAULTS),
-        (
-            {"space": [], "values": {"units": 32, "tuner/epochs": 7}},
-            {"learning_rate": 0.01, "units": 32},
-        ),
+        ({"space": [], "values": {"units": 32, "tuner/epochs": 7}}, {"learning_rate": 0.01, "units": 32}),
     ],
 )
 def test_the_values_of_a_tuner_take_the_place_of_defaults(config, expected):

@@ -40,13 +40,7 @@ def test_the_chief_trains_beside_the_workers(
     )
     train_in_cluster(LocalCluster(workers=2, ps=3, evaluator=True), TASK, "/no/logs")
     assert launched.pop("grace_secs") == 30
-    assert launched == {
-        "fn": TASK,
-        "num_workers": 3,
-        "num_ps": 3,
-        "evaluator": True,
-        "log_dir": "/no/logs",
-    }
+    assert launched == {"fn": TASK, "num_workers": 3, "num_ps": 3, "evaluator": True, "log_dir": "/no/logs"}
     assert "The log of each task is in /no/logs" in caplog.text
 
 
@@ -63,9 +57,7 @@ def fail(monkeypatch: pytest.MonkeyPatch) -> Any:
     return make
 
 
-def test_the_error_of_the_users_code_is_the_error(
-    fail: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_error_of_the_users_code_is_the_error(fail: Any, caplog: pytest.LogCaptureFixture) -> None:
     fail(TaskFailedError.from_error(ArithmeticError("too large")))
     with pytest.raises(ArithmeticError, match="too large") as error:
         train_in_cluster(LocalCluster(workers=2), TASK, None)

@@ -23,11 +23,7 @@ def test_the_steps_of_the_chief_and_evaluations_are_shown_as_they_are_logged(
         (tmp_path / "worker-0.log").write_text(STEP.format(9))
         with chief.open("a") as file:
             file.write(STEP.format(3)[-5:])
-    assert sorted(caplog.messages) == [
-        "Saving dict for ...",
-        "loss = 0.5, step = 2",
-        "loss = 0.5, step = 3",
-    ]
+    assert sorted(caplog.messages) == ["Saving dict for ...", "loss = 0.5, step = 2", "loss = 0.5, step = 3"]
     assert {record.name for record in caplog.records} == {"components.trainer.task_logs"}
 
 
@@ -52,9 +48,7 @@ def own_loggers() -> Iterator[None]:
             one.setLevel(level)
 
 
-def test_a_task_logs_each_line_once_and_as_it_is_looked_for(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_task_logs_each_line_once_and_as_it_is_looked_for(capsys: pytest.CaptureFixture[str]) -> None:
     with own_loggers():
         logging.getLogger("tensorflow").addHandler(logging.StreamHandler())
         logging.getLogger().addHandler(logging.StreamHandler())

@@ -40,14 +40,9 @@ def test_another_training_goes_on_with_what_is_handed_over(tmp_path: Path) -> No
     assert not folder.exists()
     assert names(train(tmp_path, "c", "2")) == ["1", "2"]
     assert names(train(tmp_path, "d", "3")) == ["3"]
+    unfinished.hand_over(tmp_path / "unfinished" / f"{RUN_ID}-c", tmp_path, "another-run", other_code=False)
     unfinished.hand_over(
-        tmp_path / "unfinished" / f"{RUN_ID}-c", tmp_path, "another-run", other_code=False
-    )
-    unfinished.hand_over(
-        tmp_path / "unfinished" / "another-run-handed-over",
-        tmp_path,
-        "another-run",
-        other_code=False,
+        tmp_path / "unfinished" / "another-run-handed-over", tmp_path, "another-run", other_code=False
     )
     assert names(tmp_path / "unfinished") == [f"{RUN_ID}-d", "another-run-handed-over"]
 

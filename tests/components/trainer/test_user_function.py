@@ -28,14 +28,9 @@ def test_the_executor_chooses_among_the_contracts_of_a_module_file() -> None:
 def test_a_module_is_loaded_from_the_wheel_that_a_runner_has_made(tmp_path: Path) -> None:
     wheel = tmp_path / "tfx_user_code_Trainer-0.0-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as file:
-        file.writestr(
-            "module_in_a_wheel.py", "from a_neighbour import N\ndef run_fn(args): return N\n"
-        )
+        file.writestr("module_in_a_wheel.py", "from a_neighbour import N\ndef run_fn(args): return N\n")
         file.writestr("a_neighbour.py", "N = 7\n")
-    properties = {
-        "module_path": f"module_in_a_wheel@{wheel}",
-        "user_code": "that of the module file",
-    }
+    properties = {"module_path": f"module_in_a_wheel@{wheel}", "user_code": "that of the module file"}
     loaded = UserFunction.from_properties(properties)
     assert (loaded.contract, loaded.function(None)) == ("run_fn", 7)
 

@@ -59,9 +59,7 @@ def test_all_batches_can_be_read_several_times(paths: list[str]) -> None:
         for path, first in zip(paths[::-1], (50_000, 0), strict=True):
             batches = rows(ahead, path)
             assert [len(batch) for batch in batches] == [8_192, 8_192, 3_616]
-            assert list(itertools.chain.from_iterable(batches)) == list(
-                range(first, first + NUM_ROWS)
-            )
+            assert list(itertools.chain.from_iterable(batches)) == list(range(first, first + NUM_ROWS))
             assert ahead.is_whole(path)
     assert rows(ahead, "another file") == []
     assert not ahead.is_whole("another file")
@@ -91,9 +89,7 @@ def test_a_broken_file_is_left_to_its_reader(paths: list[str], tmp_path: Path) -
 
 
 @pytest.mark.parametrize("max_bytes", [1 << 30, 300_000, 0])
-def test_a_reader_gets_the_same_batches_with_fewer_columns(
-    paths: list[str], max_bytes: int
-) -> None:
+def test_a_reader_gets_the_same_batches_with_fewer_columns(paths: list[str], max_bytes: int) -> None:
     ahead = DecodedAhead(columns("x", "y"), paths, max_bytes)
     reader = ReadWithKeys(columns("y"), 8_192, ahead)
     for file in enumerate(paths):

@@ -16,9 +16,7 @@ from components.beam.processes import worker_command
 from components.transform.executor import Executor
 
 NUM_ROWS = 9_000
-SCHEMA = (
-    """feature { name: "x" type: FLOAT presence { min_fraction: 1.0 } shape { dim { size: 1 } } }"""
-)
+SCHEMA = """feature { name: "x" type: FLOAT presence { min_fraction: 1.0 } shape { dim { size: 1 } } }"""
 MODULE = """
 import tensorflow as tf
 import tensorflow_transform as tft
@@ -69,8 +67,7 @@ def transform(folder: Path, name: str, beam_args: list[str]) -> tuple[Path, str]
     schema.uri, graph.uri = str(folder / "schema"), str(folder / name / "graph")
     examples.split_names = '["train"]'
     examples.set_string_custom_property(
-        "payload_format",
-        example_gen_pb2.PayloadFormat.Name(example_gen_pb2.PayloadFormat.FORMAT_TF_EXAMPLE),
+        "payload_format", example_gen_pb2.PayloadFormat.Name(example_gen_pb2.PayloadFormat.FORMAT_TF_EXAMPLE)
     )
     Executor(Executor.Context([RUNNER, *beam_args], str(folder / "tmp"), "1")).Do(
         {"examples": [examples], "schema": [schema]},

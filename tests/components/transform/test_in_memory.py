@@ -134,8 +134,7 @@ def transform(
     transformed.uri, graph.uri = str(folder / name / "transformed"), str(folder / name / "graph")
     examples.split_names = '["train", "eval"]'
     examples.set_string_custom_property(
-        "payload_format",
-        example_gen_pb2.PayloadFormat.Name(example_gen_pb2.PayloadFormat.FORMAT_TF_EXAMPLE),
+        "payload_format", example_gen_pb2.PayloadFormat.Name(example_gen_pb2.PayloadFormat.FORMAT_TF_EXAMPLE)
     )
     inputs = {"examples": [examples], "schema": [schema]}
     outputs = {"transform_graph": [graph], "transformed_examples": [transformed]}
@@ -185,10 +184,7 @@ def by_beam(monkeypatch: pytest.MonkeyPatch, *arguments: Any) -> dict[str, bytes
 
 @pytest.mark.parametrize("function", ["numbers", "words", "nothing_to_analyze"])
 def test_files_are_those_of_beams_runner(
-    folder: Path,
-    function: str,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    folder: Path, function: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, in_memory_runner.__name__)
     ours = transform(folder, "ours", function)

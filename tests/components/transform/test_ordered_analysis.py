@@ -66,9 +66,7 @@ def test_sums_of_float32_depend_on_the_order_and_ours_do_not() -> None:
     operation = Operation(float32_sums())
     results = {}
     for kind in (accumulate, stock):
-        results[kind] = {
-            float(combined(kind, operation, values)[0][0]) for values in orders(batches())
-        }
+        results[kind] = {float(combined(kind, operation, values)[0][0]) for values in orders(batches())}
     assert len(results[stock]) > 1
     assert len(results[accumulate]) == 1
     (value,) = results[accumulate]

@@ -60,9 +60,7 @@ def test_parts_of_a_batch_that_was_cut_have_one_order(tmp_path: Path) -> None:
     parts = [batch([row], 7) for row in range(5)]
     expected = write(tmp_path / "one", parts, num_files=1)
     assert write(tmp_path / "other", parts[::-1], num_files=1) == expected
-    assert sorted(values(tmp_path / "one" / "Split-train" / "rows-00000-of-00001.gz")) == [
-        *range(5)
-    ]
+    assert sorted(values(tmp_path / "one" / "Split-train" / "rows-00000-of-00001.gz")) == [*range(5)]
 
 
 def test_files_without_rows_are_written(tmp_path: Path) -> None:
@@ -73,9 +71,7 @@ def test_files_without_rows_are_written(tmp_path: Path) -> None:
 def test_features_are_sorted() -> None:
     first = 'features { feature { key: "a" value { int64_list { value: 1 } } } }'
     second = 'features { feature { key: "b" value { bytes_list { value: "x" } } } }'
-    one, other = (
-        text_format.Parse(text, tf.train.Example()).SerializeToString() for text in (first, second)
-    )
+    one, other = (text_format.Parse(text, tf.train.Example()).SerializeToString() for text in (first, second))
     # The concatenation of two messages is their merge.
     assert one + other != other + one
     expected = ordered_output.sort_features(one + other)

@@ -61,9 +61,7 @@ class TunerRun:
 
 @pytest.fixture
 def tune(
-    make_examples: Callable[..., Artifact],
-    make_artifact: Callable[..., Artifact],
-    tmp_path: Path,
+    make_examples: Callable[..., Artifact], make_artifact: Callable[..., Artifact], tmp_path: Path
 ) -> TunerRun:
     schema = make_artifact(standard_artifacts.Schema)
     io_utils.write_pbtxt_file(

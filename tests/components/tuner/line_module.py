@@ -67,9 +67,7 @@ def trainer_fn(fn_args: Any, schema: Any) -> dict[str, Any]:
         serialized = tf1.placeholder(tf.string, [None])
         parsed = tf.io.parse_example(serialized, {**FEATURES, **LABEL})
         return estimator.export.EvalInputReceiver(
-            features={"x": parsed["x"]},
-            receiver_tensors={"examples": serialized},
-            labels=parsed["y"],
+            features={"x": parsed["x"]}, receiver_tensors={"examples": serialized}, labels=parsed["y"]
         )
 
     exporter = estimator.BestExporter if "best" in config else estimator.FinalExporter
@@ -94,9 +92,7 @@ def trainer_fn(fn_args: Any, schema: Any) -> dict[str, Any]:
             throttle_secs=0,
             exporters=exporter(
                 "serving",
-                serving_input_receiver_fn=estimator.export.build_parsing_serving_input_receiver_fn(
-                    FEATURES
-                ),
+                serving_input_receiver_fn=estimator.export.build_parsing_serving_input_receiver_fn(FEATURES),
             ),
         ),
         "eval_input_receiver_fn": eval_input_receiver_fn,

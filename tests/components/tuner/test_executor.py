@@ -12,9 +12,7 @@ SPACE = SearchSpace((Range("learning_rate", 1e-4, 0.2, log=True),))
 SETTINGS = TunerSettings(SPACE, trials=5, metric="loss", pruner="none")
 
 
-def test_a_search_finds_better_values_than_the_default_on_rows_of_the_train_split(
-    tune: TunerRun,
-) -> None:
+def test_a_search_finds_better_values_than_the_default_on_rows_of_the_train_split(tune: TunerRun) -> None:
     best, results = tune(SETTINGS)
     search = search_of(results)
     assert [one["state"] for one in search["trials"]] == ["finished"] * 5

@@ -29,9 +29,7 @@ def killed(tune: TunerRun, settings: TunerSettings, config: dict[str, Any]) -> i
     return process.exitcode
 
 
-def test_a_killed_search_goes_on_in_its_trial_from_its_checkpoint(
-    tune: TunerRun, tmp_path: Path
-) -> None:
+def test_a_killed_search_goes_on_in_its_trial_from_its_checkpoint(tune: TunerRun, tmp_path: Path) -> None:
     log = tmp_path / "log"
     kill = {"trial": 2, "step": 25, "mark": str(tmp_path / "killed")}
     config = {"log": str(log), "kill": kill}
@@ -121,9 +119,7 @@ def test_trials_beside_each_other_are_as_many_as_asked_for(tune: TunerRun, tmp_p
     assert (best / "best_hyperparameters.txt").exists()
 
 
-def test_trials_in_processes_of_their_own_end_with_the_search(
-    tune: TunerRun, tmp_path: Path
-) -> None:
+def test_trials_in_processes_of_their_own_end_with_the_search(tune: TunerRun, tmp_path: Path) -> None:
     settings = TunerSettings(SPACE, trials=4, parallel=2, metric="loss")
     (tmp_path / "pids").mkdir()
     process = multiprocessing.get_context("spawn").Process(

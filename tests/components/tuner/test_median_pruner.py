@@ -55,9 +55,7 @@ def test_the_first_three_evaluations_end_no_trial() -> None:
     study = study_of("minimize", [{0: 1.0}] * 4)
     for number in range(5):
         values = dict.fromkeys(range(number), 9.0)
-        trial = optuna.trial.create_trial(
-            state=optuna.trial.TrialState.RUNNING, intermediate_values=values
-        )
+        trial = optuna.trial.create_trial(state=optuna.trial.TrialState.RUNNING, intermediate_values=values)
         assert MedianPruner().prune(study, trial) is (number >= 4)
 
 

@@ -24,13 +24,7 @@ def test_keras_tuner_reads_the_form_of_the_artifact() -> None:
     assert {name: found.get(name) for name in values} == values
     assert found.get_config()["values"] == values
     kinds = {one.name: type(one).__name__ for one in found.space}
-    assert kinds == {
-        "model": "Choice",
-        "depth": "Int",
-        "rate": "Float",
-        "steps": "Int",
-        "shuffle": "Choice",
-    }
+    assert kinds == {"model": "Choice", "depth": "Int", "rate": "Float", "steps": "Int", "shuffle": "Choice"}
     assert not found.is_active("depth")  # of the other model
     assert found.is_active("rate")
     for one in found.space:  # KerasTuner can search it, too
@@ -40,9 +34,7 @@ def test_keras_tuner_reads_the_form_of_the_artifact() -> None:
 
 
 def test_the_settings_survive_json() -> None:
-    settings = TunerSettings(
-        SPACE, 7, 3, 2, "auc", "maximize", "none", 60.5, 3, ({"model": "deep"},)
-    )
+    settings = TunerSettings(SPACE, 7, 3, 2, "auc", "maximize", "none", 60.5, 3, ({"model": "deep"},))
     assert TunerSettings.from_json(settings.to_json()) == settings
 
 

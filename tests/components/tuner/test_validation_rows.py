@@ -21,9 +21,7 @@ def read(patterns: list[str], compression: str) -> list[bytes]:
 
 
 @pytest.mark.parametrize(("ending", "compression"), [(".gz", "GZIP"), ("", "")])
-def test_each_fifth_row_over_all_files_judges_a_fold(
-    tmp_path: Path, ending: str, compression: str
-) -> None:
+def test_each_fifth_row_over_all_files_judges_a_fold(tmp_path: Path, ending: str, compression: str) -> None:
     rows = [b"%d" % number for number in range(12)]
     write(tmp_path / f"data-0{ending}", rows[:7], compression)
     write(tmp_path / f"data-1{ending}", rows[7:], compression)
@@ -50,10 +48,7 @@ def example(**features: list) -> bytes:
 def test_the_rows_of_a_group_judge_together(tmp_path: Path, kind: Callable[[int], Any]) -> None:
     # Groups 1, 2, 3 and 4 come first, then a row without a group and one with -1, then 5.
     keys = [1, 2, 2, 3, 1, 4, None, -1, 5, 2]
-    rows = [
-        example(n=[n], g=[] if k is None else [k if k == -1 else kind(k)])
-        for n, k in enumerate(keys)
-    ]
+    rows = [example(n=[n], g=[] if k is None else [k if k == -1 else kind(k)]) for n, k in enumerate(keys)]
     write(tmp_path / "data-0", rows[:4], "")
     write(tmp_path / "data-1", rows[4:], "")
     divide([str(tmp_path / "data-*")], tmp_path / "rows", "g")
@@ -66,14 +61,9 @@ def test_the_rows_of_a_group_judge_together(tmp_path: Path, kind: Callable[[int]
 
 @pytest.mark.parametrize(
     ("group", "message"),
-    [
-        ("g", "3 groups of 'g' are too few"),
-        ("h", "'h': no transformed training row has such a feature"),
-    ],
+    [("g", "3 groups of 'g' are too few"), ("h", "'h': no transformed training row has such a feature")],
 )
-def test_groups_that_cannot_be_divided_are_refused(
-    tmp_path: Path, group: str, message: str
-) -> None:
+def test_groups_that_cannot_be_divided_are_refused(tmp_path: Path, group: str, message: str) -> None:
     write(tmp_path / "data", [example(g=[number % 3]) for number in range(30)], "")
     with pytest.raises(SettingError, match=message):
         divide([str(tmp_path / "data")], tmp_path / "rows", group)

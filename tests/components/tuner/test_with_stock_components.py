@@ -14,9 +14,7 @@ import components as tfx
 from components.tuner.search_space import Choice, Range, SearchSpace
 
 MODULE = "tests.components.tuner.stock_module"
-SPACE = SearchSpace(
-    (Range("learning_rate", 1e-3, 1e-1, log=True, default=0.01), Choice("units", (8, 16), 8))
-)
+SPACE = SearchSpace((Range("learning_rate", 1e-3, 1e-1, log=True, default=0.01), Choice("units", (8, 16), 8)))
 
 
 def make_pipeline(root: Path, data: Path) -> Any:
@@ -30,22 +28,16 @@ def make_pipeline(root: Path, data: Path) -> Any:
     tuner = tfx.Tuner(settings=settings, run_fn=f"{MODULE}.run_fn", **common)
     stock_tuner = StockTuner(tuner_fn=f"{MODULE}.tuner_fn", **common).with_id("StockTuner")
     stock_trainer = StockTrainer(
-        run_fn=f"{MODULE}.stock_run_fn",
-        hyperparameters=tuner.outputs["best_hyperparameters"],
-        **common,
+        run_fn=f"{MODULE}.stock_run_fn", hyperparameters=tuner.outputs["best_hyperparameters"], **common
     ).with_id("StockTrainer")
     trainer = tfx.Trainer(
-        run_fn=f"{MODULE}.run_fn",
-        hyperparameters=stock_tuner.outputs["best_hyperparameters"],
-        **common,
+        run_fn=f"{MODULE}.run_fn", hyperparameters=stock_tuner.outputs["best_hyperparameters"], **common
     )
     return tfx.Pipeline(
         "mixed",
         str(root),
         components=[examples, tuner, stock_tuner, stock_trainer, trainer],
-        metadata_connection_config=metadata.sqlite_metadata_connection_config(
-            str(root / "metadata.db")
-        ),
+        metadata_connection_config=metadata.sqlite_metadata_connection_config(str(root / "metadata.db")),
         beam_pipeline_args=["--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"],
     )
 

@@ -33,9 +33,7 @@ def test_a_missing_function_lists_the_nearest_first(tmp_path: Path) -> None:
     path = tmp_path / "module.py"
     path.write_text("def preprocessing_fn(): pass\ndef train_fn(): pass\n")
     module = user_code.load_module_file(str(path))
-    with pytest.raises(
-        AttributeError, match=r"does not define 'trainer_fn'.* train_fn, preprocessing_fn"
-    ):
+    with pytest.raises(AttributeError, match=r"does not define 'trainer_fn'.* train_fn, preprocessing_fn"):
         user_code.get_function(module, "trainer_fn")
 
 

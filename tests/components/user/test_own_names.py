@@ -31,13 +31,8 @@ def test_a_module_that_means_its_own_folder_is_told_of_both(folder, line, has_in
     if has_init:
         (folder / "components" / "__init__.py").write_text("")
     (folder / "own_names_module.py").write_text(line)
-    for load, given in (
-        (load_module, "own_names_module"),
-        (load_module_file, "own_names_module.py"),
-    ):
-        with pytest.raises(
-            ImportError, match=r"Rename it, for example to my_components, or"
-        ) as error:
+    for load, given in ((load_module, "own_names_module"), (load_module_file, "own_names_module.py")):
+        with pytest.raises(ImportError, match=r"Rename it, for example to my_components, or") as error:
             load(given)
         assert f"({components.__path__[0]}), so {folder}/components can't" in str(error.value)
 

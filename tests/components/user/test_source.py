@@ -73,9 +73,7 @@ def test_the_fingerprint_changes_with_the_module_and_its_neighbours(tmp_path: Pa
         ("from other import layer", False),
     ],
 )
-def test_a_file_beside_the_module_counts_if_it_is_used(
-    tmp_path: Path, module: str, counts: bool
-) -> None:
+def test_a_file_beside_the_module_counts_if_it_is_used(tmp_path: Path, module: str, counts: bool) -> None:
     (tmp_path / "module.py").write_text(module)
     (tmp_path / "middle.py").write_text("import layers")
     (tmp_path / "other.py").write_text("layer = 1")

@@ -35,9 +35,7 @@ def same(left, right):
 
 def library_forest(trees, **changes):
     table = Table()
-    return forest_from_text(
-        library_model(table.matrix, table.labels, trees, **changes).model_to_string()
-    )
+    return forest_from_text(library_model(table.matrix, table.labels, trees, **changes).model_to_string())
 
 
 def test_six_steps_grow_a_tree_of_the_library():
@@ -101,9 +99,7 @@ def test_several_logits_by_gradients():
     targets = np.stack([table.score, -2 * table.score], axis=1)
     objective = Objective({"objective": "none", "num_class": 2})
     grown = boosting(
-        new_state(2),
-        objective=objective,
-        gradients=lambda logits: (logits - targets, np.ones_like(logits)),
+        new_state(2), objective=objective, gradients=lambda logits: (logits - targets, np.ones_like(logits))
     )
     grown.advance(12)
     state = grown.state()

@@ -16,11 +16,7 @@ TABLE = Table()
 
 def classifier(model_dir, n_batches_per_layer=2, n_trees=5, **settings):
     return est.BoostedTreesClassifier(
-        columns(),
-        n_batches_per_layer,
-        n_trees=n_trees,
-        max_depth=3,
-        config=config(model_dir, **settings),
+        columns(), n_batches_per_layer, n_trees=n_trees, max_depth=3, config=config(model_dir, **settings)
     )
 
 
@@ -44,10 +40,7 @@ class EveryStep(est.SessionRunHook):
         self.seen = []
 
     def begin(self):
-        self._fetches = (
-            tf.compat.v1.train.get_global_step(),
-            tf.compat.v1.get_collection("losses"),
-        )
+        self._fetches = (tf.compat.v1.train.get_global_step(), tf.compat.v1.get_collection("losses"))
 
     def after_run(self, run_context, run_values):
         step, (loss,) = run_context.session.run(self._fetches)

@@ -29,9 +29,7 @@ def classifier(model_dir, patience=20, n_trees=N_TREES, early_stopping=None, **s
 
 
 def input_fn(mask=HELD_OUT):
-    return TABLE.input_fn(
-        features={**TABLE.features, "is_held_out": mask.astype(np.float32)}, batch_size=200
-    )
+    return TABLE.input_fn(features={**TABLE.features, "is_held_out": mask.astype(np.float32)}, batch_size=200)
 
 
 def library_model(patience, *callbacks):
@@ -88,25 +86,19 @@ def test_the_scores_are_those_of_the_library(classes):
     dimension = 3 if classes == 3 else 1
     rows = TABLE.matrix[HELD_OUT]
     scores = []
-    validation = Validation(
-        TrainingData(rows, None, None), lambda logits: scores.append(logits) or 0.0, 50
-    )
+    validation = Validation(TrainingData(rows, None, None), lambda logits: scores.append(logits) or 0.0, 50)
     validation.start(np.zeros(dimension), 0, 1)
     validation.judge(booster, [*range(13), None])
     assert len(scores) == 14
     for count in (1, 10, 11, 13):
         expected = booster.predict(rows, raw_score=True, num_iteration=count)
-        np.testing.assert_allclose(
-            scores[count - 1], expected.reshape(-1, dimension), rtol=1e-6, atol=1e-6
-        )
+        np.testing.assert_allclose(scores[count - 1], expected.reshape(-1, dimension), rtol=1e-6, atol=1e-6)
     np.testing.assert_array_equal(scores[13], scores[12])
 
 
 def test_growing_is_not_interrupted_for_each_loss(tmp_path, monkeypatch):
     judged = []
-    monkeypatch.setattr(
-        Validation, "judge", lambda _, booster, indices: judged.append(len([*indices]))
-    )
+    monkeypatch.setattr(Validation, "judge", lambda _, booster, indices: judged.append(len([*indices])))
     classifier(tmp_path, patience=20).train(input_fn())
     assert judged == [20]  # nothing was lower, as nothing was judged
 
@@ -156,9 +148,7 @@ def test_the_last_tree_ends_the_training_too(tmp_path):
 
 
 def test_trees_of_a_warm_start_stay(tmp_path):
-    first = est.BoostedTreesClassifier(
-        columns(), 2, n_trees=4, max_depth=3, model_dir=tmp_path / "a"
-    )
+    first = est.BoostedTreesClassifier(columns(), 2, n_trees=4, max_depth=3, model_dir=tmp_path / "a")
     first.train(input_fn())
     warm = est.BoostedTreesClassifier(
         columns(),
@@ -212,9 +202,7 @@ def test_without_rows_to_validate_on_all_trees_are_grown(tmp_path, caplog):
 
 
 def test_a_validation_column_that_is_missing_is_named(tmp_path):
-    with pytest.raises(
-        ValueError, match=r"is missing.*'is_held_out', features \['a', 'b', 'word'\]"
-    ):
+    with pytest.raises(ValueError, match=r"is missing.*'is_held_out', features \['a', 'b', 'word'\]"):
         classifier(tmp_path).train(TABLE.input_fn())
 
 

@@ -48,8 +48,7 @@ def test_a_tree_cut_to_two_layers_is_the_one_that_the_library_grows_with_two():
 def test_many_trees_are_cut_at_once():
     forest = forest_of(3)
     same(
-        forest.truncated(1),
-        concatenated([forest.trees(index, index + 1).truncated(1) for index in range(3)]),
+        forest.truncated(1), concatenated([forest.trees(index, index + 1).truncated(1) for index in range(3)])
     )
 
 

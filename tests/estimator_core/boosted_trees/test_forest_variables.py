@@ -5,11 +5,7 @@ import tensorflow as tf
 import estimator_core as est
 from estimator_core.boosted_trees.boosting import BoostingState
 from estimator_core.boosted_trees.forest import constant_trees
-from estimator_core.boosted_trees.forest_variables import (
-    ForestAssignment,
-    ForestVariables,
-    read_checkpoint,
-)
+from estimator_core.boosted_trees.forest_variables import ForestAssignment, ForestVariables, read_checkpoint
 
 tf1 = tf.compat.v1
 

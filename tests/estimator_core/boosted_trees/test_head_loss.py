@@ -61,9 +61,7 @@ def test_a_sum_is_as_it_is():
 
 
 def test_a_loss_of_straight_lines_has_hessians_of_one():
-    head = est.RegressionHead(
-        loss_fn=lambda labels, logits: tf.abs(labels - logits), loss_reduction="sum"
-    )
+    head = est.RegressionHead(loss_fn=lambda labels, logits: tf.abs(labels - logits), loss_reduction="sum")
     _, gradients, hessians, _ = evaluated(head, [1.0, 4.0], [[2.0], [2.0]])
     assert gradients.tolist() == [[1.0], [-1.0]]
     assert hessians.tolist() == [[1.0], [1.0]]

@@ -13,20 +13,14 @@ def test_it_is_lightgbm():
 
 
 @pytest.mark.parametrize(("given", "seen"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
-def test_threads_sleep_while_they_wait_unless_the_environment_says_otherwise(
-    monkeypatch, given, seen
-):
+def test_threads_sleep_while_they_wait_unless_the_environment_says_otherwise(monkeypatch, given, seen):
     monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     if given:
         monkeypatch.setenv("OMP_WAIT_POLICY", given)
     policies = []
     with monkeypatch.context() as patch:
-        patch.setattr(
-            importlib,
-            "import_module",
-            lambda name: policies.append(os.environ["OMP_WAIT_POLICY"]),
-        )
+        patch.setattr(importlib, "import_module", lambda name: policies.append(os.environ["OMP_WAIT_POLICY"]))
         library.lightgbm()
     assert policies == [seen]
     assert os.environ.get("OMP_WAIT_POLICY") == given

@@ -24,18 +24,14 @@ def test_a_classifier_has_the_metrics_of_the_library(tmp_path):
     found = model.train(TABLE.input_fn()).evaluate(TABLE.input_fn(batch_size=64))
     expected = library_model(TABLE.matrix, TABLE.labels, 8).predict(TABLE.matrix)
     np.testing.assert_allclose(predictions(model, "logistic")[:, 0], expected, atol=1e-6)
-    assert found["average_loss"] == pytest.approx(
-        metrics.log_loss(TABLE.labels, expected), abs=1e-6
-    )
+    assert found["average_loss"] == pytest.approx(metrics.log_loss(TABLE.labels, expected), abs=1e-6)
     assert found["accuracy"] == pytest.approx(((expected > 0.5) == TABLE.labels).mean(), abs=1e-6)
     # 200 thresholds approximate it.
     assert found["auc"] == pytest.approx(metrics.roc_auc_score(TABLE.labels, expected), abs=5e-3)
 
 
 def test_a_weighted_classifier_predicts_as_the_library_does(tmp_path):
-    model = est.BoostedTreesClassifier(
-        columns(), 1, **TREES, weight_column="weight", config=config(tmp_path)
-    )
+    model = est.BoostedTreesClassifier(columns(), 1, **TREES, weight_column="weight", config=config(tmp_path))
     features = {**TABLE.features, "weight": TABLE.weights}
     model.train(TABLE.input_fn(features=features))
     expected = library_model(TABLE.matrix, TABLE.labels, 8, TABLE.weights).predict(TABLE.matrix)
@@ -48,22 +44,11 @@ def test_a_weighted_classifier_predicts_as_the_library_does(tmp_path):
 def test_three_classes_with_names_and_a_center(tmp_path):
     names = ["low", "middle", "high"]
     model = est.BoostedTreesClassifier(
-        columns(),
-        1,
-        n_classes=3,
-        label_vocabulary=names,
-        center_bias=True,
-        **TREES,
-        config=config(tmp_path),
+        columns(), 1, n_classes=3, label_vocabulary=names, center_bias=True, **TREES, config=config(tmp_path)
     )
     model.train(TABLE.input_fn(labels=np.array(names)[TABLE.three_classes]))
     library = library_model(
-        TABLE.matrix,
-        TABLE.three_classes,
-        8,
-        objective="multiclass",
-        num_class=3,
-        boost_from_average=True,
+        TABLE.matrix, TABLE.three_classes, 8, objective="multiclass", num_class=3, boost_from_average=True
     )
     found = predictions(model, "probabilities")
     np.testing.assert_allclose(found, library.predict(TABLE.matrix), atol=1e-6)
@@ -73,9 +58,7 @@ def test_three_classes_with_names_and_a_center(tmp_path):
 
 @pytest.mark.parametrize("center_bias", [False, True])
 def test_a_regressor_predicts_as_the_library_does(tmp_path, center_bias):
-    model = est.BoostedTreesRegressor(
-        columns(), 1, center_bias=center_bias, **TREES, config=config(tmp_path)
-    )
+    model = est.BoostedTreesRegressor(columns(), 1, center_bias=center_bias, **TREES, config=config(tmp_path))
     model.train(TABLE.input_fn(labels=TABLE.score.astype(np.float32)))
     library = library_model(
         TABLE.matrix,
@@ -132,12 +115,7 @@ def test_the_gradients_of_a_head_grow_the_trees_of_the_objective(tmp_path):
     )
     model.train(TABLE.input_fn(labels=labels, features=features, batch_size=200))
     library = library_model(
-        TABLE.matrix,
-        labels,
-        8,
-        TABLE.weights,
-        objective="cross_entropy",
-        boost_from_average=True,
+        TABLE.matrix, labels, 8, TABLE.weights, objective="cross_entropy", boost_from_average=True
     )
     found = predictions(model, "predictions", features)[:, 0]
     np.testing.assert_allclose(found, library.predict(TABLE.matrix), atol=1e-5)
@@ -146,12 +124,7 @@ def test_the_gradients_of_a_head_grow_the_trees_of_the_objective(tmp_path):
 def test_a_head_of_counts_beside_the_library(tmp_path):
     counts = np.random.default_rng(0).poisson(np.exp(TABLE.score / 2)).astype(np.float32)
     model = est.BoostedTreesEstimator(
-        columns(),
-        1,
-        est.PoissonRegressionHead(),
-        **TREES,
-        center_bias=True,
-        config=config(tmp_path),
+        columns(), 1, est.PoissonRegressionHead(), **TREES, center_bias=True, config=config(tmp_path)
     )
     model.train(TABLE.input_fn(labels=counts))
     library = library_model(
@@ -182,9 +155,7 @@ def test_any_head_learns(tmp_path, head, labels):
     def input_fn():
         return tf.data.Dataset.from_tensors((TABLE.features, labels))
 
-    model = est.BoostedTreesEstimator(
-        columns(), 1, head, n_trees=20, max_depth=3, config=config(tmp_path)
-    )
+    model = est.BoostedTreesEstimator(columns(), 1, head, n_trees=20, max_depth=3, config=config(tmp_path))
     before = model.evaluate(input_fn)["loss"]
     after = model.train(input_fn).evaluate(input_fn)["loss"]
     assert after < 0.8 * before

@@ -20,9 +20,7 @@ def test_the_text_of_a_forest_predicts_and_explains_as_the_model_that_it_came_fr
         again.predict(unseen, raw_score=True), model.predict(unseen, raw_score=True)
     )
     np.testing.assert_allclose(
-        again.predict(unseen, pred_contrib=True),
-        model.predict(unseen, pred_contrib=True),
-        atol=1e-14,
+        again.predict(unseen, pred_contrib=True), model.predict(unseen, pred_contrib=True), atol=1e-14
     )
 
 

@@ -18,12 +18,7 @@ def reader_of(batches):
 
 def batch(rows, width=2, value=1.0):
     matrix = np.full((rows, width), value, np.float32)
-    return (
-        matrix,
-        np.full(rows, value, np.float32),
-        (np.full((rows, 1), value), {"w": matrix[:, 0]}),
-        None,
-    )
+    return (matrix, np.full(rows, value, np.float32), (np.full((rows, 1), value), {"w": matrix[:, 0]}), None)
 
 
 def test_as_many_batches_as_make_the_data_set():

@@ -23,10 +23,7 @@ def input_fn(labels):
             "BaselineClassifier",
             "model_dir n_classes weight_column label_vocabulary optimizer config loss_reduction",
         ),
-        (
-            "BaselineRegressor",
-            "model_dir label_dimension weight_column optimizer config loss_reduction",
-        ),
+        ("BaselineRegressor", "model_dir label_dimension weight_column optimizer config loss_reduction"),
         ("BaselineEstimator", "head model_dir optimizer config"),
     ],
 )
@@ -57,9 +54,7 @@ def test_a_regressor_learns_the_mean(tmp_path):
 
 
 def test_one_step_with_an_optimizer_by_name(tmp_path):
-    estimator = est.BaselineEstimator(
-        est.RegressionHead(), model_dir=str(tmp_path), optimizer="SGD"
-    )
+    estimator = est.BaselineEstimator(est.RegressionHead(), model_dir=str(tmp_path), optimizer="SGD")
     estimator.train(input_fn(np.full([8], 2.0, np.float32)), steps=1)
     # The slope of (b - 2)^2 at 0 is -4, the learning rate 0.3.
     np.testing.assert_allclose(estimator.get_variable_value("baseline/bias"), [1.2], rtol=1e-6)

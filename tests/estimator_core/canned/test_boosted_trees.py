@@ -24,10 +24,7 @@ def classifier(model_dir, **arguments):
 @pytest.mark.parametrize(
     ("kind", "own"),
     [
-        (
-            est.BoostedTreesClassifier,
-            ["n_classes=2", "weight_column=None", "label_vocabulary=None"],
-        ),
+        (est.BoostedTreesClassifier, ["n_classes=2", "weight_column=None", "label_vocabulary=None"]),
         (est.BoostedTreesRegressor, ["label_dimension=1", "weight_column=None"]),
     ],
 )
@@ -36,8 +33,7 @@ def test_the_arguments_are_those_of_tf_estimator(kind, own):
     found = [str(argument).split(":")[0] for argument in signature]
     defaults = {p.name: p.default for p in signature}
     found = [
-        name if defaults[name] is inspect.Parameter.empty else f"{name}={defaults[name]!r}"
-        for name in found
+        name if defaults[name] is inspect.Parameter.empty else f"{name}={defaults[name]!r}" for name in found
     ]
     wanted = ["feature_columns", "n_batches_per_layer", "model_dir=None", *own, *TREES]
     ours = ["early_stopping=None", "min_node_examples=1"]
@@ -116,9 +112,7 @@ def test_explanations_of_a_checkpoint(tmp_path):
     first = model.latest_checkpoint()
     model.train(TABLE.input_fn())
     predictions = list(model.predict(TABLE.input_fn(), checkpoint_path=first))
-    explained = model.experimental_predict_with_explanations(
-        TABLE.input_fn(), checkpoint_path=first
-    )
+    explained = model.experimental_predict_with_explanations(TABLE.input_fn(), checkpoint_path=first)
     for found, expected in zip(explained, predictions, strict=True):
         total = found["bias"] + sum(found["dfc"].values())
         assert total == pytest.approx(expected["logistic"][0], abs=1e-6)

@@ -12,10 +12,7 @@ fc = tf.feature_column
 SIZE = fc.numeric_column("size")
 KIND = fc.categorical_column_with_vocabulary_list("kind", ["x", "y"])
 RNG = np.random.RandomState(3)
-FEATURES = {
-    "size": RNG.randn(64).astype(np.float32),
-    "kind": np.array(["x", "y"])[RNG.randint(0, 2, 64)],
-}
+FEATURES = {"size": RNG.randn(64).astype(np.float32), "kind": np.array(["x", "y"])[RNG.randint(0, 2, 64)]}
 LABELS = ((FEATURES["size"] > 0) ^ (FEATURES["kind"] == "x")).astype(np.int64)
 
 
@@ -33,9 +30,7 @@ SIGNATURES = {
         "feature_columns model_dir label_dimension weight_column optimizer config warm_start_from "
         "loss_reduction sparse_combiner"
     ),
-    "LinearEstimator": (
-        "head feature_columns model_dir optimizer config sparse_combiner warm_start_from"
-    ),
+    "LinearEstimator": ("head feature_columns model_dir optimizer config sparse_combiner warm_start_from"),
     "DNNClassifier": (
         "hidden_units feature_columns model_dir n_classes weight_column label_vocabulary optimizer "
         "activation_fn dropout config warm_start_from loss_reduction batch_norm"
@@ -77,9 +72,7 @@ def test_constructors_have_the_arguments_of_tf_estimator(name):
     "optimizer",
     [
         tf.keras.optimizers.Adam(0.05),
-        tf.keras.optimizers.SGD(
-            tf.keras.optimizers.schedules.ExponentialDecay(0.5, 100, 0.9), momentum=0.9
-        ),
+        tf.keras.optimizers.SGD(tf.keras.optimizers.schedules.ExponentialDecay(0.5, 100, 0.9), momentum=0.9),
         lambda: tf.keras.optimizers.Adagrad(0.3),
         tf.compat.v1.train.AdamOptimizer(0.05),
         lambda: tf.compat.v1.train.AdagradOptimizer(0.3),
@@ -113,10 +106,7 @@ def test_the_exported_model_answers_as_predict_does(tmp_path):
         return input_fn().map(lambda f, label: (f, tf.where(tf.equal(label, 1), "yes", "no")))
 
     estimator.train(word_input_fn, steps=5)
-    spec = {
-        "size": tf.io.FixedLenFeature([1], tf.float32),
-        "kind": tf.io.VarLenFeature(tf.string),
-    }
+    spec = {"size": tf.io.FixedLenFeature([1], tf.float32), "kind": tf.io.VarLenFeature(tf.string)}
     export_dir = estimator.export_saved_model(
         str(tmp_path / "export"), est.export.build_parsing_serving_input_receiver_fn(spec)
     )

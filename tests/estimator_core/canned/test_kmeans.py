@@ -87,12 +87,7 @@ def test_mini_batches_move_centers_by_the_share_of_their_points(tmp_path):
     model = kmeans(tmp_path).train(points(6), steps=23)
     np.testing.assert_allclose(model.cluster_centers(), centers, rtol=1e-4)
     assert model.get_variable_value("Variable").tolist() == counts.tolist()
-    assert sorted(model.get_variable_names()) == [
-        "Variable",
-        "clusters",
-        "global_step",
-        "initialized",
-    ]
+    assert sorted(model.get_variable_names()) == ["Variable", "clusters", "global_step", "initialized"]
 
 
 @pytest.mark.parametrize("steps", [1, 4, 5, 9, 14])
@@ -283,9 +278,7 @@ def test_there_is_no_prediction_before_training(tmp_path):
 def test_a_model_keeps_its_number_of_clusters(tmp_path):
     kmeans(tmp_path).train(points(), steps=1)
     other = kmeans(tmp_path, "random", num_clusters=5, use_mini_batch=False)
-    with pytest.raises(
-        tf.errors.InvalidArgumentError, match="must have num_clusters cluster centers"
-    ):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must have num_clusters cluster centers"):
         other.train(points(), steps=1)
 
 

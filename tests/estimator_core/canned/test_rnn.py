@@ -66,11 +66,7 @@ def test_constructors_have_the_arguments_of_tf_estimator(rnn):
     [
         {"units": [8], "cell_type": "lstm", "optimizer": "Adam"},
         pytest.param(
-            {
-                "units": [8, 4],
-                "cell_type": "gru",
-                "optimizer": lambda: tf.keras.optimizers.Adam(0.05),
-            },
+            {"units": [8, 4], "cell_type": "gru", "optimizer": lambda: tf.keras.optimizers.Adam(0.05)},
             marks=pytest.mark.slow,
         ),
         {
@@ -94,12 +90,7 @@ def test_it_learns_to_remember_and_continues_from_its_checkpoint(tmp_path, argum
 
 def test_it_learns_a_label_for_each_step(tmp_path):
     classifier = RNNClassifier(
-        TOKENS,
-        units=[8],
-        cell_type="lstm",
-        return_sequences=True,
-        optimizer="Adam",
-        config=config(tmp_path),
+        TOKENS, units=[8], cell_type="lstm", return_sequences=True, optimizer="Adam", config=config(tmp_path)
     )
     classifier.train(step_input_fn, steps=120)
     results = classifier.evaluate(lambda: step_input_fn(repeat=1))
@@ -136,9 +127,7 @@ def test_the_exported_model_answers_as_predict_does(tmp_path, return_sequences, 
         features = tf.train.Features(feature={"token": tf.train.Feature(bytes_list=value)})
         return tf.train.Example(features=features).SerializeToString()
 
-    served = model.signatures["predict"](
-        examples=tf.constant([example(tokens) for tokens, _ in SEQUENCES])
-    )
+    served = model.signatures["predict"](examples=tf.constant([example(tokens) for tokens, _ in SEQUENCES]))
     predicted = [row["logits"] for row in classifier.predict(lambda: input_fn(repeat=1))]
     np.testing.assert_allclose(served["logits"], predicted, rtol=1e-5)
     # One alone, without padding, and one that has no token at all.

@@ -93,9 +93,7 @@ def test_training_goes_on_from_the_newest_whole_checkpoint(name, estimator, inpu
     assert "whole checkpoint" not in caplog.text
 
 
-def test_a_model_dir_that_is_moved_goes_on_though_its_state_has_absolute_paths(
-    estimator, input_fn, tmp_path
-):
+def test_a_model_dir_that_is_moved_goes_on_though_its_state_has_absolute_paths(estimator, input_fn, tmp_path):
     names = [f"{estimator.model_dir}/model.ckpt-{step}" for step in (0, 2, 4)]
     tf.compat.v1.train.update_checkpoint_state(estimator.model_dir, names[-1], names)
     moved = tmp_path / "moved"
@@ -113,9 +111,7 @@ def exported(estimator, base):
 
 def evaluated_by_the_task(estimator, input_fn):
     spec = est.EvalSpec(input_fn, steps=1, start_delay_secs=0)
-    metrics, _ = evaluate_continuously(
-        estimator, spec, None, sleep=lambda secs: None, is_over=lambda: True
-    )
+    metrics, _ = evaluate_continuously(estimator, spec, None, sleep=lambda secs: None, is_over=lambda: True)
     return metrics["global_step"]
 
 
@@ -186,8 +182,6 @@ def test_a_model_dir_without_a_finished_save_begins_at_step_0(make_estimator, in
 def test_a_checkpoint_that_is_saved_anew_is_waited_for(estimator, monkeypatch, caplog):
     whole = file_of(estimator, _INDEX).read_bytes()
     cut(file_of(estimator, _INDEX), 50)
-    monkeypatch.setattr(
-        latest.time, "sleep", lambda secs: file_of(estimator, _INDEX).write_bytes(whole)
-    )
+    monkeypatch.setattr(latest.time, "sleep", lambda secs: file_of(estimator, _INDEX).write_bytes(whole))
     assert estimator.latest_checkpoint() == f"{estimator.model_dir}/model.ckpt-4"
     assert caplog.text == ""

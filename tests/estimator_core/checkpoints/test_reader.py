@@ -48,9 +48,7 @@ def test_a_partitioned_variable_is_restored_as_ever(tmp_path):
 
     def model_fn(features, labels, mode):
         partitioner = tf1.fixed_size_partitioner(2)
-        table = tf1.get_variable(
-            "table", [4, 1], initializer=tf1.ones_initializer(), partitioner=partitioner
-        )
+        table = tf1.get_variable("table", [4, 1], initializer=tf1.ones_initializer(), partitioner=partitioner)
         value = tf.nn.embedding_lookup(list(table), tf.cast(features["x"], tf.int64))
         loss = tf.reduce_mean(value)
         step = tf1.train.get_global_step()
@@ -61,9 +59,7 @@ def test_a_partitioned_variable_is_restored_as_ever(tmp_path):
     estimator.train(_input_fn, steps=1)
     estimator.train(_input_fn, steps=1)
     # Each of the two examples moves its row by half the learning rate in a step.
-    np.testing.assert_allclose(
-        np.sort(estimator.get_variable_value("table").ravel()), [0.9, 0.9, 1, 1]
-    )
+    np.testing.assert_allclose(np.sort(estimator.get_variable_value("table").ravel()), [0.9, 0.9, 1, 1])
 
 
 def test_a_checkpoint_that_is_not_there_is_named(model_dir):

@@ -30,9 +30,7 @@ def train(folders, saver_class, save_graph_def=True):
         scaffold = tf1.train.Scaffold(init_op=init_op, saver=saver_class(max_to_keep=20))
         hooks = [
             kind(str(folder), save_steps=4, scaffold=scaffold, save_graph_def=save_graph_def)
-            for kind, folder in zip(
-                (tf1.train.CheckpointSaverHook, GraphOnceSaverHook), folders, strict=True
-            )
+            for kind, folder in zip((tf1.train.CheckpointSaverHook, GraphOnceSaverHook), folders, strict=True)
         ]
         described = []
         describe = graph.as_graph_def

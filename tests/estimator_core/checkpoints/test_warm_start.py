@@ -25,9 +25,7 @@ def test_names_of_variables_may_have_changed(make_estimator, input_fn):
         renamed = tf1.get_variable("renamed", initializer=0.0)
         other = tf1.get_variable("other", initializer=7.0)
         names = {"renamed": "weight"}
-        warm_start(
-            est.WarmStartSettings(trained.model_dir, "renamed", var_name_to_prev_var_name=names)
-        )
+        warm_start(est.WarmStartSettings(trained.model_dir, "renamed", var_name_to_prev_var_name=names))
         session.run(tf1.global_variables_initializer())
         assert session.run([renamed, other]) == [1.5, 7.0]
 

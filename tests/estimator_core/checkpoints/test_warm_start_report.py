@@ -34,8 +34,7 @@ def _model_fn(features, labels, mode, params):
     """Variables of the shapes in `params`, by name; the loss is their sum."""
     del features, labels
     variables = [
-        tf1.get_variable(name, shape, initializer=tf1.zeros_initializer())
-        for name, shape in params.items()
+        tf1.get_variable(name, shape, initializer=tf1.zeros_initializer()) for name, shape in params.items()
     ]
     loss = tf.add_n([tf.reduce_sum(variable) for variable in variables])
     train_op = tf1.assign_add(tf1.train.get_global_step(), 1)
@@ -104,9 +103,7 @@ def test_another_vocabulary_does_not_excuse_another_dimension(tmp_path, checkpoi
 
 def test_a_list_of_expressions_selects_among_all_variables(tmp_path, checkpoint):
     settings = est.WarmStartSettings(checkpoint, ["global_step", "kern"])
-    report = warm_start_report(
-        _estimator(tmp_path / "new", {"kernel": [2, 1]}), _input_fn, settings
-    )
+    report = warm_start_report(_estimator(tmp_path / "new", {"kernel": [2, 1]}), _input_fn, settings)
     assert report.of("loaded") == ["global_step", "kernel"]
 
 

@@ -10,9 +10,7 @@ import tensorflow as tf
 from estimator_core.checkpoints.warm_start_settings import WarmStartSettings, as_settings
 
 
-@pytest.mark.parametrize(
-    "path", ["dir/model.ckpt-3", b"dir/model.ckpt-3", pathlib.Path("dir/model.ckpt-3")]
-)
+@pytest.mark.parametrize("path", ["dir/model.ckpt-3", b"dir/model.ckpt-3", pathlib.Path("dir/model.ckpt-3")])
 def test_a_path_is_all_trainable_variables_of_a_checkpoint(path):
     assert as_settings(path) == WarmStartSettings("dir/model.ckpt-3", ".*", None, None)
 

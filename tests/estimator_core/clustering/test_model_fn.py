@@ -55,18 +55,13 @@ def test_predictions_are_all_distances_and_the_nearest_center():
 
 
 def test_the_score_is_the_sum_of_the_nearest_distances():
-    loss, score = run(
-        clustering(), "eval", lambda spec, _: [spec.loss, spec.eval_metric_ops["score"][1]]
-    )
+    loss, score = run(clustering(), "eval", lambda spec, _: [spec.loss, spec.eval_metric_ops["score"][1]])
     assert (loss, score) == (pytest.approx(6.0), pytest.approx(6.0))
 
 
 def test_whole_batches_move_the_centers_to_the_means():
     centers, step = run(
-        clustering(),
-        "train",
-        lambda spec, centers: [centers, tf1.train.get_global_step()],
-        steps=1,
+        clustering(), "train", lambda spec, centers: [centers, tf1.train.get_global_step()], steps=1
     )
     np.testing.assert_allclose(centers, [[0.5, 1.0], [4.0, 1.0]], atol=1e-5)
     assert step == 1
@@ -74,9 +69,7 @@ def test_whole_batches_move_the_centers_to_the_means():
 
 def test_points_of_several_features_stand_side_by_side_by_name():
     features = {"b": POINTS[:, 1], "a": POINTS[:, :1]}
-    (distances,) = run(
-        clustering(), "infer", lambda spec, _: [spec.predictions["all_distances"]], features
-    )
+    (distances,) = run(clustering(), "infer", lambda spec, _: [spec.predictions["all_distances"]], features)
     np.testing.assert_allclose(distances, [[1, 9], [4, 20], [17, 1]], atol=1e-5)
 
 
@@ -90,10 +83,7 @@ def test_a_tolerance_adds_a_hook(relative_tolerance):
 
 
 def test_points_of_three_dimensions_are_refused():
-    with (
-        tf.Graph().as_default(),
-        pytest.raises(ValueError, match="must be a dense tensor of shape"),
-    ):
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="must be a dense tensor of shape"):
         clustering().model_fn(tf.zeros([2, 2, 2]), "infer", est.RunConfig())
 
 

@@ -8,12 +8,7 @@ from estimator_core.execution.base import Execution, LoopSize, Step
 def test_a_way_of_running_says_how():
     with pytest.raises(TypeError, match="abstract"):
         Execution()
-    assert Execution.__abstractmethods__ == {
-        "scope",
-        "make_inputs",
-        "build_step",
-        "session_creator",
-    }
+    assert Execution.__abstractmethods__ == {"scope", "make_inputs", "build_step", "session_creator"}
 
 
 def test_it_is_one_copy_one_step_and_the_chief():

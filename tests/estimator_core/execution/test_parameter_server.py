@@ -174,9 +174,7 @@ def test_kmeans_finds_centers_on_parameter_servers(as_task, tmp_path, steps_per_
         mini_batch_steps_per_iteration=steps_per_iteration,
     )
     estimator.train(input_fn, steps=30)
-    np.testing.assert_allclose(
-        sorted(estimator.cluster_centers().tolist()), [[0, 1], [9, 10]], atol=0.2
-    )
+    np.testing.assert_allclose(sorted(estimator.cluster_centers().tolist()), [[0, 1], [9, 10]], atol=0.2)
 
 
 def test_a_master_trains_on_parameter_servers_and_evaluates_here(
@@ -190,9 +188,7 @@ def test_a_master_trains_on_parameter_servers_and_evaluates_here(
     as_task(config)
     estimator = make_estimator(save_checkpoints_steps=2)
     result = est.train_and_evaluate(
-        estimator,
-        est.TrainSpec(input_fn, max_steps=5),
-        est.EvalSpec(eval_input_fn, throttle_secs=0),
+        estimator, est.TrainSpec(input_fn, max_steps=5), est.EvalSpec(eval_input_fn, throttle_secs=0)
     )
     assert result is None
     evaluations = est.summaries.read_evaluations(estimator.eval_dir())

@@ -69,10 +69,7 @@ def test_what_takes_a_saver_or_more_gets_none(build, checkpoint):
 def test_a_scaffold_of_the_users_is_not_passed_over(name, checkpoint):
     with tf.Graph().as_default():
         w = tf1.get_variable("w", [2, 3])
-        made = {
-            "init_fn": lambda *_: None,
-            "saver": tf1.train.Saver([w]),
-        }
+        made = {"init_fn": lambda *_: None, "saver": tf1.train.Saver([w])}
         scaffold = tf1.train.Scaffold(**{name: made.get(name, tf.constant([]))})
         assert restored_session(scaffold, checkpoint, None) is None
 

@@ -65,13 +65,9 @@ ROW_BY_ROW = {
     "zipped": lambda tmp_path: tf.data.Dataset.zip((rows(), rows())).batch(32),
     "padded": lambda tmp_path: rows().padded_batch(32),
     "numbers": lambda tmp_path: tf.data.Dataset.range(90).batch(32),
-    "sparse": lambda tmp_path: tf.data.Dataset.from_tensor_slices(
-        tf.sparse.from_dense(np.eye(90))
-    ).batch(32),
+    "sparse": lambda tmp_path: tf.data.Dataset.from_tensor_slices(tf.sparse.from_dense(np.eye(90))).batch(32),
     "no batches": lambda tmp_path: rows().shuffle(100),
-    "a size of its own": lambda tmp_path: rows().batch(
-        tf1.placeholder_with_default(np.int64(32), [])
-    ),
+    "a size of its own": lambda tmp_path: rows().batch(tf1.placeholder_with_default(np.int64(32), [])),
     "of unknown length": lambda tmp_path: tf.data.Dataset.from_tensor_slices(
         tf1.placeholder_with_default(np.arange(90), [None])
     ).batch(32),

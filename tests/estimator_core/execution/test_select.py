@@ -93,17 +93,13 @@ ParameterServerStrategy = tf1.distribute.experimental.ParameterServerStrategy
     ("kind", "tasks", "index"),
     [("chief", TASKS, 0), ("worker", TASKS, 1), ("worker", {"worker": ["a:1"], "ps": ["b:1"]}, 0)],
 )
-def test_a_parameter_server_strategy_trains_as_the_ps_tasks_alone_do(
-    monkeypatch, kind, tasks, index
-):
+def test_a_parameter_server_strategy_trains_as_the_ps_tasks_alone_do(monkeypatch, kind, tasks, index):
     config = config_in(monkeypatch, kind, tasks, train_distribute=ParameterServerStrategy())
     execution = select_execution(config, "train")
     assert type(execution) is ParameterServers
     contexts = []
     with tf.Graph().as_default():
-        execution.make_inputs(
-            lambda context: contexts.append(context) or tf.data.Dataset.range(3), "train"
-        )
+        execution.make_inputs(lambda context: contexts.append(context) or tf.data.Dataset.range(3), "train")
     (context,) = contexts
     workers = len(tasks["worker"]) + len(tasks.get("chief", ()))
     found = context.num_input_pipelines, context.input_pipeline_id, context.num_replicas_in_sync
@@ -144,9 +140,7 @@ def test_central_storage_does_not_train_in_a_cluster(monkeypatch):
         select_execution(config, "train")
 
 
-@pytest.mark.parametrize(
-    ("steps", "most", "secs"), [("auto", 1000, 0.2), (25, 25, None), (1, 1, None)]
-)
+@pytest.mark.parametrize(("steps", "most", "secs"), [("auto", 1000, 0.2), (25, 25, None), (1, 1, None)])
 @pytest.mark.parametrize("strategy", [None, "/cpu:1"])
 def test_training_and_evaluation_make_many_steps_in_a_call(steps, most, secs, strategy):
     strategy = strategy and tf.distribute.OneDeviceStrategy(strategy)

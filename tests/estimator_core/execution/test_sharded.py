@@ -22,9 +22,7 @@ def test_a_model_without_sums_is_refused(make_sharded):
 
     with pytest.raises(ValueError, match="CrossShardOptimizer must be used"):
         make_sharded(plain_model_fn).train(input_fn, steps=1)
-    make_sharded(plain_model_fn, num_shards=1).train(
-        input_fn, steps=1
-    )  # there is nothing to sum up
+    make_sharded(plain_model_fn, num_shards=1).train(input_fn, steps=1)  # there is nothing to sum up
 
 
 @pytest.mark.parametrize("groups", [None, [[0], [1]]])
@@ -53,9 +51,7 @@ def game_model_fn(features, labels, mode, params):
     loss = tf.reduce_mean(tf.square((other + kept) * features["x"] - labels))
     optimizer = tf1.train.GradientDescentOptimizer(1.0)
     others_step = optimizer.minimize(loss, var_list=[other])
-    others_step = tf.group(
-        others_step, kept.assign_add(tf.reduce_mean(features["x"])), name="others_step"
-    )
+    others_step = tf.group(others_step, kept.assign_add(tf.reduce_mean(features["x"])), name="others_step")
 
     @tf.function
     def in_function():

@@ -46,8 +46,7 @@ def test_updates_by_sums_are_the_updates_and_a_count():
         weight = tf1.get_variable("weight", initializer=10.0)
         counter = tf1.get_variable("counter", initializer=4)
         update = SingleDevice().update_by_sums(
-            [(tf.constant(2.0), weight, lambda variable, gradient: variable.assign_sub(gradient))],
-            counter,
+            [(tf.constant(2.0), weight, lambda variable, gradient: variable.assign_sub(gradient))], counter
         )
         with tf1.Session() as session:
             session.run(tf1.global_variables_initializer())

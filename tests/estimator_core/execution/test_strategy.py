@@ -22,10 +22,7 @@ def strategy():
 @pytest.fixture
 def config(strategy, tmp_path):
     return est.RunConfig(
-        model_dir=str(tmp_path),
-        train_distribute=strategy,
-        eval_distribute=strategy,
-        log_step_count_steps=1,
+        model_dir=str(tmp_path), train_distribute=strategy, eval_distribute=strategy, log_step_count_steps=1
     )
 
 
@@ -70,9 +67,7 @@ def test_a_model_fn_takes_the_mean_gradient_of_the_replicas(config, caplog):
 @pytest.mark.parametrize("api", [tf, tf1], ids=["tf", "tf1"])
 def test_central_storage_trains_and_evaluates_as_mirrored_variables_do(api, tmp_path):
     strategy = api.distribute.experimental.CentralStorageStrategy(["/cpu:0", "/cpu:1"], "/cpu:0")
-    config = est.RunConfig(
-        model_dir=str(tmp_path), train_distribute=strategy, eval_distribute=strategy
-    )
+    config = est.RunConfig(model_dir=str(tmp_path), train_distribute=strategy, eval_distribute=strategy)
     estimator = est.Estimator(weight_model_fn, config=config)
     estimator.train(input_fn)
     assert estimator.get_variable_value("global_step") == 3
@@ -84,20 +79,13 @@ def test_central_storage_trains_and_evaluates_as_mirrored_variables_do(api, tmp_
 
 @pytest.mark.parametrize(
     ("loss_reduction", "weight", "bias", "eval_loss"),
-    [
-        ("sum_over_batch_size", 201.44002, 42.72, 664739.75),
-        ("sum", 21083.842, 4422.72, 14825936000.0),
-    ],
+    [("sum_over_batch_size", 201.44002, 42.72, 664739.75), ("sum", 21083.842, 4422.72, 14825936000.0)],
 )
 def test_a_canned_estimator(config, loss_reduction, weight, bias, eval_loss):
     column = tf.feature_column.numeric_column("x")
-    estimator = est.LinearRegressor(
-        [column], optimizer="SGD", loss_reduction=loss_reduction, config=config
-    )
+    estimator = est.LinearRegressor([column], optimizer="SGD", loss_reduction=loss_reduction, config=config)
     estimator.train(input_fn)
-    variables = {
-        name: estimator.get_variable_value(name) for name in estimator.get_variable_names()
-    }
+    variables = {name: estimator.get_variable_value(name) for name in estimator.get_variable_names()}
     np.testing.assert_allclose(variables["linear/linear_model/x/weights"], [[weight]], rtol=1e-5)
     np.testing.assert_allclose(variables["linear/linear_model/bias_weights"], [bias], rtol=1e-5)
     assert set(variables) == {
@@ -145,9 +133,7 @@ def test_two_replicas_with_half_the_batch_learn_what_one_does(strategy, tmp_path
 
     trained = []
     for name, distribute, batch_size in (("one", None, 6), ("two", strategy, 3)):
-        config = est.RunConfig(
-            model_dir=str(tmp_path / name), train_distribute=distribute, tf_random_seed=1
-        )
+        config = est.RunConfig(model_dir=str(tmp_path / name), train_distribute=distribute, tf_random_seed=1)
         head = est.RegressionHead()
         estimator = est.DNNEstimator(
             head, [], columns, optimizer=optimizer, config=config, activation_fn=None
@@ -164,23 +150,14 @@ def test_two_replicas_with_half_the_batch_learn_what_one_does(strategy, tmp_path
             )
             start.train(examples(6), steps=1)
             estimator = est.DNNEstimator(
-                head,
-                [],
-                columns,
-                optimizer=optimizer,
-                config=config,
-                warm_start_from=start.model_dir,
+                head, [], columns, optimizer=optimizer, config=config, warm_start_from=start.model_dir
             )
         trained.append(estimator.train(examples(batch_size)))
     one, two = trained
     assert one.get_variable_names() == two.get_variable_names()
     for name in one.get_variable_names():
         np.testing.assert_allclose(
-            two.get_variable_value(name),
-            one.get_variable_value(name),
-            rtol=1e-5,
-            atol=1e-7,
-            err_msg=name,
+            two.get_variable_value(name), one.get_variable_value(name), rtol=1e-5, atol=1e-7, err_msg=name
         )
 
 
@@ -197,12 +174,8 @@ def test_early_stopping_stops_all_replicas(config):
 
 
 def test_train_and_evaluate_with_a_best_exporter(config):
-    estimator = est.LinearRegressor(
-        [tf.feature_column.numeric_column("x")], optimizer="Ftrl", config=config
-    )
-    receiver_fn = est.export.build_raw_serving_input_receiver_fn(
-        {"x": tf.TensorSpec([None, 1], tf.float32)}
-    )
+    estimator = est.LinearRegressor([tf.feature_column.numeric_column("x")], optimizer="Ftrl", config=config)
+    receiver_fn = est.export.build_raw_serving_input_receiver_fn({"x": tf.TensorSpec([None, 1], tf.float32)})
     metrics, exports = est.train_and_evaluate(
         estimator,
         est.TrainSpec(lambda: input_fn().repeat(), max_steps=5),
@@ -284,9 +257,7 @@ def keras_model_fn(features, labels, mode):
 def test_keras_objects_in_a_model_fn(config):
     estimator = est.Estimator(keras_model_fn, config=config)
     estimator.train(input_fn, steps=2)
-    variables = {
-        name: estimator.get_variable_value(name) for name in estimator.get_variable_names()
-    }
+    variables = {name: estimator.get_variable_value(name) for name in estimator.get_variable_names()}
     assert not [name for name in variables if "replica" in name]
     assert variables["global_step"] == variables["adam/iteration"] == 2
     # The replicas' batches have the means 1.5 and 3.5, then 5.5 and 1.5; each step moves the average by 1% of

@@ -47,9 +47,7 @@ def test_scaffolds_are_united(strategy):
             saver=tf1.train.Saver(defer_build=True),
         )
         summaries_and_savers.append((scaffold.summary_op, scaffold.saver))
-        return est.EstimatorSpec(
-            "train", loss=tf.constant(0.0), train_op=tf.no_op(), scaffold=scaffold
-        )
+        return est.EstimatorSpec("train", loss=tf.constant(0.0), train_op=tf.no_op(), scaffold=scaffold)
 
     execution = ReplicasInSync(strategy)
     with tf.Graph().as_default() as graph, building(graph, execution):
@@ -123,9 +121,7 @@ def test_a_strategy_averages_for_estimators_alone(strategy):
                 return found
 
             found = strategy.experimental_local_results(strategy.run(in_replica))[0]
-            with (
-                ReplicasInSync(strategy).session_creator(tf1.train.Scaffold()).create_session() as s
-            ):
+            with ReplicasInSync(strategy).session_creator(tf1.train.Scaffold()).create_session() as s:
                 return s.run(found)
 
     assert gradient() == 3.0

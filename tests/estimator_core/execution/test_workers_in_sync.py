@@ -159,9 +159,7 @@ def test_without_a_cluster_it_is_the_strategy_of_one_process(monkeypatch, tmp_pa
         train_op = optimizer.minimize(loss, tf1.train.get_global_step())
         return est.EstimatorSpec(mode, weight, loss, train_op)
 
-    config = est.RunConfig(
-        model_dir=str(tmp_path), train_distribute=strategy, eval_distribute=strategy
-    )
+    config = est.RunConfig(model_dir=str(tmp_path), train_distribute=strategy, eval_distribute=strategy)
     estimator = est.Estimator(model_fn, config=config)
     estimator.train(lambda: tf.data.Dataset.from_tensors(([1.0], [4.0])).repeat(), steps=3)
     # The gradient is 2 (weight - 4): each step goes a quarter of the way. 4 - 4 * 0.75 ** 3 = 2.3125

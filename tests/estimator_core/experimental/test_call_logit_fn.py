@@ -8,9 +8,7 @@ def test_it_passes_what_is_asked_for():
     def logit_fn(features, params):
         return features * params["factor"]
 
-    logits = est.experimental.call_logit_fn(
-        logit_fn, tf.constant([2.0]), "train", {"factor": 3.0}, None
-    )
+    logits = est.experimental.call_logit_fn(logit_fn, tf.constant([2.0]), "train", {"factor": 3.0}, None)
     assert logits.numpy() == [6.0]
     by_head = est.experimental.call_logit_fn(
         lambda features: {"a": features}, tf.constant([2.0]), "train", {}, None

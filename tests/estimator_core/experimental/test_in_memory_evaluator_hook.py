@@ -27,13 +27,9 @@ def expected(step):
     return pytest.approx((5.75 * w * w, 2.0 * w))
 
 
-def test_evaluates_at_the_start_every_n_iterations_and_at_the_end(
-    make_estimator, input_fn, eval_input_fn
-):
+def test_evaluates_at_the_start_every_n_iterations_and_at_the_end(make_estimator, input_fn, eval_input_fn):
     estimator = make_estimator()
-    hook = est.experimental.InMemoryEvaluatorHook(
-        estimator, eval_input_fn, every_n_iter=3, name="mem"
-    )
+    hook = est.experimental.InMemoryEvaluatorHook(estimator, eval_input_fn, every_n_iter=3, name="mem")
     estimator.train(input_fn, hooks=[hook], steps=8)
     seen = evaluations_of(estimator, "mem")
     assert list(seen) == [0, 3, 6, 8]
@@ -82,9 +78,7 @@ def test_steps_and_hooks(make_estimator, input_fn, eval_input_fn):
 
     counter = CountBatches()
     estimator = make_estimator()
-    hook = est.experimental.InMemoryEvaluatorHook(
-        estimator, eval_input_fn, steps=1, hooks=[counter]
-    )
+    hook = est.experimental.InMemoryEvaluatorHook(estimator, eval_input_fn, steps=1, hooks=[counter])
     estimator.train(input_fn, hooks=[hook], steps=1)
     assert counter.batches == 2  # one at the start, one at the end
     # After one step w = 1, and the first batch alone has the loss 2.5.
@@ -94,10 +88,7 @@ def test_steps_and_hooks(make_estimator, input_fn, eval_input_fn):
 def test_lookup_tables_batch_normalization_and_partitions(tmp_path):
     """The hook and evaluate give the same for the variables of the last checkpoint."""
     kind = tf.feature_column.categorical_column_with_vocabulary_list("kind", ["wood", "steel"])
-    columns = [
-        tf.feature_column.numeric_column("size"),
-        tf.feature_column.embedding_column(kind, 2),
-    ]
+    columns = [tf.feature_column.numeric_column("size"), tf.feature_column.embedding_column(kind, 2)]
 
     def input_fn():
         features = {"size": [1.0, -1.0, 3.0], "kind": ["steel", "wood", "glass"]}

@@ -67,9 +67,7 @@ def test_no_process_outlives_the_one_that_launched_it(tmp_path, number):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     environment = {**os.environ, "PYTHONPATH": os.getcwd()}
-    launcher = subprocess.Popen(
-        [sys.executable, script, tmp_path], env=environment, stderr=subprocess.PIPE
-    )
+    launcher = subprocess.Popen([sys.executable, script, tmp_path], env=environment, stderr=subprocess.PIPE)
     try:
         wait_until(lambda: len(pids_in(tmp_path)) == 4 and all(pids_in(tmp_path)))
         launcher.send_signal(number)
@@ -82,11 +80,7 @@ def test_no_process_outlives_the_one_that_launched_it(tmp_path, number):
 
 
 @pytest.mark.parametrize(
-    ("sizes", "message"),
-    [
-        ({"num_workers": 0}, "num_workers=0"),
-        ({"num_ps": -1}, "num_ps=-1"),
-    ],
+    ("sizes", "message"), [({"num_workers": 0}, "num_workers=0"), ({"num_ps": -1}, "num_ps=-1")]
 )
 def test_sizes_that_can_not_be_are_refused(sizes, message):
     with pytest.raises(ValueError, match=message):

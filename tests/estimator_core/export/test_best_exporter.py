@@ -6,9 +6,7 @@ import tensorflow as tf
 
 import estimator_core as est
 
-_RECEIVER = est.export.build_parsing_serving_input_receiver_fn(
-    {"x": tf.io.FixedLenFeature([], tf.float32)}
-)
+_RECEIVER = est.export.build_parsing_serving_input_receiver_fn({"x": tf.io.FixedLenFeature([], tf.float32)})
 
 
 def _eval_input_fn():

@@ -35,11 +35,7 @@ def kept(tmp_path, name="exports"):
 
 
 SETTINGS = {"assets_extra": {"a": "b"}, "as_text": True}
-MAKERS = {
-    "final": est.FinalExporter,
-    "latest": est.LatestExporter,
-    "best": est.BestExporter,
-}
+MAKERS = {"final": est.FinalExporter, "latest": est.LatestExporter, "best": est.BestExporter}
 
 
 @pytest.mark.parametrize("kind", MAKERS)
@@ -51,11 +47,7 @@ def test_settings_reach_the_export(tmp_path, kind, settings):
     assert export(exporter, model, tmp_path, True) == os.fsencode(tmp_path / "exports" / "9")
     expected = {"assets_extra": None, "as_text": False, **settings}
     assert model.calls == [
-        (
-            str(tmp_path / "exports"),
-            receiver_fn,
-            {**expected, "checkpoint_path": "model.ckpt-3"},
-        )
+        (str(tmp_path / "exports"), receiver_fn, {**expected, "checkpoint_path": "model.ckpt-3"})
     ]
 
 

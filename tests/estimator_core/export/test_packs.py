@@ -24,19 +24,14 @@ def cells(matrix):
     """Returns {(row, position): value}, the number of rows and the number of columns."""
     places = [tuple(place) for place in matrix.indices.numpy().tolist()]
     assert places == sorted(places)
-    return dict(
-        zip(places, matrix.values.numpy().tolist(), strict=True)
-    ), matrix.dense_shape.numpy().tolist()
+    return dict(zip(places, matrix.values.numpy().tolist(), strict=True)), matrix.dense_shape.numpy().tolist()
 
 
 def test_columns_of_a_type_are_one_matrix_and_the_others_stay():
     rows = [example(a=1.0, b=b"x", c=2.0, d=3, e=4), example(c=7.0), example(a=5.0, c=8.0, d=6)]
     found = parse_packed(tf.constant(rows), SPEC, {"p": ["a", "b", "c", "d"], "q": ["d"]})
     assert sorted(found) == ["e", "p/float32", "p/int64", "p/string", "q/int64"]
-    assert cells(found["p/float32"]) == (
-        {(0, 0): 1, (0, 2): 2, (1, 2): 7, (2, 0): 5, (2, 2): 8},
-        [3, 4],
-    )
+    assert cells(found["p/float32"]) == ({(0, 0): 1, (0, 2): 2, (1, 2): 7, (2, 0): 5, (2, 2): 8}, [3, 4])
     assert cells(found["p/string"]) == ({(0, 1): b"x"}, [3, 4])
     assert cells(found["p/int64"]) == ({(0, 3): 3, (2, 3): 6}, [3, 4])
     assert cells(found["q/int64"]) == ({(0, 0): 3, (2, 0): 6}, [3, 1])
@@ -82,22 +77,12 @@ def test_a_required_column_without_a_value_is_an_error():
 )
 def test_a_missing_value_of_a_column_with_a_default_is_the_default(shape, value, default, filled):
     dtype = {float: tf.float32, int: tf.int64, bytes: tf.string}[type(value)]
-    spec = {
-        "f": tf.io.FixedLenFeature(shape, dtype, default_value=default),
-        "v": tf.io.VarLenFeature(dtype),
-    }
+    spec = {"f": tf.io.FixedLenFeature(shape, dtype, default_value=default), "v": tf.io.VarLenFeature(dtype)}
     mark = {tf.float32: float("nan"), tf.int64: -(2**63), tf.string: b""}[dtype]
     rows = {"v": tf.constant([mark, value], dtype), "f": tf.constant([mark, value], dtype)}
     serialized = tf.constant([example(f=value, v=value), example()])
     found = parse_packed(serialized, spec, {"p": ["v", "f"]}, rows)
     assert cells(found[packed_name("p", dtype)]) == (
-        {
-            (0, 0): value,
-            (0, 1): value,
-            (1, 1): filled,
-            (2, 1): filled,
-            (3, 0): value,
-            (3, 1): value,
-        },
+        {(0, 0): value, (0, 1): value, (1, 1): filled, (2, 1): filled, (3, 0): value, (3, 1): value},
         [4, 2],
     )

@@ -23,10 +23,7 @@ def test_single_tensors_get_names():
     receiver = export.ServingInputReceiver(x, y, {"other": y, "both": {"a": x, "b": y}})
     assert receiver.features == {"feature": x}
     assert receiver.receiver_tensors == {"input": y}
-    assert receiver.receiver_tensors_alternatives == {
-        "other": {"input": y},
-        "both": {"a": x, "b": y},
-    }
+    assert receiver.receiver_tensors_alternatives == {"other": {"input": y}, "both": {"a": x, "b": y}}
 
 
 def test_a_bare_tensor_stays_bare():
@@ -57,10 +54,7 @@ X = tf.constant([1.0])
         (lambda: export.ServingInputReceiver({"x": [1.0]}, X), "feature 'x' must be a Tensor"),
         (lambda: export.ServingInputReceiver(X, {"in": 1}), "receiver_tensors 'in' must be"),
         (lambda: export.ServingInputReceiver(X, {3: X}), "receiver_tensors keys must be strings"),
-        (
-            lambda: export.ServingInputReceiver(X, X, {"a": {3: X}}),
-            "alternatives keys must be strings",
-        ),
+        (lambda: export.ServingInputReceiver(X, X, {"a": {3: X}}), "alternatives keys must be strings"),
         (lambda: export.ServingInputReceiver(X, X, [X]), "alternatives must be a dict"),
         (lambda: export.ServingInputReceiver(X, X, {"a": 1}), "alternatives 'input' must be a"),
         (lambda: export.TensorServingInputReceiver(None, X), "features=None"),

@@ -75,11 +75,7 @@ def test_there_is_one_signature_of_rows_beside_those_of_examples(model):
 
 
 def test_rows_and_examples_have_the_same_predictions(model):
-    examples = [
-        example(x=1.5, n=3, fixed=2.0, **{WORD: b"a"}),
-        example(),
-        example(n=0, **{WORD: b"b"}),
-    ]
+    examples = [example(x=1.5, n=3, fixed=2.0, **{WORD: b"a"}), example(), example(n=0, **{WORD: b"b"})]
     rows = {
         "x": [1.5, MISSING["x"], MISSING["x"]],
         "n": [3, MISSING["n"], 0],

@@ -28,9 +28,7 @@ def test_the_exported_model_answers_serialized_examples(make_estimator, input_fn
     assert isinstance(path, bytes)
     loaded = tf.saved_model.load(path.decode())
     assert list(loaded.signatures) == ["serving_default"]
-    answer = loaded.signatures["serving_default"](
-        examples=tf.constant([_example(4.0), _example(5.0)])
-    )
+    answer = loaded.signatures["serving_default"](examples=tf.constant([_example(4.0), _example(5.0)]))
     np.testing.assert_array_equal(answer["y"], [4, 5])
 
 
@@ -62,9 +60,7 @@ def test_the_exported_checkpoint_can_be_chosen(make_estimator, input_fn, tmp_pat
     assert serve(examples=tf.constant([_example(1.0)]))["y"].numpy() == 1.0
 
 
-def test_the_eval_graph_gives_loss_metrics_predictions_and_labels(
-    make_estimator, input_fn, tmp_path
-):
+def test_the_eval_graph_gives_loss_metrics_predictions_and_labels(make_estimator, input_fn, tmp_path):
     def eval_receiver_fn():
         serialized = tf1.placeholder(tf.string, [None])
         features = tf.io.parse_example(serialized, _SPEC)
@@ -137,9 +133,7 @@ def test_only_alternatives_that_feed_all_are_exported(
     estimator.train(input_fn, steps=1)
     path = estimator.export_saved_model(tmp_path / "exports", receiver_fn).decode()
     found = tf.saved_model.load(path).signatures
-    inputs = {
-        name: sorted(function.structured_input_signature[1]) for name, function in found.items()
-    }
+    inputs = {name: sorted(function.structured_input_signature[1]) for name, function in found.items()}
     assert inputs == {"serving_default": ["a", "b"]} | signatures
 
 
@@ -160,10 +154,7 @@ def test_assets_extra_and_text(make_estimator, input_fn, tmp_path):
     estimator = make_estimator()
     estimator.train(input_fn, steps=1)
     path = estimator.export_saved_model(
-        str(tmp_path / "exports"),
-        _parsing(),
-        assets_extra={"docs/note.txt": str(note)},
-        as_text=True,
+        str(tmp_path / "exports"), _parsing(), assets_extra={"docs/note.txt": str(note)}, as_text=True
     ).decode()
     assert os.path.exists(os.path.join(path, "saved_model.pbtxt"))
     with open(os.path.join(path, "assets.extra", "docs", "note.txt")) as copied:
@@ -220,9 +211,7 @@ def test_an_extra_file_that_is_not_there_leaves_nothing_behind(make_estimator, i
     estimator.train(input_fn, steps=1)
     with pytest.raises(tf.errors.NotFoundError):
         estimator.export_saved_model(
-            str(tmp_path / "exports"),
-            _parsing(),
-            assets_extra={"note.txt": str(tmp_path / "absent.txt")},
+            str(tmp_path / "exports"), _parsing(), assets_extra={"note.txt": str(tmp_path / "absent.txt")}
         )
     assert os.listdir(tmp_path / "exports") == []
 
@@ -243,9 +232,7 @@ def test_two_exports_in_one_second_get_two_directories(tmp_path):
     assert directory() == "102"
     (tmp_path / "102").mkdir()
     with pytest.raises(RuntimeError, match="10 attempts"):
-        saved_model.timestamped_directory(
-            str(tmp_path), clock=lambda: 100.0, wait=lambda secs: None
-        )
+        saved_model.timestamped_directory(str(tmp_path), clock=lambda: 100.0, wait=lambda secs: None)
 
 
 def test_classification_needs_serialized_examples():
@@ -269,20 +256,14 @@ def test_classification_needs_serialized_examples():
     ("make", "message"),
     [
         (lambda: est.export.ClassificationOutput(), "both are None"),
-        (
-            lambda: est.export.ClassificationOutput(scores=tf.constant([1])),
-            "scores must be a float32",
-        ),
+        (lambda: est.export.ClassificationOutput(scores=tf.constant([1])), "scores must be a float32"),
         (lambda: est.export.ClassificationOutput(classes=tf.constant([1])), "must be a string"),
         (lambda: est.export.RegressionOutput(tf.constant(["a"])), "must be a float32"),
         (lambda: est.export.PredictOutput({1: tf.constant(1)}), "must be a string"),
         (lambda: est.export.PredictOutput({"a": 1}), "must be a Tensor"),
         (lambda: est.export.ServingInputReceiver(None, {}), "None"),
         (lambda: est.export.ServingInputReceiver({"a": 1}, {}), "'a' must be a Tensor"),
-        (
-            lambda: est.export.ServingInputReceiver({}, {"a": tf.Variable(1)}),
-            "'a' must be a Tensor",
-        ),
+        (lambda: est.export.ServingInputReceiver({}, {"a": tf.Variable(1)}), "'a' must be a Tensor"),
         (lambda: est.export.TensorServingInputReceiver({}, {}), "must be one Tensor"),
         (lambda: est.export.EvalInputReceiver({}, {}, None), "None"),
         (
@@ -334,9 +315,7 @@ def test_a_model_is_exported_with_the_graphs_of_all_modes(make_estimator, input_
         assert signature.method_name == "tensorflow/supervised/training"
         feeds = {info.name: [1.0 if key == "x" else 2.0] for key, info in signature.inputs.items()}
         (train_op,) = tf1.get_collection("saved_model_train_op")
-        losses = [
-            session.run([signature.outputs["loss"].name, train_op], feeds)[0] for _ in range(3)
-        ]
+        losses = [session.run([signature.outputs["loss"].name, train_op], feeds)[0] for _ in range(3)]
         assert session.run(tf1.global_variables("weight")[0]) == 1.875
     assert losses == [1.0, 0.25, 0.0625]
     for tags, names in ((["eval"], {"eval"}), (["serve"], {"serving_default"})):
@@ -353,9 +332,7 @@ def test_a_checkpoint_of_another_model_leaves_nothing_behind(make_estimator, inp
 
     trained = make_estimator().train(input_fn, steps=1)
     estimator = est.Estimator(larger_model_fn, trained.model_dir)
-    with pytest.raises(
-        ValueError, match=r"Couldn't load checkpoint .*-1 into the 'infer' graph.*other"
-    ):
+    with pytest.raises(ValueError, match=r"Couldn't load checkpoint .*-1 into the 'infer' graph.*other"):
         estimator.export_saved_model(str(tmp_path / "exports"), _parsing())
     assert os.listdir(tmp_path / "exports") == []
 

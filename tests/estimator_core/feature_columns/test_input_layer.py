@@ -144,11 +144,7 @@ def test_max_norm_scales_rows_down():
         (fc.numeric_column("x", shape=(2, 2)), [[[1.0, 2.0], [3.0, 4.0]]], [[1, 2, 3, 4]]),
         (fc.numeric_column("x", dtype=tf.int64), [1, 2], [[1], [2]]),
         (fc.numeric_column("x", normalizer_fn=lambda x: x * 10.0), [1.0, 2.0], [[10], [20]]),
-        (
-            fc.bucketized_column(fc.numeric_column("x", shape=(2,)), [3.0]),
-            [[1.0, 5.0]],
-            [[1, 0, 0, 1]],
-        ),
+        (fc.bucketized_column(fc.numeric_column("x", shape=(2,)), [3.0]), [[1.0, 5.0]], [[1, 0, 0, 1]]),
         # Words 20 and unknown; ids 1 and the default; hashes into one bucket.
         (
             fc.indicator_column(fc.categorical_column_with_vocabulary_list("x", [10, 20])),
@@ -156,9 +152,7 @@ def test_max_norm_scales_rows_down():
             [[0, 1], [0, 0]],
         ),
         (
-            fc.indicator_column(
-                fc.categorical_column_with_vocabulary_list("x", ["a", "b"], default_value=0)
-            ),
+            fc.indicator_column(fc.categorical_column_with_vocabulary_list("x", ["a", "b"], default_value=0)),
             ["b", "?"],
             [[0, 1], [1, 0]],
         ),
@@ -244,9 +238,7 @@ def test_partitioned_embedding_table():
         with tf1.variable_scope("dnn", partitioner=tf1.fixed_size_partitioner(2)):
             output = input_layer({"ids": tf.constant([0, 3])}, [column])
         names = [variable.op.name for variable in tf1.global_variables()]
-        assert names == [
-            f"dnn/input_layer/ids_embedding/embedding_weights/part_{i}" for i in range(2)
-        ]
+        assert names == [f"dnn/input_layer/ids_embedding/embedding_weights/part_{i}" for i in range(2)]
         with tf1.Session() as session:
             session.run(tf1.global_variables_initializer())
             first, second = tf1.global_variables()

@@ -40,9 +40,7 @@ def test_dense_and_categorical_columns():
     }
     # 1 + 20 + 200 + 1000 + 0.5; 3 + 40 + 1000 + 0.5: an unknown kind has no weight of its own, and
     # tf.feature_column crosses it as the id -1.
-    np.testing.assert_allclose(
-        run(features, [price, kind, cross], weights), [[1221.5], [1043.5]], rtol=1e-6
-    )
+    np.testing.assert_allclose(run(features, [price, kind, cross], weights), [[1221.5], [1043.5]], rtol=1e-6)
 
 
 def test_a_bucketized_column_has_a_weight_for_each_bucket():
@@ -82,9 +80,7 @@ def test_sparse_combiner_of_weighted_ids(combiner, expected):
 def test_units_and_initial_values():
     with tf.Graph().as_default():
         columns = [fc.categorical_column_with_hash_bucket("word", 7), fc.numeric_column("n")]
-        model = linear_model(
-            {"word": tf.constant(["a"]), "n": tf.constant([1.0])}, columns, units=3
-        )
+        model = linear_model({"word": tf.constant(["a"]), "n": tf.constant([1.0])}, columns, units=3)
         assert [v.shape.as_list() for v in model.weights] == [[1, 3], [7, 3]]
         assert model.bias.shape.as_list() == [3]
         with tf1.Session() as session:
@@ -94,10 +90,7 @@ def test_units_and_initial_values():
 
 def test_ids_of_higher_rank_are_one_bag():
     column = fc.categorical_column_with_identity("ids", 3)
-    weights = {
-        "linear_model/ids/weights": [[1.0], [2.0], [4.0]],
-        "linear_model/bias_weights": [0.0],
-    }
+    weights = {"linear_model/ids/weights": [[1.0], [2.0], [4.0]], "linear_model/bias_weights": [0.0]}
     output = run(lambda: {"ids": tf.constant([[[0, 1], [2, 2]]])}, [column], weights)
     np.testing.assert_array_equal(output, [[11.0]])
 

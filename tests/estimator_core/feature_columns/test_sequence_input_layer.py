@@ -38,11 +38,7 @@ def test_columns_are_joined_by_name_and_padded_with_zeros():
 
     values, lengths = run(features, [VALUES, PAIRS])
     assert lengths.tolist() == [2, 0, 1]
-    assert values.tolist() == [
-        [[4, 5, 1], [6, 7, 2]],
-        [[0, 0, 0], [0, 0, 0]],
-        [[8, 9, 3], [0, 0, 0]],
-    ]
+    assert values.tolist() == [[[4, 5, 1], [6, 7, 2]], [[0, 0, 0], [0, 0, 0]], [[8, 9, 3], [0, 0, 0]]]
 
 
 def test_embedding_of_each_time_step():
@@ -79,9 +75,7 @@ def test_several_ids_in_a_time_step_are_combined():
             [[0, 1], [1, 0]],
         ),
         (
-            fc.sequence_categorical_column_with_vocabulary_list(
-                "words", [10, 20], num_oov_buckets=1
-            ),
+            fc.sequence_categorical_column_with_vocabulary_list("words", [10, 20], num_oov_buckets=1),
             [[20, 5]],
             [[0, 1, 0], [0, 0, 1]],
         ),
@@ -91,11 +85,7 @@ def test_several_ids_in_a_time_step_are_combined():
             [[0, 1], [1, 0]],
         ),
         (fc.sequence_categorical_column_with_hash_bucket("words", 1), [["a", "b"]], [[1], [1]]),
-        (
-            fc.sequence_categorical_column_with_hash_bucket("words", 1, tf.int64),
-            [[5, 6]],
-            [[1], [1]],
-        ),
+        (fc.sequence_categorical_column_with_hash_bucket("words", 1, tf.int64), [[5, 6]], [[1], [1]]),
     ],
     ids=["list", "int_list", "identity", "hash", "int_hash"],
 )
@@ -108,9 +98,7 @@ def test_indicators_of_each_categorical_column(column, words, expected):
 def test_an_unknown_word_goes_to_the_bucket_after_the_vocabulary_file(tmp_path):
     path = tmp_path / "words.txt"
     path.write_text("x\ny\n")
-    column = fc.sequence_categorical_column_with_vocabulary_file(
-        "words", str(path), num_oov_buckets=1
-    )
+    column = fc.sequence_categorical_column_with_vocabulary_file("words", str(path), num_oov_buckets=1)
     values, _ = run(lambda: {"words": ragged(["y", "?"])}, [fc.indicator_column(column)])
     assert values.tolist() == [[[0, 1, 0], [0, 0, 1]]]
 
@@ -120,10 +108,7 @@ def test_shared_embeddings_of_two_sequences():
         columns = fc.shared_embeddings(
             [fc.sequence_categorical_column_with_identity(key, 4) for key in ("seen", "bought")], 2
         )
-        features = {
-            "seen": ragged([1, 2], dtype=tf.int64),
-            "bought": ragged([3, 0], dtype=tf.int64),
-        }
+        features = {"seen": ragged([1, 2], dtype=tf.int64), "bought": ragged([3, 0], dtype=tf.int64)}
         values, _ = sequence_input_layer(features, columns)
         (table,) = tf1.trainable_variables()
         assert table.op.name == "bought_seen_shared_embedding"
@@ -147,18 +132,14 @@ def test_every_time_step_of_a_dense_feature_counts():
 
 
 def test_dense_ids_are_padded_with_minus_one():
-    values, lengths = run(
-        lambda: {"ids": tf.constant([[2, 1], [3, -1]])}, [fc.indicator_column(IDS)]
-    )
+    values, lengths = run(lambda: {"ids": tf.constant([[2, 1], [3, -1]])}, [fc.indicator_column(IDS)])
     assert lengths.tolist() == [2, 1]
     assert values.tolist() == [[[0, 0, 1, 0], [0, 1, 0, 0]], [[0, 0, 0, 1], [0, 0, 0, 0]]]
 
 
 def test_a_normalizer_and_a_value_for_the_padding():
     column = fc.sequence_numeric_column(
-        "values",
-        default_value=-1.0,
-        normalizer_fn=lambda sparse: sparse.with_values(sparse.values / 2.0),
+        "values", default_value=-1.0, normalizer_fn=lambda sparse: sparse.with_values(sparse.values / 2.0)
     )
     values, _ = run(lambda: {"values": ragged([2.0, 4.0], [6.0])}, [column])
     assert values.tolist() == [[[1], [2]], [[3], [-1]]]
@@ -181,9 +162,7 @@ def test_parsed_examples_become_sequences_of_their_lengths():
 
 
 def test_only_empty_sequences():
-    values, lengths = run(
-        lambda: {"ids": ragged([], [], dtype=tf.int64)}, [fc.indicator_column(IDS)]
-    )
+    values, lengths = run(lambda: {"ids": ragged([], [], dtype=tf.int64)}, [fc.indicator_column(IDS)])
     assert values.shape == (2, 0, 4)
     assert lengths.tolist() == [0, 0]
 

@@ -104,9 +104,7 @@ def test_an_embedding_is_trained_as_tensorflow_1_does(name, combiner, static_row
     init = tf1.random_normal_initializer(seed=3)
     column = fc.embedding_column(ids, 3, combiner, initializer=init)
     arguments = feature, OPTIMIZERS["momentum"], static_rows
-    expected, general, _ = trained(
-        lambda f: tf1.feature_column.input_layer(f, [column]), *arguments
-    )
+    expected, general, _ = trained(lambda f: tf1.feature_column.input_layer(f, [column]), *arguments)
     found, operations, _ = trained(lambda f: input_layer(f, [column]), *arguments)
     check_same(found, expected)
     assert "SparseFillEmptyRows" in general
@@ -127,9 +125,7 @@ def test_a_linear_model_is_trained_as_tensorflow_1_does(name, combiner, optimize
         expected, general, _ = trained(
             lambda f: tf1.feature_column.linear_model(f, [column], 2, combiner), *arguments
         )
-    found, operations, _ = trained(
-        lambda f: linear_model(f, [column], 2, combiner).logits, *arguments
-    )
+    found, operations, _ = trained(lambda f: linear_model(f, [column], 2, combiner).logits, *arguments)
     check_same(found, expected)
     assert "SparseFillEmptyRows" in general
     assert "SparseFillEmptyRows" not in operations

@@ -18,9 +18,7 @@ VALUES = np.random.default_rng(0).normal(size=(BUCKETS, UNITS)).astype(np.float3
 
 def as_sparse(lists):
     indices = [(row, place) for row, ids in enumerate(lists) for place in range(len(ids))]
-    return tf.SparseTensor(
-        indices, tf.constant(list(itertools.chain(*lists)), tf.int64), [len(lists), 5]
-    )
+    return tf.SparseTensor(indices, tf.constant(list(itertools.chain(*lists)), tf.int64), [len(lists), 5])
 
 
 def run(function, combiner, id_weights):

@@ -33,11 +33,7 @@ def test_shared_embeddings_of_tensorflow_1(layer):
         columns = tf1.feature_column.shared_embedding_columns(
             ids, 2, combiner="sum", initializer=tf1.initializers.constant(TABLE)
         )
-        features = {
-            "seen": tf.constant([1]),
-            "bought": tf.constant([[3, 0]]),
-            "price": tf.constant([9.0]),
-        }
+        features = {"seen": tf.constant([1]), "bought": tf.constant([[3, 0]]), "price": tf.constant([9.0])}
         output = layer(features, [*columns, PRICE_OF_ONE])
         (table,) = [v for v in tf1.trainable_variables() if v.op.name.endswith("embedding_weights")]
         assert table.op.name == f"{layer.__name__}/bought_seen_shared_embedding/embedding_weights"

@@ -35,15 +35,10 @@ def calls(program, steps, hooks=(), secs_a_batch=0.01, most_calls=20):
         made.append(batches)
         now[0] += batches * secs_a_batch
 
-    program = type(program)(
-        **{**vars(program), "step": step._replace(advance=step.advance and advance)}
-    )
+    program = type(program)(**{**vars(program), "step": step._replace(advance=step.advance and advance)})
     with program.scope():
         runner = BatchRunner(program, [*program.inputs.hooks, *hooks], steps, lambda: now[0])
-        with (
-            contextlib.suppress(StopIteration),
-            tf1.train.MonitoredSession(hooks=runner.hooks) as session,
-        ):
+        with contextlib.suppress(StopIteration), tf1.train.MonitoredSession(hooks=runner.hooks) as session:
             while not session.should_stop() and len(made) < most_calls:
                 runner(session)
     return made, runner.done

@@ -72,13 +72,8 @@ def test_a_checkpoint_written_anew_under_the_same_name_is_read_again(estimator):
     reader = tf.train.load_checkpoint(path)
     names = sorted(reader.get_variable_to_shape_map())
     values = [reader.get_tensor(name) + (name == "weight") * np.float32(4.0) for name in names]
-    values = [
-        value.astype(reader.get_tensor(name).dtype)
-        for name, value in zip(names, values, strict=True)
-    ]
-    tf.raw_ops.SaveV2(
-        prefix=path, tensor_names=names, shape_and_slices=[""] * len(names), tensors=values
-    )
+    values = [value.astype(reader.get_tensor(name).dtype) for name, value in zip(names, values, strict=True)]
+    tf.raw_ops.SaveV2(prefix=path, tensor_names=names, shape_and_slices=[""] * len(names), tensors=values)
     assert predicted(estimator, [1.0]) == [5.0]
 
 
@@ -160,10 +155,7 @@ def own_model_fn(build):
         with tf.control_dependencies([features["x"]]):  # else the end of the input ends nothing
             value = build(features)
         return est.EstimatorSpec(
-            mode,
-            predictions={"y": value[None]},
-            loss=value,
-            train_op=step.assign_add(1),
+            mode, predictions={"y": value[None]}, loss=value, train_op=step.assign_add(1)
         )
 
     return model_fn
@@ -277,9 +269,7 @@ def test_random_predictions_start_anew_whatever_was_predicted_before(tmp_path):
         step = tf1.train.get_global_step().assign_add(1)
         noise = tf.random.normal(tf.shape(features["x"]), seed=3)
         predictions = {"plain": features["x"], "noise": noise}
-        return est.EstimatorSpec(
-            mode, predictions=predictions, loss=tf.constant(0.0), train_op=step
-        )
+        return est.EstimatorSpec(mode, predictions=predictions, loss=tf.constant(0.0), train_op=step)
 
     estimator = est.Estimator(model_fn, str(tmp_path), est.RunConfig(tf_random_seed=1))
     estimator.train(lambda: features([1.0]), steps=1)
@@ -414,9 +404,7 @@ def test_what_model_fn_reads_is_read_anew(case, method, monkeypatch, tmp_path):
 
 def test_a_predictor_keeps_its_graph(estimator, calls):
     """A predictor is the one object that is asked for by name to keep the graph of model_fn."""
-    receiver_fn = est.export.build_raw_serving_input_receiver_fn(
-        {"x": tf.TensorSpec([None], tf.float32)}
-    )
+    receiver_fn = est.export.build_raw_serving_input_receiver_fn({"x": tf.TensorSpec([None], tf.float32)})
     with estimator.predictor(receiver_fn) as predict:
         assert [predict({"x": [3.0]})["y"].tolist() for _ in range(3)] == [[3.0]] * 3
     assert calls["infer"] == 1

@@ -45,9 +45,7 @@ def built(monkeypatch):
     """The number of times that a model was built for prediction."""
     calls = []
     original = build.Model.step_fn
-    monkeypatch.setattr(
-        build.Model, "step_fn", lambda self, mode: calls.append(mode) or original(self, mode)
-    )
+    monkeypatch.setattr(build.Model, "step_fn", lambda self, mode: calls.append(mode) or original(self, mode))
     return calls
 
 
@@ -257,9 +255,7 @@ def test_long_inputs_have_a_graph_with_the_input_in_it(model, built):
 
 def test_an_input_with_a_table_takes_the_whole_way(model, built):
     def input_fn():
-        table = tf.lookup.StaticHashTable(
-            tf.lookup.KeyValueTensorInitializer(["p", "q"], ["a", "b"]), "a"
-        )
+        table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["p", "q"], ["a", "b"]), "a")
         batch = tf1.data.make_one_shot_iterator(tf.data.Dataset.from_tensors(["q"])).get_next()
         return {"x": tf.constant([1.0]), "word": table.lookup(batch)}
 

@@ -210,11 +210,7 @@ def test_as_many_checkpoints_are_kept_as_the_config_says(make_estimator, input_f
     estimator = make_estimator(save_checkpoints_steps=2, keep_checkpoint_max=3)
     estimator.train(input_fn, steps=11)
     state = tf.train.get_checkpoint_state(estimator.model_dir)
-    assert [path.rpartition("-")[2] for path in state.all_model_checkpoint_paths] == [
-        "8",
-        "10",
-        "11",
-    ]
+    assert [path.rpartition("-")[2] for path in state.all_model_checkpoint_paths] == ["8", "10", "11"]
 
 
 @pytest.mark.parametrize(

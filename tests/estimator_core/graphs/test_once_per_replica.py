@@ -27,9 +27,7 @@ def test_it_builds_one_for_each(step_fn):
 def test_one_more_is_refused(step_fn):
     step_fn(1, 2)
     step_fn(3, 4)
-    with pytest.raises(
-        RuntimeError, match=r"^TwoReplicas.build_step must .*num_replicas=2.* number 3"
-    ):
+    with pytest.raises(RuntimeError, match=r"^TwoReplicas.build_step must .*num_replicas=2.* number 3"):
         step_fn(5, 6)
 
 
@@ -37,9 +35,7 @@ def test_one_more_is_refused(step_fn):
 def test_fewer_are_refused(step_fn, calls):
     for _ in range(calls):
         step_fn(1, 2)
-    with pytest.raises(
-        RuntimeError, match=f"exactly once for each replica.*Received: {calls} calls"
-    ):
+    with pytest.raises(RuntimeError, match=f"exactly once for each replica.*Received: {calls} calls"):
         step_fn.check_done()
 
 

@@ -103,6 +103,4 @@ def test_hooks_of_a_prediction_end_with_the_input_alone(make_estimator, input_fn
 
 def _failing():
     dataset = tf.data.Dataset.from_tensors({"x": [1.0]})
-    return dataset.map(
-        lambda features: {"x": tf.debugging.check_numerics(features["x"] / 0, "bad")}
-    )
+    return dataset.map(lambda features: {"x": tf.debugging.check_numerics(features["x"] / 0, "bad")})

@@ -7,9 +7,7 @@ import estimator_core as est
 
 
 def receiver_fn():
-    return est.export.build_raw_serving_input_receiver_fn(
-        {"x": tf.TensorSpec([None], tf.float32)}
-    )()
+    return est.export.build_raw_serving_input_receiver_fn({"x": tf.TensorSpec([None], tf.float32)})()
 
 
 # After n steps of the conftest's model the weight is 2 - 2 / 2^n.

@@ -41,10 +41,7 @@ class Counter(est.SessionRunHook):
     def begin(self):
         self._calls = tf1.get_variable("calls", initializer=100.0)
         self._parts = tf1.get_variable(
-            "parts",
-            [4],
-            initializer=tf1.zeros_initializer(),
-            partitioner=tf1.fixed_size_partitioner(2),
+            "parts", [4], initializer=tf1.zeros_initializer(), partitioner=tf1.fixed_size_partitioner(2)
         )
         self._add = [part.assign(part + 1.0) for part in [self._calls, *self._parts]]
         self._values = [self._calls, self._parts.as_tensor(), "weight/Read/ReadVariableOp:0"]

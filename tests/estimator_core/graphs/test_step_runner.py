@@ -56,9 +56,7 @@ def run(hooks, calls, most=8, start=0):
         with tf1.train.MonitoredSession(creator, [runner, *hooks]) as session:
             for _ in range(calls):
                 runner(session)
-            return advanced, session.run_step_fn(
-                lambda step_context: int(step_context.session.run(step))
-            )
+            return advanced, session.run_step_fn(lambda step_context: int(step_context.session.run(step)))
 
 
 def test_as_many_steps_as_the_execution_can():
@@ -96,8 +94,7 @@ def test_never_more_than_the_execution_says(most):
 
 
 @pytest.mark.parametrize(
-    ("found", "goes_on"),
-    [([5, 6], True), ([6, 7], True), ([5, 7], True), ([4], False), ([7], False)],
+    ("found", "goes_on"), [([5, 6], True), ([6, 7], True), ([5, 7], True), ([4], False), ([7], False)]
 )
 def test_the_step_is_read_before_its_update_or_after_it(caplog, found, goes_on):
     """TensorFlow leaves open which; any other value is of a model that counts in its own way."""

@@ -31,10 +31,7 @@ def test_shapes_do_not_broadcast(shape, fits):
     with tf.Graph().as_default(), tf1.Session() as session:
         tensor = tf1.placeholder(tf.float32, None)
         logits = tf1.placeholder(tf.float32, [None, 1])
-        accepted = [
-            (tf.shape(logits), logits.shape),
-            (tf.shape(logits)[:1], logits.shape[:1]),
-        ]
+        accepted = [(tf.shape(logits), logits.shape), (tf.shape(logits)[:1], logits.shape[:1])]
         checked = assertions.with_checked_shape(tensor, accepted, "No.", "logits", logits)
         feeds = {tensor: np.ones(shape), logits: np.zeros([4, 1])}
         if fits:

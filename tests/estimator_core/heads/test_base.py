@@ -24,9 +24,7 @@ class QuantileHead(est.Head):
     def metrics(self, regularization_losses=None):
         return {"label/mean": mean("label")}
 
-    def update_metrics(
-        self, eval_metrics, features, logits, labels, mode=None, regularization_losses=None
-    ):
+    def update_metrics(self, eval_metrics, features, logits, labels, mode=None, regularization_losses=None):
         eval_metrics["label/mean"].update_state(labels)
         return eval_metrics
 
@@ -150,10 +148,7 @@ def test_only_the_given_variables_are_trained():
 
 @pytest.mark.parametrize("given", [{}, {"optimizer": "SGD", "train_op_fn": lambda loss: loss}])
 def test_training_needs_exactly_one_way(given):
-    with (
-        tf.Graph().as_default(),
-        pytest.raises(ValueError, match="Exactly one of optimizer and train_op_fn"),
-    ):
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="Exactly one of optimizer and train_op_fn"):
         est.RegressionHead().create_estimator_spec(
             {}, "train", tf.constant([[3.0]]), labels=tf.constant([[1.0]]), **given
         )

@@ -24,9 +24,7 @@ def run_loss(head, labels=LABELS, logits=LOGITS, features=None):
 def run_metrics(head, features=None, labels=LABELS):
     with tf.Graph().as_default():
         features = {key: tf.constant(value) for key, value in (features or {}).items()}
-        spec = head.create_estimator_spec(
-            features, "eval", tf.constant(LOGITS), labels=tf.constant(labels)
-        )
+        spec = head.create_estimator_spec(features, "eval", tf.constant(LOGITS), labels=tf.constant(labels))
         with tf1.Session() as session:
             session.run([tf1.local_variables_initializer(), tf1.tables_initializer()])
             session.run([update for _, update in spec.eval_metric_ops.values()])
@@ -73,11 +71,7 @@ def test_loss_fn_gets_features_and_is_reduced():
 
 def test_regularization_losses_are_added_as_they_are():
     head = est.BinaryClassHead()
-    loss = run(
-        lambda: head.loss(
-            LABELS, LOGITS, regularization_losses=[tf.constant(1.5), tf.constant(0.5)]
-        )
-    )
+    loss = run(lambda: head.loss(LABELS, LOGITS, regularization_losses=[tf.constant(1.5), tf.constant(0.5)]))
     assert loss == pytest.approx(np.mean(LOSSES) + 2.0, rel=1e-6)
 
 
@@ -148,10 +142,7 @@ def test_export_outputs_are_classification_regression_and_predict():
 
 @pytest.mark.parametrize(
     ("labels", "message"),
-    [
-        ([[2], [0], [0]], r"<= n_classes - 1 \(1\)"),
-        ([[-1], [0], [0]], "Labels must be >= 0"),
-    ],
+    [([[2], [0], [0]], r"<= n_classes - 1 \(1\)"), ([[-1], [0], [0]], "Labels must be >= 0")],
 )
 def test_labels_out_of_range_fail_when_the_graph_runs(labels, message):
     with pytest.raises(tf.errors.InvalidArgumentError, match=message):
@@ -160,9 +151,7 @@ def test_labels_out_of_range_fail_when_the_graph_runs(labels, message):
 
 def test_an_unknown_label_word_names_the_vocabulary():
     head = est.BinaryClassHead(label_vocabulary=["no", "yes"])
-    with pytest.raises(
-        tf.errors.InvalidArgumentError, match=r"label_vocabulary \[no, yes\].*maybe"
-    ):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"label_vocabulary \[no, yes\].*maybe"):
         run_loss(head, labels=np.array([["maybe"], ["no"], ["no"]]))
 
 

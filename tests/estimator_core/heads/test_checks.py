@@ -23,9 +23,7 @@ def run(fetch, feeds):
         return session.run(fetch, feeds)
 
 
-@pytest.mark.parametrize(
-    "make_head", [est.MultiClassHead, est.MultiLabelHead, binary_or_multi_class_head]
-)
+@pytest.mark.parametrize("make_head", [est.MultiClassHead, est.MultiLabelHead, binary_or_multi_class_head])
 def test_a_number_of_classes_may_be_a_tensor_of_a_graph(make_head):
     with tf.Graph().as_default():
         assert make_head(tf.constant(4)).logits_dimension == 4
@@ -182,10 +180,7 @@ def test_shapes_that_are_known_add_no_op():
         before = len(graph.get_operations())
         assert checks.checked_labels(labels, logits, 1) is labels
         assert checks.checked_weights({"w": weights}, "w", logits) is weights
-        assert (
-            checks.call_loss_fn(lambda labels, logits: weights, labels, logits, {}, 1, "sum")
-            is weights
-        )
+        assert checks.call_loss_fn(lambda labels, logits: weights, labels, logits, {}, 1, "sum") is weights
         assert len(graph.get_operations()) == before
 
 
@@ -225,9 +220,7 @@ def test_class_ids_of_words():
 
 @pytest.mark.parametrize("outside", [-1, 3, 7])
 def test_class_ids_out_of_range(outside):
-    with pytest.raises(
-        ValueError, match=rf"<= n_classes - 1 \(2\). Received labels: \[1 {outside}\]"
-    ):
+    with pytest.raises(ValueError, match=rf"<= n_classes - 1 \(2\). Received labels: \[1 {outside}\]"):
         checks.checked_class_ids(tf.constant([[1], [outside]]), 3, None)
 
 
@@ -358,9 +351,7 @@ def test_a_loss_fn_gets_what_it_takes(optional):
 
     loss_fns = {
         (): lambda labels, logits: note(labels=labels, logits=logits),
-        ("features",): lambda labels, logits, features: note(
-            labels=labels, logits=logits, features=features
-        ),
+        ("features",): lambda labels, logits, features: note(labels=labels, logits=logits, features=features),
         ("loss_reduction",): lambda logits, labels, loss_reduction: note(
             labels=labels, logits=logits, loss_reduction=loss_reduction
         ),
@@ -369,11 +360,7 @@ def test_a_loss_fn_gets_what_it_takes(optional):
     losses = checks.call_loss_fn(loss_fn, "the labels", LOGITS, {"x": 1}, 1, "sum")
     assert losses.shape == [3, 1]
     everything = {"features": {"x": 1}, "loss_reduction": "sum"}
-    assert seen == {
-        "labels": "the labels",
-        "logits": LOGITS,
-        **{name: everything[name] for name in optional},
-    }
+    assert seen == {"labels": "the labels", "logits": LOGITS, **{name: everything[name] for name in optional}}
 
 
 @pytest.mark.parametrize(
@@ -383,9 +370,7 @@ def test_a_loss_fn_gets_what_it_takes(optional):
     ids=str,
 )  # fmt: skip
 def test_a_loss_fn_returns_a_loss_for_each_example(losses, fits):
-    call = functools.partial(
-        checks.call_loss_fn, lambda labels, logits: losses, None, LOGITS, None, 1, "sum"
-    )
+    call = functools.partial(checks.call_loss_fn, lambda labels, logits: losses, None, LOGITS, None, 1, "sum")
     if fits:
         assert call().shape == [3, 1]
     else:

@@ -17,9 +17,7 @@ def values(curve, method, batches, reference=False):
         has_weights = batches[0][2] is not None
         weights = tf1.placeholder(tf.float32) if has_weights else None
         if reference:
-            pair = tf1.metrics.auc(
-                labels, predictions, weights, curve=curve, summation_method=method
-            )
+            pair = tf1.metrics.auc(labels, predictions, weights, curve=curve, summation_method=method)
         else:
             pair = curve_area(labels, predictions, weights, curve, method, "auc")
         value, update = pair

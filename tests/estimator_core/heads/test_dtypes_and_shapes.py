@@ -29,9 +29,7 @@ HEADS = {
 
 
 def batch(head):
-    return tuple(
-        tf.constant(np.repeat(values, head.logits_dimension, axis=1)) for values in (LOGITS, LABELS)
-    )
+    return tuple(tf.constant(np.repeat(values, head.logits_dimension, axis=1)) for values in (LOGITS, LABELS))
 
 
 @pytest.mark.parametrize(("head", "loss", "average"), HEADS.values(), ids=HEADS)
@@ -72,17 +70,12 @@ def test_a_double_weight_trains():
 
 
 def test_a_normalizer_of_weights_may_return_doubles():
-    column = tf.feature_column.numeric_column(
-        "w", normalizer_fn=lambda w: tf.cast(w, tf.float64) / 2
-    )
+    column = tf.feature_column.numeric_column("w", normalizer_fn=lambda w: tf.cast(w, tf.float64) / 2)
     loss = est.RegressionHead(weight_column=column).loss([[1.0]], [[3.0]], {"w": [[5.0]]})
     assert loss.numpy() == 4 * 2.5
 
 
-ALL_HEADS = {
-    **{name: head for name, (head, *_) in HEADS.items()},
-    "multi": est.MultiClassHead(3, "w"),
-}
+ALL_HEADS = {**{name: head for name, (head, *_) in HEADS.items()}, "multi": est.MultiClassHead(3, "w")}
 
 
 def placeholders(head, labels_shape, weights_shape):
@@ -107,15 +100,11 @@ def placeholders(head, labels_shape, weights_shape):
     ],
 )
 @pytest.mark.parametrize("head", ALL_HEADS.values(), ids=ALL_HEADS)
-def test_shapes_known_when_the_graph_runs(
-    head, known_rank, labels_shape, weights_shape, message, step
-):
+def test_shapes_known_when_the_graph_runs(head, known_rank, labels_shape, weights_shape, message, step):
     last = head.logits_dimension if isinstance(head, est.MultiLabelHead) else 1
     fed = {"fits": [4, last], "transposed": [last, 4], "one example": [1, last]}[labels_shape]
     with tf.Graph().as_default(), tf1.Session() as session:
-        tensors = placeholders(
-            head, [None, last] if known_rank else None, [None, 1] if known_rank else None
-        )
+        tensors = placeholders(head, [None, last] if known_rank else None, [None, 1] if known_rank else None)
         logits, labels, weights = tensors
         if step == "loss":
             fetches = head.loss(labels, logits, {"w": weights})
@@ -127,11 +116,7 @@ def test_shapes_known_when_the_graph_runs(
         feeds = dict(
             zip(
                 tensors,
-                (
-                    np.zeros([4, head.logits_dimension]),
-                    np.ones(fed),
-                    np.ones(weights_shape),
-                ),
+                (np.zeros([4, head.logits_dimension]), np.ones(fed), np.ones(weights_shape)),
                 strict=True,
             )
         )

@@ -13,11 +13,7 @@ from estimator_core.heads import SequentialHeadWrapper
 
 c = tf.constant
 BATCHES = [
-    (
-        {"w": c([[1.0], [2.0], [0.5], [3.0]])},
-        c([[1.5], [-2.0], [0.3], [-0.1]]),
-        c([[1], [1], [0], [0]]),
-    ),
+    ({"w": c([[1.0], [2.0], [0.5], [3.0]])}, c([[1.5], [-2.0], [0.3], [-0.1]]), c([[1], [1], [0], [0]])),
     ({"w": c([[4.0], [1.0]])}, c([[0.2], [-1.0]]), c([[1], [0]])),
 ]
 CLASS_LOGITS = c([[1.0, 0, 2], [0, 2.0, 0], [0.5, 0.1, 0.2]])
@@ -269,9 +265,7 @@ def test_a_sequential_head_leaves_padding_out(each_keras):
     ],
     ids=["regression", "poisson", "logistic", "binary", "multi", "multi_label", "heads", "sequence"],
 )  # fmt: skip
-def test_each_head_makes_specs_of_eager_tensors(
-    each_keras, head, features, logits, labels, loss, metrics
-):
+def test_each_head_makes_specs_of_eager_tensors(each_keras, head, features, logits, labels, loss, metrics):
     spec = head.create_estimator_spec(features, "eval", logits, labels)
     assert spec.loss.numpy() == pytest.approx(loss)
     found = {key: spec.eval_metric_ops[key].result().numpy().item() for key in metrics}

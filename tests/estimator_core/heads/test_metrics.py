@@ -18,9 +18,7 @@ def measured(make_metric, *batches):
         metric = make_metric()
         updates = iter(zip(*batches, strict=True))
         *values, weights = (
-            tf1.placeholder(np.asarray(column[0]).dtype, name=f"value_{i}")
-            if column[0] is not None
-            else None
+            tf1.placeholder(np.asarray(column[0]).dtype, name=f"value_{i}") if column[0] is not None else None
             for i, column in enumerate(updates)
         )
         update = metric.update_state(*values, sample_weight=weights)
@@ -65,10 +63,7 @@ def test_accuracy_is_the_weighted_share_of_correct_classes():
 
 def test_labels_that_are_fractions_equal_no_class():
     labels = np.array([1.0, 0.4], np.float32)
-    assert (
-        measured(lambda: metrics.accuracy("a"), (labels, np.array([1.0, 0.0], np.float32), None))
-        == 0.5
-    )
+    assert measured(lambda: metrics.accuracy("a"), (labels, np.array([1.0, 0.0], np.float32), None)) == 0.5
 
 
 @pytest.mark.parametrize(
@@ -81,18 +76,14 @@ def test_labels_that_are_fractions_equal_no_class():
     ],
 )
 def test_accuracy_baseline_is_that_of_the_more_frequent_class(labels, weights, expected):
-    assert measured(lambda: metrics.accuracy_baseline("b"), (labels, weights)) == pytest.approx(
-        expected
-    )
+    assert measured(lambda: metrics.accuracy_baseline("b"), (labels, weights)) == pytest.approx(expected)
 
 
 def test_precision_and_recall():
     labels, classes, weights = [1, 1, 1, 0], [1, 0, 0, 1], [2.0, 1.0, 1.0, 4.0]
     # One true positive; two are predicted, three are there. Weighted: 2 of 6, 2 of 4.
     assert measured(lambda: metrics.precision("p"), (labels, classes, None)) == 1 / 2
-    assert measured(lambda: metrics.precision("p"), (labels, classes, weights)) == pytest.approx(
-        1 / 3
-    )
+    assert measured(lambda: metrics.precision("p"), (labels, classes, weights)) == pytest.approx(1 / 3)
     assert measured(lambda: metrics.recall("r"), (labels, classes, None)) == pytest.approx(1 / 3)
     assert measured(lambda: metrics.recall("r"), (labels, classes, weights)) == 1 / 2
 
@@ -122,16 +113,13 @@ def test_auc_is_that_of_keras_over_200_thresholds(scored, arguments, curve, summ
     found = measured(lambda: metrics.auc("auc", **arguments), (labels, scores, weights))
     assert found == pytest.approx(keras_auc.result(), rel=1e-6)
     if curve == "ROC":
-        assert found == pytest.approx(
-            roc_auc_score(labels, scores, sample_weight=weights), abs=1e-3
-        )
+        assert found == pytest.approx(roc_auc_score(labels, scores, sample_weight=weights), abs=1e-3)
 
 
 def test_the_areas_of_pr_differ_by_their_rule(scored):
     labels, scores, _ = scored
     trapezoidal, careful = (
-        functools.partial(metrics.auc, "auc", "PR", rule)
-        for rule in ("trapezoidal", "careful_interpolation")
+        functools.partial(metrics.auc, "auc", "PR", rule) for rule in ("trapezoidal", "careful_interpolation")
     )
     found = [measured(make, (labels, scores, None)) for make in (trapezoidal, careful)]
     assert found[0] == pytest.approx(found[1], abs=1e-2)

@@ -17,9 +17,7 @@ WEIGHTS = np.array([1.0, 2.0, 0.5], np.float32)
 
 @pytest.mark.parametrize("labels", [LABELS, LABELS[:, 0], LABELS.astype(np.int32)])
 def test_loss_is_the_mean_over_the_batch(labels):
-    assert run(lambda: est.MultiClassHead(3).loss(labels, LOGITS)) == pytest.approx(
-        LOSSES.mean(), rel=1e-6
-    )
+    assert run(lambda: est.MultiClassHead(3).loss(labels, LOGITS)) == pytest.approx(LOSSES.mean(), rel=1e-6)
 
 
 def test_loss_weighted_and_summed():
@@ -93,8 +91,5 @@ def test_two_classes_are_for_the_binary_head(n_classes):
 
 
 def test_unknown_prediction_key():
-    with (
-        tf.Graph().as_default(),
-        pytest.raises(ValueError, match="keys must be among"),
-    ):
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="keys must be among"):
         est.MultiClassHead(3).predictions(tf.constant(LOGITS), keys=["logistic"])

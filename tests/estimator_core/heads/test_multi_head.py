@@ -16,9 +16,7 @@ SOLD_LOSS = (0.287682 + 1.386294) / 2  # -log(3/4), -log(1/4)
 
 
 def make_head(head_weights=None):
-    return est.MultiHead(
-        [est.RegressionHead(name="price"), est.BinaryClassHead(name="sold")], head_weights
-    )
+    return est.MultiHead([est.RegressionHead(name="price"), est.BinaryClassHead(name="sold")], head_weights)
 
 
 def by_head():
@@ -87,16 +85,12 @@ def test_metrics_of_all_heads():
 def test_a_batch_without_rows_weighs_nothing_in_the_loss_of_a_head():
     with tf.Graph().as_default(), tf1.Session() as session:
         logits = tf1.placeholder_with_default(LOGITS, [None, 2])
-        labels = {
-            name: tf1.placeholder_with_default(value, [None]) for name, value in LABELS.items()
-        }
+        labels = {name: tf1.placeholder_with_default(value, [None]) for name, value in LABELS.items()}
         spec = make_head().create_estimator_spec({}, "eval", logits, labels=labels)
         value, update = spec.eval_metric_ops["loss/price"]
         session.run(tf1.local_variables_initializer())
         session.run(update)
-        session.run(
-            update, {logits: LOGITS[:0], **{labels[key]: LABELS[key][:0] for key in LABELS}}
-        )
+        session.run(update, {logits: LOGITS[:0], **{labels[key]: LABELS[key][:0] for key in LABELS}})
         assert session.run(value) == pytest.approx(PRICE_LOSS)
 
 
@@ -167,9 +161,7 @@ def test_it_trains_predicts_and_exports_its_evaluation(tmp_path):
         price = tf1.placeholder(tf.float32, [None], name="price")
         sold = tf1.placeholder(tf.int64, [None], name="sold")
         return est.export.EvalInputReceiver(
-            {"size": size},
-            {"size": size, "price": price, "sold": sold},
-            {"price": price, "sold": sold},
+            {"size": size}, {"size": size, "price": price, "sold": sold}, {"price": price, "sold": sold}
         )
 
     path = estimator.experimental_export_all_saved_models(
@@ -189,10 +181,7 @@ def test_it_trains_predicts_and_exports_its_evaluation(tmp_path):
         (lambda: make_head([1.0]), "same size"),
         (
             lambda: est.MultiHead(
-                [
-                    est.RegressionHead(name="a", loss_reduction="sum"),
-                    est.RegressionHead(name="b"),
-                ]
+                [est.RegressionHead(name="a", loss_reduction="sum"), est.RegressionHead(name="b")]
             ),
             "loss_reduction must be the same",
         ),

@@ -97,9 +97,7 @@ def test_predictions_are_logits_probabilities_and_classes():
     head = est.MultiLabelHead(3, label_vocabulary=WORDS)
     found = run(lambda: head.predictions(tf.constant(LOGITS)))
     assert set(found) == {"logits", "probabilities", "classes"}
-    np.testing.assert_allclose(
-        found["probabilities"], [[0.75, 0.5, 0.25], [0.5, 0.25, 0.75]], rtol=1e-6
-    )
+    np.testing.assert_allclose(found["probabilities"], [[0.75, 0.5, 0.25], [0.5, 0.25, 0.75]], rtol=1e-6)
     assert found["classes"].tolist() == [[b"a", b"b", b"c"]] * 2
     with pytest.raises(ValueError, match="keys must be among"):
         run(lambda: head.predictions(tf.constant(LOGITS), keys=["class_ids"]))
@@ -132,8 +130,7 @@ def test_metrics_are_weighted():
 
 
 @pytest.mark.parametrize(
-    ("vocabulary", "classes", "suffix"),
-    [(None, [0], "class0"), (WORDS, ["a"], "a"), (WORDS, [0], "a")],
+    ("vocabulary", "classes", "suffix"), [(None, [0], "class0"), (WORDS, ["a"], "a"), (WORDS, [0], "a")]
 )
 def test_metrics_of_single_classes(vocabulary, classes, suffix):
     head = est.MultiLabelHead(
@@ -173,11 +170,7 @@ def test_export_outputs_are_classification_and_predict():
         ({"n_classes": 3, "classes_for_class_based_metrics": [3]}, r"in range \[0, 2\]"),
         ({"n_classes": 3, "classes_for_class_based_metrics": ["a"]}, "label_vocabulary=None"),
         (
-            {
-                "n_classes": 3,
-                "label_vocabulary": WORDS,
-                "classes_for_class_based_metrics": ["z"],
-            },
+            {"n_classes": 3, "label_vocabulary": WORDS, "classes_for_class_based_metrics": ["z"]},
             "Received: 'z'",
         ),
     ],

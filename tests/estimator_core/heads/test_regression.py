@@ -62,9 +62,7 @@ def test_metrics_are_weighted_means():
     with tf.Graph().as_default():
         head = est.RegressionHead(2, weight_column="w")
         features = {"w": tf.constant([1.0, 2.0, 0.5])}
-        spec = head.create_estimator_spec(
-            features, "eval", tf.constant(LOGITS), labels=tf.constant(LABELS)
-        )
+        spec = head.create_estimator_spec(features, "eval", tf.constant(LOGITS), labels=tf.constant(LABELS))
         with tf1.Session() as session:
             session.run(tf1.local_variables_initializer())
             session.run([update for _, update in spec.eval_metric_ops.values()])

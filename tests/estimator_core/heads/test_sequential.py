@@ -166,12 +166,7 @@ def test_predictions_are_for_all_steps_with_the_mask_beside_them():
     with tf.Graph().as_default():
         features = {"mask": tf.constant(MASK)}
         spec = head.create_estimator_spec(features, "infer", tf.constant(LOGITS))
-        assert set(spec.export_outputs) == {
-            "serving_default",
-            "classification",
-            "regression",
-            "predict",
-        }
+        assert set(spec.export_outputs) == {"serving_default", "classification", "regression", "predict"}
         with tf1.Session() as session:
             predictions = session.run(spec.predictions)
     assert predictions["mask"].tolist() == MASK.tolist()

@@ -12,9 +12,7 @@ tf1 = tf.compat.v1
 class PairHead(WeightedHead):
     logits_dimension = 2
 
-    def __init__(
-        self, weight_column=None, loss_reduction="sum_over_batch_size", loss_fn=None, name=None
-    ):
+    def __init__(self, weight_column=None, loss_reduction="sum_over_batch_size", loss_fn=None, name=None):
         super().__init__(weight_column, loss_reduction, loss_fn, name, loss_dimension=2)
 
     def processed_labels(self, labels, logits):
@@ -74,11 +72,7 @@ def test_metrics_are_weighted():
 
 def test_the_sum_of_regularization_losses_is_a_metric_without_weights():
     found = evaluated(PairHead("w", name="pair"), FEATURES, [0.5, 0.25])
-    assert found == {
-        "average_loss/pair": 13 / 8,
-        "logit/mean/pair": 18 / 8,
-        "regularization_loss/pair": 0.75,
-    }
+    assert found == {"average_loss/pair": 13 / 8, "logit/mean/pair": 18 / 8, "regularization_loss/pair": 0.75}
 
 
 def test_a_loss_fn_replaces_the_loss_and_its_metric():

@@ -100,9 +100,7 @@ _CASES = [
 
 
 @pytest.mark.parametrize(("name", "limit", "min_steps", "evaluations", "stops"), _CASES)
-def test_hooks_read_the_evaluations(
-    make_estimator, input_fn, name, limit, min_steps, evaluations, stops
-):
+def test_hooks_read_the_evaluations(make_estimator, input_fn, name, limit, min_steps, evaluations, stops):
     estimator = make_estimator()
     _write(estimator, evaluations)
     hook = getattr(early_stopping, f"stop_if_{name}_hook")(
@@ -168,9 +166,7 @@ def test_it_is_asked_every_so_many_seconds(make_estimator, monkeypatch, settings
     now = [1000.0]
     monkeypatch.setattr("time.time", lambda: now[0])
     asked = []
-    hook = early_stopping.make_early_stopping_hook(
-        make_estimator(), lambda: asked.append(step), **settings
-    )
+    hook = early_stopping.make_early_stopping_hook(make_estimator(), lambda: asked.append(step), **settings)
     run = _Run(hook)
     for step, later in enumerate((0, secs - 0.5, 0.5, secs - 0.5, 1.0)):
         now[0] += later
@@ -218,10 +214,7 @@ def test_workers_stop_when_the_chief_has_raised_the_flag(monkeypatch, make_estim
                 run_context.session.run(self.raise_flag)
 
     estimator = make_estimator()
-    cluster = {
-        "cluster": {"chief": ["c:1"], "worker": ["w:1"]},
-        "task": {"type": "worker", "index": 0},
-    }
+    cluster = {"cluster": {"chief": ["c:1"], "worker": ["w:1"]}, "task": {"type": "worker", "index": 0}}
     with monkeypatch.context() as in_cluster:
         in_cluster.setenv("TF_CONFIG", json.dumps(cluster))
         worker = make_estimator()
@@ -231,9 +224,7 @@ def test_workers_stop_when_the_chief_has_raised_the_flag(monkeypatch, make_estim
     assert estimator.get_variable_value("global_step") == 4
 
 
-def test_the_flag_of_a_stopped_training_is_lowered_for_the_workers_too(
-    make_estimator, input_fn, monkeypatch
-):
+def test_the_flag_of_a_stopped_training_is_lowered_for_the_workers_too(make_estimator, input_fn, monkeypatch):
     estimator = make_estimator()
     cluster = {"chief": ["c:1"], "worker": ["w:1"]}
     task = {"type": "worker", "index": 0}

@@ -51,9 +51,7 @@ def object_based_saver(weight, step):
     ],
     ids=str,
 )
-def test_an_object_based_saver_keeps_the_checkpoints_that_the_config_asks_for(
-    tmp_path, settings, kept
-):
+def test_an_object_based_saver_keeps_the_checkpoints_that_the_config_asks_for(tmp_path, settings, kept):
     estimator = estimator_with(object_based_saver, tmp_path, **settings)
     estimator.train(input_fn, steps=7)
     assert checkpoints(tmp_path) == kept

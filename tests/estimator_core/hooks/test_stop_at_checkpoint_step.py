@@ -37,9 +37,7 @@ def test_only_from_the_step_before_the_last_on_it_looks_and_waits(
     chief = make_estimator()
     waited = []
     monkeypatch.setattr(
-        stop_at_checkpoint_step.StopAtCheckpointStepHook.__init__,
-        "__defaults__",
-        (30, waited.append),
+        stop_at_checkpoint_step.StopAtCheckpointStepHook.__init__, "__defaults__", (30, waited.append)
     )
     cluster = {"chief": ["c:1"], "worker": ["w:1"]}
     task = {"type": "worker", "index": 0}

@@ -117,9 +117,7 @@ def test_an_error_of_evaluation_says_in_which_batch(tmp_path, caplog):
     )
 
     def examples(*labels):
-        return lambda: tf.data.Dataset.from_tensor_slices(
-            ({"x": [1.0] * len(labels)}, list(labels))
-        ).batch(1)
+        return lambda: tf.data.Dataset.from_tensor_slices(({"x": [1.0] * len(labels)}, list(labels))).batch(1)
 
     estimator.train(examples(0, 1, 2))
     with pytest.raises(tf.errors.InvalidArgumentError, match="Assert"):

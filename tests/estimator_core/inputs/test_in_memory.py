@@ -57,9 +57,7 @@ def test_the_order_is_that_of_the_seed():
     """The same training again, with `tf_random_seed`."""
 
     def orders(seed):
-        input_fn = inputs.numpy_input_fn(
-            {"x": np.arange(20.0)}, batch_size=5, num_epochs=2, shuffle=True
-        )
+        input_fn = inputs.numpy_input_fn({"x": np.arange(20.0)}, batch_size=5, num_epochs=2, shuffle=True)
         with tf.Graph().as_default():
             tf1.set_random_seed(seed)
             iterator = tf1.data.make_initializable_iterator(input_fn(est.ModeKeys.TRAIN))
@@ -104,9 +102,7 @@ def test_several_small_batches_are_taken_together(monkeypatch, columns, rows_in_
     assert sum(calls) == 130
 
 
-@pytest.mark.parametrize(
-    "words", [np.array([b"ab\0\0", "ä\0"], object), [b"ab\0\0", "ä\0".encode()]]
-)
+@pytest.mark.parametrize("words", [np.array([b"ab\0\0", "ä\0"], object), [b"ab\0\0", "ä\0".encode()]])
 def test_strings_keep_the_nulls_at_their_end(words):
     """Serialized protos end in them."""
     (batch,) = _batches(inputs.numpy_input_fn({"w": words}, shuffle=False))
@@ -146,11 +142,7 @@ def test_data_stay_outside_of_the_graph():
         ({"x": np.arange(2), "y": np.arange(3), "shuffle": True}, "mismatched"),
         ({"x": np.arange(2), "batch_size": 0, "shuffle": True}, "batch_size=0"),
         (
-            {
-                "x": {"a": np.arange(2), "b": np.arange(2)},
-                "y": {"b": np.arange(2)},
-                "shuffle": True,
-            },
+            {"x": {"a": np.arange(2), "b": np.arange(2)}, "y": {"b": np.arange(2)}, "shuffle": True},
             r"keys in common.*Received: \['b'\]",
         ),
     ],
@@ -168,9 +160,7 @@ def test_features_without_a_shape_are_refused(x):
 
 def test_data_frames_become_features_by_column():
     frame = pd.DataFrame({"a": [1.0, 2.0], "w": ["x", "y"]})
-    ((features, labels),) = _batches(
-        inputs.pandas_input_fn(frame, pd.Series([0, 1]), shuffle=False)
-    )
+    ((features, labels),) = _batches(inputs.pandas_input_fn(frame, pd.Series([0, 1]), shuffle=False))
     assert features["a"].tolist() == [1, 2]
     assert features["w"].tolist() == [b"x", b"y"]
     assert labels.tolist() == [0, 1]
@@ -229,9 +219,7 @@ def test_predictions_that_never_end_are_said(make_estimator, caplog):
 
 def test_queue_runners_start_the_input_of_a_plain_session():
     with tf.Graph().as_default():
-        input_fn = inputs.numpy_input_fn(
-            {"x": np.arange(3)}, np.arange(3) * 2, batch_size=2, shuffle=False
-        )
+        input_fn = inputs.numpy_input_fn({"x": np.arange(3)}, np.arange(3) * 2, batch_size=2, shuffle=False)
         features, labels = input_fn()
         with tf1.Session() as session:
             coordinator = tf.train.Coordinator()

@@ -82,9 +82,7 @@ def test_only_on_request(uninstalled):
         del owner.contrib
     for name in [name for name in sys.modules if name.startswith("tensorflow.contrib")]:
         del sys.modules[name]
-    sys.meta_path[:] = [
-        finder for finder in sys.meta_path if not isinstance(finder, OldModuleFinder)
-    ]
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, OldModuleFinder)]
     sys.meta_path.insert(0, OldModuleFinder())
     estimator_core.install()
     assert not hasattr(tf, "contrib")
@@ -118,35 +116,19 @@ def test_ways_to_import_them():
         names,
     )
     assert names["tflayers"].l2_regularizer is tf.contrib.layers.l2_regularizer
-    assert (
-        names["tpu"].TPUEstimator
-        is names["tpu_estimator"].TPUEstimator
-        is estimator_core.tpu.TPUEstimator
-    )
+    assert names["tpu"].TPUEstimator is names["tpu_estimator"].TPUEstimator is estimator_core.tpu.TPUEstimator
     assert names["HParams"](a=1).a == 1
 
 
 @pytest.mark.parametrize(
     ("statement", "error", "advice"),
     [
-        (
-            "import tensorflow.contrib.slim as slim",
-            ModuleNotFoundError,
-            r"Use tf\.compat\.v1\.layers, with",
-        ),
+        ("import tensorflow.contrib.slim as slim", ModuleNotFoundError, r"Use tf\.compat\.v1\.layers, with"),
         ("from tensorflow.contrib import rnn", ImportError, r"Use tf\.compat\.v1\.nn\.rnn_cell"),
-        (
-            "from tensorflow.contrib.layers import conv2d",
-            ImportError,
-            r"Use .*conv2d\(\.\.\., activation",
-        ),
+        ("from tensorflow.contrib.layers import conv2d", ImportError, r"Use .*conv2d\(\.\.\., activation"),
         ("tf.contrib.metrics", AttributeError, "take the labels first"),
         ("tf.contrib.layers.maxout", AttributeError, "copy it into your project. It has apply_reg"),
-        (
-            "tf.contrib.ffmpeg",
-            AttributeError,
-            "copy it into your project. It has cluster_resolver, data",
-        ),
+        ("tf.contrib.ffmpeg", AttributeError, "copy it into your project. It has cluster_resolver, data"),
     ],
 )
 def test_what_is_missing_says_what_to_do(statement, error, advice):
@@ -240,9 +222,7 @@ def test_wrong_arguments_of_optimize_loss(arguments, message):
 
 def test_clip_gradients_by_norm():
     def build():
-        optimizer = tf.contrib.estimator.clip_gradients_by_norm(
-            tf1.train.GradientDescentOptimizer(1.0), 1.0
-        )
+        optimizer = tf.contrib.estimator.clip_gradients_by_norm(tf1.train.GradientDescentOptimizer(1.0), 1.0)
         assert optimizer.get_name() == "ClipByNormGradientDescent"
         a, b = tf1.get_variable("a", initializer=1.0), tf1.get_variable("b", initializer=1.0)
         with tf.control_dependencies([tf1.global_variables_initializer()]):
@@ -260,9 +240,7 @@ def test_regularizers_are_sums_of_weights():
 
     def build():
         both = layers.l1_l2_regularizer(0.1, 0.01)
-        total = layers.apply_regularization(
-            layers.l2_regularizer(0.5), [weights.numpy(), weights.numpy()]
-        )
+        total = layers.apply_regularization(layers.l2_regularizer(0.5), [weights.numpy(), weights.numpy()])
         assert tf1.losses.get_regularization_losses() == [total]
         return [layers.l1_regularizer(0.5)(weights.numpy()), both(weights.numpy()), total]
 
@@ -337,10 +315,7 @@ def test_heads_in_the_order_of_their_arguments():
     assert head.logits_dimension == 3
     assert contrib.poisson_regression_head("weight", label_dimension=2).logits_dimension == 2
     assert (
-        contrib.multi_class_head(
-            n_classes=4, loss_reduction=tf1.losses.Reduction.SUM
-        ).logits_dimension
-        == 4
+        contrib.multi_class_head(n_classes=4, loss_reduction=tf1.losses.Reduction.SUM).logits_dimension == 4
     )
 
 
@@ -363,9 +338,7 @@ def test_forwarded_features_are_predictions(tmp_path):
         key = tf1.placeholder(tf.string, [None, 1])
         return tf.estimator.export.ServingInputReceiver({"x": x, "key": key}, {"x": x, "key": key})
 
-    exported = tf.saved_model.load(
-        forwarding.export_saved_model(str(tmp_path / "export"), receiver).decode()
-    )
+    exported = tf.saved_model.load(forwarding.export_saved_model(str(tmp_path / "export"), receiver).decode())
     outputs = exported.signatures["predict"](x=tf.constant([[1.0]]), key=tf.constant([["c"]]))
     assert outputs["key"].numpy().tolist() == [[b"c"]]
 

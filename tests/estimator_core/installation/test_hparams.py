@@ -20,26 +20,11 @@ def test_values_are_attributes(hparams):
 
 
 def test_text_and_json(hparams):
-    assert (
-        hparams.parse("rate=1e-3,steps=12,name=b c,deep=true,layers=[1, 2,3],layers[1]=9")
-        is hparams
-    )
-    expected = {
-        "rate": 1e-3,
-        "steps": 12,
-        "name": "b c",
-        "deep": True,
-        "layers": [1, 9, 3],
-        "other": None,
-    }
+    assert hparams.parse("rate=1e-3,steps=12,name=b c,deep=true,layers=[1, 2,3],layers[1]=9") is hparams
+    expected = {"rate": 1e-3, "steps": 12, "name": "b c", "deep": True, "layers": [1, 9, 3], "other": None}
     assert hparams.values() == expected
     hparams.parse_json('{"rate": 2, "other": "any", "layers": [5]}')
-    assert (hparams.rate, type(hparams.rate), hparams.other, hparams.layers) == (
-        2.0,
-        float,
-        "any",
-        [5],
-    )
+    assert (hparams.rate, type(hparams.rate), hparams.other, hparams.layers) == (2.0, float, "any", [5])
     assert HParams(a=[1], b=True).to_json(sort_keys=True) == '{"a": [1], "b": true}'
 
 

@@ -86,10 +86,7 @@ def test_valid_arguments_pass():
 def test_a_loss_function_is_called_for_unreduced_losses(session):
     labels, logits, features = tf.constant([[1.0], [3.0]]), tf.zeros([2, 1]), {"factor": 2.0}
     loss = base_head.call_loss_fn(
-        lambda labels, logits, features: (labels - logits) * features["factor"],
-        labels,
-        logits,
-        features,
+        lambda labels, logits, features: (labels - logits) * features["factor"], labels, logits, features
     )
     assert session.run(loss).tolist() == [[2.0], [6.0]]
     with pytest.raises(ValueError, match="no mean, no sum"):
@@ -169,12 +166,7 @@ class VectorLossHead(estimator_core.MultiClassHead):
         if mode == "eval":
             metrics = base_head.create_eval_metrics_tuple(
                 self.update_metrics,
-                {
-                    "eval_metrics": self.metrics(),
-                    "features": features,
-                    "logits": logits,
-                    "labels": labels,
-                },
+                {"eval_metrics": self.metrics(), "features": features, "logits": logits, "labels": labels},
             )
             return TPUEstimatorSpec(mode, predictions, scalar, eval_metrics=metrics)
         train_op = base_head.create_estimator_spec_train_op(
@@ -254,6 +246,4 @@ def test_a_head_may_change_the_spec_of_its_base(session):
     assert found[Mine]["average_loss"] == pytest.approx(0.42351, rel=1e-4)
     for mode in ("train", "infer"):
         arguments = {**batch, "train_op_fn": tf.identity} if mode == "train" else {}
-        assert list(
-            head.create_estimator_spec(features, mode, logits, **arguments).predictions
-        ) == ["mine"]
+        assert list(head.create_estimator_spec(features, mode, logits, **arguments).predictions) == ["mine"]

@@ -37,9 +37,7 @@ def test_hooks_and_listeners_must_be_such():
 def test_variables_are_placed_on_parameter_servers(monkeypatch):
     assert old_estimator._get_replica_device_setter(estimator_core.RunConfig()) is None
     cluster = '{"chief": ["a:1"], "ps": ["b:1", "c:1"]}'
-    monkeypatch.setenv(
-        "TF_CONFIG", f'{{"cluster": {cluster}, "task": {{"type": "chief", "index": 0}}}}'
-    )
+    monkeypatch.setenv("TF_CONFIG", f'{{"cluster": {cluster}, "task": {{"type": "chief", "index": 0}}}}')
     setter = old_estimator._get_replica_device_setter(estimator_core.RunConfig())
     with tf.Graph().as_default(), tf1.device(setter):
         variables = [tf1.get_variable(name, []) for name in "ab"]
@@ -56,9 +54,7 @@ def test_a_model_fn_must_take_features():
 
 def test_metrics_are_divided_into_updates_and_values():
     with tf.Graph().as_default(), tf1.Session() as session:
-        metrics = {
-            name: tf1.metrics.mean(tf.constant(value)) for name, value in (("b", 2.0), ("a", 4.0))
-        }
+        metrics = {name: tf1.metrics.mean(tf.constant(value)) for name, value in (("b", 2.0), ("a", 4.0))}
         update_op, values = old_estimator._extract_metric_update_ops(metrics)
         session.run(tf1.local_variables_initializer())
         session.run(update_op)
@@ -108,7 +104,4 @@ def test_signatures_for_a_tensor_and_for_alternatives():
 def test_a_gauge_takes_any_value():
     old_estimator._canned_estimator_api_gauge.get_cell("Classifier").set("DNN")
     old_estimator._estimator_api_gauge.get_cell("train").set(True)
-    assert (old_estimator.LOSS_METRIC_KEY, old_estimator.AVERAGE_LOSS_METRIC_KEY) == (
-        "loss",
-        "average_loss",
-    )
+    assert (old_estimator.LOSS_METRIC_KEY, old_estimator.AVERAGE_LOSS_METRIC_KEY) == ("loss", "average_loss")

@@ -76,9 +76,7 @@ class DoubledHead(BINARY):
 
     def create_loss(self, features, mode, logits, labels):
         loss = super().create_loss(features, mode, logits, labels)
-        return loss._replace(
-            training_loss=2 * loss.training_loss, unreduced_loss=2 * loss.unreduced_loss
-        )
+        return loss._replace(training_loss=2 * loss.training_loss, unreduced_loss=2 * loss.unreduced_loss)
 
     def _eval_metric_ops(self, labels, **others):
         ops = super()._eval_metric_ops(labels, **others)
@@ -134,10 +132,7 @@ class OwnHead(old_heads._Head):
         loss = self.create_loss(features, mode, logits, labels).training_loss
         train_op = None if train_op_fn is None else train_op_fn(loss)
         return estimator_core.EstimatorSpec(
-            mode,
-            loss=loss,
-            train_op=train_op,
-            eval_metric_ops={"mine": tf1.metrics.mean(labels)},
+            mode, loss=loss, train_op=train_op, eval_metric_ops={"mine": tf1.metrics.mean(labels)}
         )
 
 
@@ -158,10 +153,7 @@ def test_a_head_of_the_users_own_trains_a_canned_model(tmp_path):
 
 
 def test_only_the_classes_take_losses_without_reduction():
-    for make in (
-        old_heads._binary_logistic_head_with_sigmoid_cross_entropy_loss,
-        old_heads._regression_head,
-    ):
+    for make in (old_heads._binary_logistic_head_with_sigmoid_cross_entropy_loss, old_heads._regression_head):
         assert isinstance(make(), old_heads._Head)
         with pytest.raises(ValueError, match="Invalid loss_reduction"):
             make(loss_reduction="none")

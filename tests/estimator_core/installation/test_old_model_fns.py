@@ -23,9 +23,7 @@ def trained(estimator):
     """Returns the metrics and the variables after ten steps."""
     estimator.train(input_fn)
     names = estimator.get_variable_names()
-    return estimator.evaluate(input_fn, steps=1), {
-        name: estimator.get_variable_value(name) for name in names
-    }
+    return estimator.evaluate(input_fn, steps=1), {name: estimator.get_variable_value(name) for name in names}
 
 
 def config():
@@ -59,10 +57,7 @@ def new_linear(features, labels, mode, config):
 @pytest.mark.parametrize(
     ("model_fn", "canned"),
     [
-        (
-            old_dnn,
-            functools.partial(estimator_core.v1.DNNClassifier, [3], COLUMNS, optimizer="Adam"),
-        ),
+        (old_dnn, functools.partial(estimator_core.v1.DNNClassifier, [3], COLUMNS, optimizer="Adam")),
         (new_dnn, functools.partial(estimator_core.DNNClassifier, [3], COLUMNS, optimizer="Adam")),
         (old_linear, functools.partial(estimator_core.v1.LinearClassifier, COLUMNS)),
         (new_linear, functools.partial(estimator_core.LinearClassifier, COLUMNS)),

@@ -98,13 +98,9 @@ def test_every_name_of_every_module_is_there():
 
 
 def test_what_is_not_there_is_said_with_what_is():
-    with pytest.raises(
-        ModuleNotFoundError, match=r"canned.timeseries.*it has baseline, boosted_trees, dnn"
-    ):
+    with pytest.raises(ModuleNotFoundError, match=r"canned.timeseries.*it has baseline, boosted_trees, dnn"):
         importlib.import_module(f"{OLD}.canned.timeseries")
-    with pytest.raises(
-        ImportError, match=r"no 'MonitoredThing' in .*util.*It has _Dat.*, fn_args, parse"
-    ):
+    with pytest.raises(ImportError, match=r"no 'MonitoredThing' in .*util.*It has _Dat.*, fn_args, parse"):
         exec(f"from {OLD}.util import MonitoredThing")
     util = importlib.import_module(f"{OLD}.util")
     assert not hasattr(util, "MonitoredThing")
@@ -115,9 +111,7 @@ def test_what_is_not_there_is_said_with_what_is():
 def test_what_is_not_there_names_what_to_use_instead():
     with pytest.raises(ImportError, match=r"Use a CheckpointSaverListener in TrainSpec\("):
         exec(f"from {OLD}.training import _NewCheckpointListenerForEvaluate")
-    with pytest.raises(
-        AttributeError, match=r"Use .*experimental.make_early_stopping_hook\. It has"
-    ):
+    with pytest.raises(AttributeError, match=r"Use .*experimental.make_early_stopping_hook\. It has"):
         _ = importlib.import_module(f"{OLD}.early_stopping")._StopOnPredicateHook
     with pytest.raises(ModuleNotFoundError, match=r"Use numpy_input_fn .* or tf.data\. Below"):
         importlib.import_module("tensorflow.python.estimator.inputs.queues.feeding_functions")

@@ -88,9 +88,7 @@ def test_arguments_of_the_wrong_type(tmp_path):
     with pytest.raises(TypeError, match="train_spec"):
         old_training._TrainingExecutor(given.estimator, 3, given._eval_spec)
     with pytest.raises(TypeError, match="train_hooks"):
-        old_training._TrainingExecutor(
-            given.estimator, given._train_spec, given._eval_spec, train_hooks=[3]
-        )
+        old_training._TrainingExecutor(given.estimator, given._train_spec, given._eval_spec, train_hooks=[3])
     with pytest.raises(TypeError, match="EvalSpec"):
         old_training._assert_eval_spec(3)
     old_training._assert_eval_spec(given._eval_spec)

@@ -16,9 +16,7 @@ def input_fn():
 
 
 def dense():
-    return keras.layers.Dense(
-        1, kernel_initializer=lambda shape, dtype: tf.constant(KERNEL), name="dense"
-    )
+    return keras.layers.Dense(1, kernel_initializer=lambda shape, dtype: tf.constant(KERNEL), name="dense")
 
 
 def eager_kernel(make_optimizer, steps):

@@ -111,9 +111,7 @@ def test_a_model_with_object_based_checkpoints_predicts_and_is_exported(tmp_path
     second = [row["y"] for _ in range(2) for row in estimator.predict(ones)]
     # Each step adds 1 and 2 to the two weights: 3 more for the input (1, 1).
     np.testing.assert_allclose(second, [first[0] + 3.0] * 2, rtol=1e-6)
-    receiver_fn = est.export.build_raw_serving_input_receiver_fn(
-        {"x": tf.TensorSpec([None, 2], tf.float32)}
-    )
+    receiver_fn = est.export.build_raw_serving_input_receiver_fn({"x": tf.TensorSpec([None, 2], tf.float32)})
     path = estimator.export_saved_model(str(tmp_path / "export"), receiver_fn).decode()
     serve = tf.saved_model.load(path).signatures["serving_default"]
     np.testing.assert_allclose(serve(x=tf.ones([1, 2]))["y"], second[:1], rtol=1e-6)
@@ -126,9 +124,7 @@ def test_what_keras_3_has_not_is_said_with_the_way_to_keras_2(tmp_path):
         raise AttributeError("`dense` is not available with Keras 3.")
 
     with pytest.raises(AttributeError, match=r"dense.*not available with Keras 3.*TF_USE_LEGACY_K"):
-        est.Estimator(model_fn, tmp_path).train(
-            lambda: tf.data.Dataset.from_tensors(({"x": [[1.0]]}, [1.0]))
-        )
+        est.Estimator(model_fn, tmp_path).train(lambda: tf.data.Dataset.from_tensors(({"x": [[1.0]]}, [1.0])))
 
     def mistaken_fn(features, labels, mode):
         return features.no_such_thing

@@ -35,9 +35,7 @@ def test_outputs_and_side_effects_of_a_called_function():
 
 def test_a_sparse_gradient_stays_sparse_within():
     with tf.Graph().as_default():
-        slices = tf.IndexedSlices(
-            tf.constant([[1.0], [2.0]]), tf.constant([1, 1]), tf.constant([3, 1])
-        )
+        slices = tf.IndexedSlices(tf.constant([[1.0], [2.0]]), tf.constant([1, 1]), tf.constant([3, 1]))
 
         def function(slices):
             assert isinstance(slices, tf.IndexedSlices)
@@ -52,9 +50,7 @@ def test_random_numbers_within_follow_the_seed_of_the_graph():
     def draw(seed):
         with tf.Graph().as_default():
             tf1.set_random_seed(seed)
-            drawn = eager_tracing.call_as_function(
-                lambda shape: tf.random.uniform([3]), tf.zeros(1)
-            )
+            drawn = eager_tracing.call_as_function(lambda shape: tf.random.uniform([3]), tf.zeros(1))
             with tf1.Session() as session:
                 return session.run(drawn).tolist()
 

@@ -78,9 +78,7 @@ FASTER = {
         ema_momentum=0.6,
         ema_overwrite_frequency=4,
     ),
-    "adam that adds up gradients": lambda: keras.optimizers.Adam(
-        0.05, gradient_accumulation_steps=3
-    ),
+    "adam that adds up gradients": lambda: keras.optimizers.Adam(0.05, gradient_accumulation_steps=3),
     "ftrl": lambda: keras.optimizers.Ftrl(0.05),
     "ftrl of other settings": lambda: keras.optimizers.Ftrl(
         0.3,
@@ -94,9 +92,7 @@ OTHERS = {
     "amsgrad": lambda: keras.optimizers.Adam(0.05, amsgrad=True),
     "a class of the user's": lambda: OwnAdam(0.02),
     "ftrl with beta": lambda: keras.optimizers.Ftrl(0.05, beta=0.3),
-    "ftrl with shrinkage": lambda: keras.optimizers.Ftrl(
-        0.05, l2_shrinkage_regularization_strength=0.1
-    ),
+    "ftrl with shrinkage": lambda: keras.optimizers.Ftrl(0.05, l2_shrinkage_regularization_strength=0.1),
     "nadam": lambda: keras.optimizers.Nadam(0.05),
     "sgd": lambda: keras.optimizers.SGD(0.01, momentum=0.9),
 }

@@ -61,9 +61,7 @@ def test_keras_objects_of_a_model_fn_count_the_batches_of_both_replicas(tmp_path
         metric.update_state(features)
         train_op = tf1.train.get_global_step().assign_add(1)
         loss = tf.reduce_mean(features)
-        return est.EstimatorSpec(
-            mode, loss=loss, train_op=train_op, eval_metric_ops={"mean": metric}
-        )
+        return est.EstimatorSpec(mode, loss=loss, train_op=train_op, eval_metric_ops={"mean": metric})
 
     strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
     config = est.RunConfig(train_distribute=strategy, eval_distribute=strategy)

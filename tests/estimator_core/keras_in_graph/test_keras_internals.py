@@ -106,10 +106,7 @@ def test_what_tf_keras_keeps_to_itself():
     newer = tf_keras.optimizers.Adam(0.25, beta_1=0.5)
     converted = keras_internals.legacy_optimizer_like(newer)
     assert isinstance(converted, tf_keras.optimizers.legacy.Adam)
-    assert (converted.get_config()["learning_rate"], converted.get_config()["beta_1"]) == (
-        0.25,
-        0.5,
-    )
+    assert (converted.get_config()["learning_rate"], converted.get_config()["beta_1"]) == (0.25, 0.5)
 
 
 def test_a_copy_of_a_tf_keras_model_for_a_graph_leaves_the_model_usable():
@@ -156,10 +153,7 @@ def test_a_layers_own_tf_variable_stays_in_checkpoints(tmp_path):
 
     layer = Layer()
     paths = {}
-    for name, node in (
-        ("plain", layer),
-        ("tracked", keras_internals.tracking_tf_variables(layer)),
-    ):
+    for name, node in (("plain", layer), ("tracked", keras_internals.tracking_tf_variables(layer))):
         prefix = tf.train.Checkpoint(model=node).write(str(tmp_path / name))
         paths[name] = [path for path, _ in tf.train.list_variables(prefix)]
     assert "model/raw/.ATTRIBUTES/VARIABLE_VALUE" in paths["plain"]

@@ -29,9 +29,7 @@ _OPTIMIZERS = {
     "sgd": lambda: keras.optimizers.SGD(0.1, momentum=0.9),
     "adam": lambda: keras.optimizers.Adam(0.1),
     "clipped": lambda: keras.optimizers.RMSprop(0.1, clipnorm=0.5),
-    "schedule": lambda: keras.optimizers.Adam(
-        keras.optimizers.schedules.ExponentialDecay(0.1, 2, 0.5)
-    ),
+    "schedule": lambda: keras.optimizers.Adam(keras.optimizers.schedules.ExponentialDecay(0.1, 2, 0.5)),
 }
 
 
@@ -62,10 +60,7 @@ def test_a_learning_rate_may_be_calculated_in_the_graph(tmp_path):
 @pytest.mark.parametrize("use_returned_op", [True, False])
 def test_newer_optimizers_of_tf_keras_train_as_those_of_keras_do(tmp_path, use_returned_op):
     tf_keras = pytest.importorskip("tf_keras")
-    make = {
-        "tf_keras": lambda: tf_keras.optimizers.SGD(0.1),
-        "keras": lambda: keras.optimizers.SGD(0.1),
-    }
+    make = {"tf_keras": lambda: tf_keras.optimizers.SGD(0.1), "keras": lambda: keras.optimizers.SGD(0.1)}
     kernels = []
     for name, make_optimizer in make.items():
 
@@ -89,9 +84,7 @@ def _tf_keras_model(tf_keras):
     return tf_keras.Sequential(
         [
             layers.BatchNormalization(momentum=0.5, name="norm"),
-            layers.Dense(
-                1, kernel_initializer=tf_keras.initializers.Constant(KERNEL), name="dense"
-            ),
+            layers.Dense(1, kernel_initializer=tf_keras.initializers.Constant(KERNEL), name="dense"),
         ]
     )
 
@@ -150,9 +143,7 @@ def test_tf_keras_layers_and_get_updates_train_as_they_do_eagerly(tmp_path, find
     assert results["mae"] == pytest.approx(np.abs(expected - Y).mean(), rel=1e-5)
     assert results["loss"] == pytest.approx(np.square(expected - Y).mean(), rel=1e-5)
     # The names of 2.15's Keras: nothing is counted on from other graphs.
-    trained = [
-        f"sequential/{name}" for name in ("norm/gamma", "norm/beta", "dense/kernel", "dense/bias")
-    ]
+    trained = [f"sequential/{name}" for name in ("norm/gamma", "norm/beta", "dense/kernel", "dense/bias")]
     assert set(estimator.get_variable_names()) == {
         "global_step",
         *trained,
@@ -191,16 +182,10 @@ def _sum_model_fn(make_optimizer, times=1):
 # The slope is 1: each update takes the learning rate, or half of it, from the kernel.
 @pytest.mark.parametrize(
     ("make_optimizer", "times", "step"),
-    [
-        (lambda: Halved(0.1), 1, 0.05),
-        (lambda: _MADE_OUTSIDE, 1, 0.1),
-        (lambda: _MADE_OUTSIDE, 2, 0.2),
-    ],
+    [(lambda: Halved(0.1), 1, 0.05), (lambda: _MADE_OUTSIDE, 1, 0.1), (lambda: _MADE_OUTSIDE, 2, 0.2)],
     ids=["a subclass", "made outside", "made outside, applied twice"],
 )
-def test_an_update_by_a_subclass_or_an_optimizer_from_outside(
-    tmp_path, make_optimizer, times, step
-):
+def test_an_update_by_a_subclass_or_an_optimizer_from_outside(tmp_path, make_optimizer, times, step):
     estimator = est.Estimator(_sum_model_fn(make_optimizer, times), tmp_path)
     for _ in range(2):
         estimator.train(input_fn, steps=1)

@@ -34,9 +34,7 @@ def test_dropout_draws_anew_in_each_step(tmp_path):
     def model_fn(features, labels, mode):
         output = keras.layers.Dropout(0.5, seed=3)(tf.ones([100]), training=True)
         loss = tf.reduce_sum(output * tf.range(100, dtype=tf.float32))
-        return est.EstimatorSpec(
-            mode, loss=loss, train_op=tf1.train.get_global_step().assign_add(1)
-        )
+        return est.EstimatorSpec(mode, loss=loss, train_op=tf1.train.get_global_step().assign_add(1))
 
     est.Estimator(model_fn, tmp_path).train(input_fn, steps=100, hooks=[losses])
     # Without an order between reading the random state and updating it, some steps draw alike.
@@ -55,8 +53,7 @@ def test_dropout_may_be_added_to_a_trained_model(tmp_path):
         return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
 
     without, with_dropout = (
-        est.Estimator(model_fn, str(tmp_path), params={"dropout": dropout})
-        for dropout in (False, True)
+        est.Estimator(model_fn, str(tmp_path), params={"dropout": dropout}) for dropout in (False, True)
     )
     without.train(input_fn, steps=1)
     assert with_dropout.evaluate(input_fn, steps=1) == without.evaluate(input_fn, steps=1)
@@ -84,9 +81,7 @@ def test_a_tf_keras_dropout_draws_anew_in_each_step(tmp_path):
     def model_fn(features, labels, mode):
         output = tf_keras.layers.Dropout(0.5, seed=3)(tf.ones([100]), training=True)
         loss = tf.reduce_sum(output * tf.range(100, dtype=tf.float32))
-        return est.EstimatorSpec(
-            mode, loss=loss, train_op=tf1.train.get_global_step().assign_add(1)
-        )
+        return est.EstimatorSpec(mode, loss=loss, train_op=tf1.train.get_global_step().assign_add(1))
 
     est.Estimator(model_fn, tmp_path).train(input_fn, steps=20, hooks=[losses])
     assert len(set(losses.losses)) == 20

@@ -14,15 +14,9 @@ WEIGHTS = _RANDOM.uniform(0.1, 2.0, 48).astype(np.float32)
 
 WIDE, DEEP = X[:, :2], X[:, 2:]
 
-TWO_FEATURES = {
-    "by name": {"deep": DEEP, "wide": WIDE},
-    "in order": (WIDE, DEEP),
-}
+TWO_FEATURES = {"by name": {"deep": DEEP, "wide": WIDE}, "in order": (WIDE, DEEP)}
 
-TWO_LABELS = {
-    "by name": {"kind": Y, "value": X[:, :1]},
-    "in order": (X[:, :1], Y),
-}
+TWO_LABELS = {"by name": {"kind": Y, "value": X[:, :1]}, "in order": (X[:, :1], Y)}
 
 
 class Tower(keras.Model):

@@ -56,9 +56,7 @@ _PREDICT, _REGRESS = est.export.PredictOutput, est.export.RegressionOutput
     ],
 )
 def test_signatures_of_some_outputs(tmp_path, make, export_outputs, signatures):
-    estimator = est.model_to_estimator(
-        make(), model_dir=tmp_path / "model", export_outputs=export_outputs
-    )
+    estimator = est.model_to_estimator(make(), model_dir=tmp_path / "model", export_outputs=export_outputs)
     shapes = {tensor.name: tensor.shape for tensor in make().inputs}
     assert _signatures(estimator, tmp_path, shapes) == signatures
 
@@ -83,10 +81,7 @@ def test_metrics_and_signatures_by_other_names(tmp_path):
         two_by_two(),
         model_dir=tmp_path / "model",
         metric_names_map=names,
-        export_outputs={
-            "value": est.export.RegressionOutput,
-            "kind": est.export.PredictOutput,
-        },
+        export_outputs={"value": est.export.RegressionOutput, "kind": est.export.PredictOutput},
     )
     assert _signatures(estimator, tmp_path, {"wide": [None, 2], "deep": [None, 2]}) == {
         "serving_default": ("predict", ["kind", "value"]),
@@ -99,9 +94,7 @@ def test_metrics_and_signatures_by_other_names(tmp_path):
     with pytest.raises(ValueError, match=r"lacks.*kind_accuracy"):
         incomplete.evaluate(lambda: batches(features, labels))
     for unknown in ("value_nonsense", "loss"):
-        excessive = est.model_to_estimator(
-            two_by_two(), metric_names_map={**names, unknown: "other"}
-        )
+        excessive = est.model_to_estimator(two_by_two(), metric_names_map={**names, unknown: "other"})
         with pytest.raises(ValueError, match=rf"not metrics of the Keras model: \['{unknown}'\]"):
             excessive.evaluate(lambda: batches(features, labels))
 

@@ -20,9 +20,7 @@ def _images():
 
 def _on_top_of(base):
     base.trainable = False
-    model = keras.Sequential(
-        [base, keras.layers.GlobalAveragePooling2D(), keras.layers.Dense(1, name="top")]
-    )
+    model = keras.Sequential([base, keras.layers.GlobalAveragePooling2D(), keras.layers.Dense(1, name="top")])
     loss = keras.losses.BinaryCrossentropy(from_logits=True)
     model.compile(keras.optimizers.Adam(0.01), loss, metrics=["accuracy"])
     return model
@@ -71,8 +69,6 @@ def test_a_frozen_base_with_a_dense_on_top(tmp_path, make_base):
     assert after["loss"] < before["loss"]
     predictions = [row["top"] for row in estimator.predict(input_fn)]
     returned = est.to_keras(estimator)
-    np.testing.assert_allclose(
-        returned.predict(images, verbose=0), predictions, rtol=1e-5, atol=1e-5
-    )
+    np.testing.assert_allclose(returned.predict(images, verbose=0), predictions, rtol=1e-5, atol=1e-5)
     for variable, value in zip(returned.layers[0].variables, frozen, strict=True):
         np.testing.assert_array_equal(variable.numpy(), value)

@@ -21,9 +21,7 @@ from tests.estimator_core.keras_models.models import (
 
 
 def _sequential():
-    model = keras.Sequential(
-        [keras.layers.Dense(5, "tanh", name="a"), keras.layers.Dense(1, name="b")]
-    )
+    model = keras.Sequential([keras.layers.Dense(5, "tanh", name="a"), keras.layers.Dense(1, name="b")])
     model.build((None, 4))
     model.compile(keras.optimizers.SGD(0.1, momentum=0.9, nesterov=True), "mse", metrics=["mae"])
     return model
@@ -121,9 +119,7 @@ _MODELS = {
     "clipvalue": lambda: functional(keras.optimizers.SGD(0.5, clipvalue=0.01)),
     "global clipnorm": lambda: functional(keras.optimizers.Adam(0.1, global_clipnorm=0.01)),
     "accumulated": lambda: functional(keras.optimizers.Adam(0.1, gradient_accumulation_steps=2)),
-    "moving average": lambda: functional(
-        keras.optimizers.Adam(0.1, use_ema=True, ema_overwrite_frequency=3)
-    ),
+    "moving average": lambda: functional(keras.optimizers.Adam(0.1, use_ema=True, ema_overwrite_frequency=3)),
     "loss scale": lambda: functional(
         keras.optimizers.LossScaleOptimizer(
             keras.optimizers.SGD(0.1), initial_scale=4, dynamic_growth_steps=3
@@ -183,9 +179,7 @@ def test_training_and_evaluation_are_those_of_keras(tmp_path, name):
     np.testing.assert_allclose(predictions, model.predict(X, verbose=0), rtol=1e-5, atol=1e-6)
     assert est.to_keras(estimator) is model
     for variable, value in zip(model.variables, fitted, strict=True):
-        np.testing.assert_allclose(
-            variable.numpy(), value, err_msg=variable.path, rtol=1e-5, atol=1e-6
-        )
+        np.testing.assert_allclose(variable.numpy(), value, err_msg=variable.path, rtol=1e-5, atol=1e-6)
 
 
 _TWO_WEIGHTS = {
@@ -222,8 +216,7 @@ def test_two_inputs_and_outputs(tmp_path, structure, weights):
     model.fit(dataset, verbose=0, shuffle=False)
     expected = model.evaluate(dataset, verbose=0, return_dict=True)
     _assert_same_metrics(
-        results,
-        {name: expected[name] for name in expected if name not in ("value_loss", "kind_loss")},
+        results, {name: expected[name] for name in expected if name not in ("value_loss", "kind_loss")}
     )
     assert set(predictions[0]) == {"value", "kind"}
     for name, output in zip(("value", "kind"), model.predict([WIDE, DEEP], verbose=0), strict=True):
@@ -234,9 +227,7 @@ def test_a_loss_scale_grows_as_in_keras(tmp_path):
     scaled = keras.optimizers.LossScaleOptimizer(
         keras.optimizers.SGD(0.1), initial_scale=4, dynamic_growth_steps=3
     )
-    estimator = est.model_to_estimator(
-        functional(scaled), model_dir=tmp_path, checkpoint_format="saver"
-    )
+    estimator = est.model_to_estimator(functional(scaled), model_dir=tmp_path, checkpoint_format="saver")
     estimator.train(batches, steps=4)
     names = [name for name in estimator.get_variable_names() if "dynamic_scale" in name]
     # Doubled after the third step.
@@ -248,11 +239,7 @@ def test_names_in_checkpoints_are_those_of_the_layers(tmp_path):
     estimator = est.model_to_estimator(model, model_dir=tmp_path, checkpoint_format="saver")
     estimator.train(batches, steps=1)
     trained = ["hidden/kernel", "hidden/bias", "norm/gamma", "norm/beta", "out/kernel", "out/bias"]
-    slots = [
-        f"adam/{name.replace('/', '_')}_{slot}"
-        for name in trained
-        for slot in ("momentum", "velocity")
-    ]
+    slots = [f"adam/{name.replace('/', '_')}_{slot}" for name in trained for slot in ("momentum", "velocity")]
     assert set(estimator.get_variable_names()) == {
         *trained,
         *slots,

@@ -9,9 +9,7 @@ from tests.estimator_core.keras_models.models import WEIGHTS, X, Y
 
 def _on_two_devices(tmp_path):
     strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
-    return est.RunConfig(
-        model_dir=str(tmp_path), train_distribute=strategy, eval_distribute=strategy
-    )
+    return est.RunConfig(model_dir=str(tmp_path), train_distribute=strategy, eval_distribute=strategy)
 
 
 def _one_layer(**compile_args):
@@ -41,12 +39,8 @@ def test_metrics_count_the_batches_of_all_replicas_as_keras_does(tmp_path):
             keras.metrics.AUC(name="weighted_auc"),
         ],
     )
-    found = est.model_to_estimator(model, config=_on_two_devices(tmp_path)).evaluate(
-        _weighted_batches
-    )
-    expected = model.evaluate(
-        X, Y, sample_weight=WEIGHTS, batch_size=8, return_dict=True, verbose=0
-    )
+    found = est.model_to_estimator(model, config=_on_two_devices(tmp_path)).evaluate(_weighted_batches)
+    expected = model.evaluate(X, Y, sample_weight=WEIGHTS, batch_size=8, return_dict=True, verbose=0)
     assert found.keys() == {*expected, "global_step"}
     for name, value in expected.items():
         if name != "loss":  # Keras' is not the mean of the batches' losses
@@ -59,9 +53,7 @@ class _Counter(keras.metrics.Metric):
     def __init__(self, aggregation, name="batches", **kwargs):
         super().__init__(name=name, **kwargs)
         self.aggregation = aggregation
-        self.count = keras.Variable(
-            0.0, trainable=False, name="count", aggregation=self.aggregation
-        )
+        self.count = keras.Variable(0.0, trainable=False, name="count", aggregation=self.aggregation)
 
     def get_config(self):
         return {**super().get_config(), "aggregation": self.aggregation}
@@ -86,9 +78,7 @@ def test_moving_averages_are_the_mean_over_the_replicas(tmp_path):
     normalized = keras.layers.BatchNormalization(momentum=0.75, name="norm")(inputs)
     model = keras.Model(inputs, keras.layers.Dense(1, name="out")(normalized))
     model.compile("sgd", "mse")
-    estimator = est.model_to_estimator(
-        model, config=_on_two_devices(tmp_path), checkpoint_format="saver"
-    )
+    estimator = est.model_to_estimator(model, config=_on_two_devices(tmp_path), checkpoint_format="saver")
     estimator.train(lambda: tf.data.Dataset.from_tensor_slices((X[:32], Y[:32])).batch(8))
     # Each replica has two of the four batches: 0.75 (0.25 a) + 0.25 b, from 0 and 1.
     batches = X[:32].reshape(4, 8, 4)

@@ -54,9 +54,7 @@ def test_sample_weights_weigh_the_loss():
     def build():
         model = _linear()
         weights = tf.constant([1.0, 0.5])
-        _, loss, _ = keras3_step.train(
-            model, model.optimizer, tf.constant(_X), tf.constant(_Y), weights
-        )
+        _, loss, _ = keras3_step.train(model, model.optimizer, tf.constant(_X), tf.constant(_Y), weights)
         return loss, ()
 
     # (4 * 1 + 36 * 0.5) / 2 + 0.4

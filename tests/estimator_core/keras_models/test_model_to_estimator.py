@@ -50,9 +50,7 @@ def test_object_based_checkpoints_are_read_by_keras(tmp_path):
     optimizer.build(other.trainable_variables)
     checkpoint = tf.train.Checkpoint(model=other, optimizer=optimizer)
     checkpoint.restore(tf.train.latest_checkpoint(str(tmp_path))).expect_partial()
-    np.testing.assert_allclose(
-        other.predict(X, verbose=0), est.to_keras(estimator).predict(X, verbose=0)
-    )
+    np.testing.assert_allclose(other.predict(X, verbose=0), est.to_keras(estimator).predict(X, verbose=0))
     assert optimizer.iterations.numpy() == 4
     kept = tf.train.get_checkpoint_state(str(tmp_path)).all_model_checkpoint_paths
     assert [path.rpartition("-")[2] for path in kept] == ["3", "4"]
@@ -109,9 +107,7 @@ def test_what_cannot_become_an_estimator_is_refused(arguments, error, message):
 
 def test_unknown_names_of_inputs_list_those_of_the_model():
     estimator = est.model_to_estimator(two_by_two())
-    with pytest.raises(
-        KeyError, match=r"lacks \['deep'\].*'wide', 'deep'.*Received: \['wide', 'z'\]"
-    ):
+    with pytest.raises(KeyError, match=r"lacks \['deep'\].*'wide', 'deep'.*Received: \['wide', 'z'\]"):
         list(estimator.predict(lambda: batches({"wide": WIDE, "z": DEEP}, Y)))
     with pytest.raises(ValueError, match="takes 2 features"):
         list(estimator.predict(lambda: batches(WIDE, Y)))

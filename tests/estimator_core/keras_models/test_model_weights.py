@@ -72,9 +72,7 @@ def test_a_checkpoint_by_layers_is_told_from_ours(tmp_path):
     layers = tf.train.Checkpoint(**{"layer_with_weights-0": tf.Variable(1.0)})
     with pytest.raises(ValueError, match="another model_dir"):
         check_is_not_of_layers(layers.write(str(tmp_path / "theirs")))
-    ours = tf.train.Checkpoint(
-        **{"layer_with_weights-0": tf.Variable(1.0), "variables": [tf.Variable(1.0)]}
-    )
+    ours = tf.train.Checkpoint(**{"layer_with_weights-0": tf.Variable(1.0), "variables": [tf.Variable(1.0)]})
     check_is_not_of_layers(ours.write(str(tmp_path / "ours")))
 
 
@@ -86,9 +84,4 @@ def test_keras_variables_are_named_by_position_whatever_keras_counts():
             layer.build((None, 2))
         variables = [variable.value for layer in layers for variable in layer.variables]
         keys = [key.partition("/.")[0] for key in weights.keys(variables)]
-    assert keys == [
-        "variables/0_kernel",
-        "variables/1_bias",
-        "variables/2_kernel",
-        "variables/3_bias",
-    ]
+    assert keys == ["variables/0_kernel", "variables/1_bias", "variables/2_kernel", "variables/3_bias"]

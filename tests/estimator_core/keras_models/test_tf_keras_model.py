@@ -41,9 +41,7 @@ def _batches(features=_X):
 def test_training_and_evaluation_are_those_of_tf_keras(tmp_path, name, checkpoint_format):
     model = _model(_OPTIMIZERS[name]())
     initial = model.get_weights()
-    estimator = est.model_to_estimator(
-        model, model_dir=tmp_path, checkpoint_format=checkpoint_format
-    )
+    estimator = est.model_to_estimator(model, model_dir=tmp_path, checkpoint_format=checkpoint_format)
     estimator.train(lambda: _batches({"x": _X}), steps=2)
     estimator.train(lambda: _batches({"x": _X}).skip(2))  # continues from the checkpoint
     results = estimator.evaluate(_batches)
@@ -68,14 +66,7 @@ def test_variables_have_the_names_of_tf_estimator_whatever_adam_it_is(tmp_path):
             _model(optimizer), model_dir=tmp_path / name, checkpoint_format="saver"
         )
         estimator.train(_batches, steps=1)
-        trained = [
-            "hidden/kernel",
-            "hidden/bias",
-            "norm/gamma",
-            "norm/beta",
-            "out/kernel",
-            "out/bias",
-        ]
+        trained = ["hidden/kernel", "hidden/bias", "norm/gamma", "norm/beta", "out/kernel", "out/bias"]
         settings = ["learning_rate", "decay", "beta_1", "beta_2"]
         assert set(estimator.get_variable_names()) == {
             "global_step",
@@ -98,9 +89,7 @@ def test_an_optimizer_without_a_legacy_one_that_does_the_same(tmp_path):
 
 def _on_two_devices(tmp_path):
     strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
-    return est.RunConfig(
-        model_dir=str(tmp_path), train_distribute=strategy, eval_distribute=strategy
-    )
+    return est.RunConfig(model_dir=str(tmp_path), train_distribute=strategy, eval_distribute=strategy)
 
 
 @pytest.mark.parametrize("checkpoint_format", ["checkpoint", "saver"])
@@ -124,9 +113,7 @@ def test_two_replicas_with_half_the_batch_learn_what_fit_does(tmp_path, checkpoi
 def test_batch_normalization_on_two_replicas_leaves_the_model_as_it_is(tmp_path):
     model = _model(keras.optimizers.legacy.SGD(0.05))
     before = model.predict(_X, verbose=0)
-    estimator = est.model_to_estimator(
-        model, config=_on_two_devices(tmp_path), checkpoint_format="saver"
-    )
+    estimator = est.model_to_estimator(model, config=_on_two_devices(tmp_path), checkpoint_format="saver")
     estimator.train(_batches)
     assert estimator.get_variable_value("global_step") == 2
     assert np.abs(estimator.get_variable_value("norm/moving_mean")).max() > 0
@@ -139,9 +126,7 @@ def test_sample_weights_train_as_in_keras(tmp_path):
     estimator = est.model_to_estimator(model, model_dir=tmp_path)
     estimator.train(lambda: _batches({"features": {"x": _X}, "sample_weights": weights}))
     predictions = [row["out"] for row in estimator.predict(_batches)]
-    model.fit(
-        tf.data.Dataset.from_tensor_slices((_X, _Y, weights)).batch(8), verbose=0, shuffle=False
-    )
+    model.fit(tf.data.Dataset.from_tensor_slices((_X, _Y, weights)).batch(8), verbose=0, shuffle=False)
     np.testing.assert_allclose(predictions, model.predict(_X, verbose=0), rtol=1e-5, atol=1e-6)
 
 
@@ -209,9 +194,7 @@ def test_a_subclass_trains_as_in_tf_keras(tmp_path, checkpoint_format):
     model = _own()
     model({"x": _X})
     initial = model.get_weights()
-    estimator = est.model_to_estimator(
-        model, model_dir=tmp_path, checkpoint_format=checkpoint_format
-    )
+    estimator = est.model_to_estimator(model, model_dir=tmp_path, checkpoint_format=checkpoint_format)
     batches = lambda: _batches({"x": _X}).map(lambda x, y: (x, (y, y)))  # noqa: E731
     estimator.train(batches, steps=2)
     estimator.train(lambda: batches().skip(2))
@@ -271,9 +254,7 @@ def test_a_model_compiled_with_an_optimizer_of_tensorflow(tmp_path, is_fitted):
     other = of(keras.optimizers.legacy.Adam(0.1))
     other.fit(_batches(), verbose=0, shuffle=False)
     for name, value in zip(("kernel", "bias"), other.get_weights(), strict=True):
-        np.testing.assert_allclose(
-            estimator.get_variable_value(f"out/{name}"), value, rtol=1e-4, atol=1e-6
-        )
+        np.testing.assert_allclose(estimator.get_variable_value(f"out/{name}"), value, rtol=1e-4, atol=1e-6)
     slots = [f"out/{name}/{slot}" for name in ("kernel", "bias") for slot in ("Adam", "Adam_1")]
     powers = ["training/beta1_power", "training/beta2_power"]
     assert set(estimator.get_variable_names()) == {
@@ -312,9 +293,7 @@ def test_a_wide_and_deep_model_of_two_optimizers_is_refused():
         return est.model_to_estimator(model)
 
     sgd = keras.optimizers.legacy.SGD
-    with pytest.raises(
-        ValueError, match="two optimizers can't be made an Estimator: compile it with"
-    ):
+    with pytest.raises(ValueError, match="two optimizers can't be made an Estimator: compile it with"):
         made([sgd(0.1), sgd(0.2)])
     # From a prediction of 0 * 1 + 1 * 1, all gradients are 2 * (1 - 3).
     estimator = made(sgd(0.1))

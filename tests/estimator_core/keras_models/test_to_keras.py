@@ -22,9 +22,7 @@ def _own_estimator(model_dir, steps):
         kernel = tf1.get_variable("dense/kernel", [2, 1], initializer=zeros)
         bias = tf1.get_variable("dense/bias", [1], initializer=zeros)
         step = tf1.train.get_global_step()
-        train_op = tf.group(
-            kernel.assign_add([[1.0], [1.0]]), bias.assign_add([2.0]), step.assign_add(1)
-        )
+        train_op = tf.group(kernel.assign_add([[1.0], [1.0]]), bias.assign_add([2.0]), step.assign_add(1))
         return est.EstimatorSpec(mode, loss=tf.reduce_sum(bias), train_op=train_op)
 
     config = est.RunConfig(model_dir=str(model_dir), save_checkpoints_steps=1)

@@ -35,8 +35,7 @@ def test_the_bias_for_each_example(make_features):
 
 def test_a_batch_of_unknown_size():
     found = logits_of(
-        lambda: {"x": tf1.placeholder(tf.float32, [None, 1], name="x")},
-        feed={"x:0": [[0.0]] * 4},
+        lambda: {"x": tf1.placeholder(tf.float32, [None, 1], name="x")}, feed={"x:0": [[0.0]] * 4}
     )
     assert found.tolist() == [[1.0, 2.0]] * 4
 

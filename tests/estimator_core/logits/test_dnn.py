@@ -33,10 +33,7 @@ def test_forward_pass_by_hand():
 def test_no_hidden_layer_and_linear_activation():
     with tf.Graph().as_default():
         dnn_logit_fn_builder(2, [], [PRICE])({"price": tf.constant([[3.0]])}, "train")
-        assert [v.op.name for v in tf1.trainable_variables()] == [
-            "dnn/logits/kernel",
-            "dnn/logits/bias",
-        ]
+        assert [v.op.name for v in tf1.trainable_variables()] == ["dnn/logits/kernel", "dnn/logits/bias"]
 
 
 @pytest.mark.parametrize(

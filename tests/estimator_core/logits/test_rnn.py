@@ -72,19 +72,11 @@ def test_the_context_comes_after_the_values_of_each_step():
 @pytest.mark.parametrize("return_sequences", [False, True])
 @pytest.mark.parametrize(
     ("cell_type", "keras_layer"),
-    [
-        ("simple_rnn", keras.layers.SimpleRNN),
-        ("lstm", keras.layers.LSTM),
-        ("gru", keras.layers.GRU),
-    ],
+    [("simple_rnn", keras.layers.SimpleRNN), ("lstm", keras.layers.LSTM), ("gru", keras.layers.GRU)],
 )
 def test_two_layers_are_those_of_keras(cell_type, keras_layer, return_sequences, mode):
     logits, mask, variables = run(
-        mode=mode,
-        rnn_units=[4, 2],
-        cell_type=cell_type,
-        return_sequences=return_sequences,
-        units=2,
+        mode=mode, rnn_units=[4, 2], cell_type=cell_type, return_sequences=return_sequences, units=2
     )
     stack = f"rnn_model/rnn/stacked_rnn_cells/{cell_type}_cell"
     outputs = tf.ragged.constant(ROWS).to_tensor()[..., tf.newaxis]
@@ -104,13 +96,7 @@ def test_two_layers_are_those_of_keras(cell_type, keras_layer, return_sequences,
 
 @pytest.mark.parametrize(
     ("mode", "units", "is_one_operation"),
-    [
-        ("train", 8, True),
-        ("eval", 8, True),
-        ("infer", 8, False),
-        ("train", 9, False),
-        ("train", 80, False),
-    ],
+    [("train", 8, True), ("eval", 8, True), ("infer", 8, False), ("train", 9, False), ("train", 80, False)],
 )
 def test_a_small_lstm_is_one_operation_where_it_is_not_served(mode, units, is_one_operation):
     """A large one is faster in a loop; of odd numbers of units the operation warns at each step."""
@@ -191,9 +177,7 @@ def cells_of(kind):
 def test_own_cells_compute_what_named_ones_do(kind, return_sequences):
     layers = cells_of(kind)
     _, _, variables = run(rnn_units=[3, 2], cell_type="lstm", return_sequences=return_sequences)
-    expected, _, _ = run(
-        variables, rnn_units=[3, 2], cell_type="lstm", return_sequences=return_sequences
-    )
+    expected, _, _ = run(variables, rnn_units=[3, 2], cell_type="lstm", return_sequences=return_sequences)
     for own in (
         {"rnn_cell_fn": lambda: [layers.LSTMCell(3), layers.LSTMCell(2)]},
         {"rnn_cell_fn": lambda: layers.StackedRNNCells([layers.LSTMCell(3), layers.LSTMCell(2)])},

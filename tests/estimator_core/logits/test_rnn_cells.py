@@ -117,14 +117,7 @@ def test_a_gru_updates_and_resets_by_its_gates():
 
 @pytest.mark.parametrize(
     ("input_size", "units", "is_small"),
-    [
-        (1, 2, True),
-        (64, 32, True),
-        (65, 32, False),
-        (16, 31, False),
-        (32, 64, True),
-        (33, 64, False),
-    ],
+    [(1, 2, True), (64, 32, True), (65, 32, False), (16, 31, False), (32, 64, True), (33, 64, False)],
 )
 def test_which_lstm_is_small(input_size, units, is_small):
     """96 x 256 numbers are the most; more than twice as many inputs as units, and odd units, are too much."""

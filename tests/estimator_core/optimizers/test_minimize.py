@@ -12,12 +12,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from estimator_core.optimizers.minimize import (
-    OptimizedPart,
-    get_optimizer,
-    minimize,
-    minimize_parts,
-)
+from estimator_core.optimizers.minimize import OptimizedPart, get_optimizer, minimize, minimize_parts
 from tests.estimator_core.optimizers.one_vector import train
 
 tf1 = tf.compat.v1
@@ -84,9 +79,7 @@ def test_keras_optimizers_do_not_wait_for_updates_to_be_initialized(made, replic
     strategy = tf.distribute.OneDeviceStrategy("cpu:0") if replicated else None
     with tf.Graph().as_default(), strategy.scope() if strategy else contextlib.nullcontext():
         vector = tf1.get_variable("vector", [], initializer=tf1.initializers.ones())
-        average = tf1.get_variable(
-            "average", [], initializer=tf1.initializers.ones(), trainable=False
-        )
+        average = tf1.get_variable("average", [], initializer=tf1.initializers.ones(), trainable=False)
         tf1.train.get_or_create_global_step()
 
         def step():
@@ -543,10 +536,7 @@ def test_updates_that_read_the_step_in_a_function_leave_the_counting():
         def get_updates(self, loss, params):
             step = tf1.train.get_global_step()
             rate = tf.function(lambda: tf.where(step.read_value() < 1, 0.5, 0.25))()
-            return [
-                p.assign_sub(rate * g)
-                for p, g in zip(params, tf.gradients(loss, params), strict=True)
-            ]
+            return [p.assign_sub(rate * g) for p, g in zip(params, tf.gradients(loss, params), strict=True)]
 
         def get_config(self):
             return {"name": "Own"}

@@ -28,11 +28,7 @@ def test_numbers_and_the_bias_are_dense(session):
         "bias_weights",
     ]
     values = session.run([feature.values for feature in dense])
-    assert [value.tolist() for value in values] == [
-        [[5.0], [6.0]],
-        [[1.0, 2.0], [3.0, 4.0]],
-        [[1.0], [1.0]],
-    ]
+    assert [value.tolist() for value in values] == [[[5.0], [6.0]], [[1.0, 2.0], [3.0, 4.0]], [[1.0], [1.0]]]
 
 
 def test_categories_are_added_up_for_each_example(session):
@@ -48,10 +44,7 @@ def test_categories_are_added_up_for_each_example(session):
 def test_weights_of_the_same_category_are_added_up(session):
     ids = fc.categorical_column_with_identity("ids", 3)
     column = fc.weighted_categorical_column(ids, "weight")
-    features = {
-        "ids": tf.constant([[2, 0], [2, 2]]),
-        "weight": tf.constant([[0.5, 3.0], [1.0, 0.25]]),
-    }
+    features = {"ids": tf.constant([[2, 0], [2, 2]]), "weight": tf.constant([[0.5, 3.0], [1.0, 0.25]])}
     (feature,), _ = features_with_weights(features, [column], 2)
     example, category, value = session.run(feature[:3])
     found = dict(zip(zip(example.tolist(), category.tolist(), strict=True), value, strict=True))
@@ -90,11 +83,7 @@ def test_probabilities_become_two_examples(session):
     )
     dense = sdca_examples.DenseFeature(tf.constant([[7.0], [8.0]]), weights)
     given = sdca_examples.Examples(
-        tf.constant(["a", "b"]),
-        tf.constant([0.25, 1.0]),
-        tf.constant([2.0, 3.0]),
-        [sparse],
-        [dense],
+        tf.constant(["a", "b"]), tf.constant([0.25, 1.0]), tf.constant([2.0, 3.0]), [sparse], [dense]
     )
     doubled = sdca_examples.with_probabilities_as_weights(given)
     assert doubled.sparse[0].weights is weights

@@ -30,18 +30,13 @@ FEATURES = {
     "weight": WEIGHT,
 }
 LABELS = (SCORE > 0.2).astype("i8")
-COLUMNS = [
-    fc.numeric_column("x", 2),
-    fc.categorical_column_with_vocabulary_list("kind", ["a", "b", "c"]),
-]
+COLUMNS = [fc.numeric_column("x", 2), fc.categorical_column_with_vocabulary_list("kind", ["a", "b", "c"])]
 # The values of the columns, and the bias.
 DESIGN = np.concatenate([X, np.eye(3)[KIND], np.ones([N, 1])], axis=1)
 
 
 def input_fn(labels=LABELS, batch_size=10, repeat=None):
-    return lambda: (
-        tf.data.Dataset.from_tensor_slices((FEATURES, labels)).repeat(repeat).batch(batch_size)
-    )
+    return lambda: (tf.data.Dataset.from_tensor_slices((FEATURES, labels)).repeat(repeat).batch(batch_size))
 
 
 def variables(estimator):
@@ -142,9 +137,7 @@ def test_categories_of_all_kinds(tmp_path):
         weights = tf.ragged.map_flat_values(lambda w: tf.ones_like(w, tf.float32) * 1.5, ragged)
         features = {"id": FEATURES["id"], "x": X, "words": ragged, "word_weights": weights}
         dataset = tf.data.Dataset.from_tensor_slices((features, number)).repeat().batch(10)
-        return dataset.map(
-            lambda f, y: ({k: v.to_sparse() if "word" in k else v for k, v in f.items()}, y)
-        )
+        return dataset.map(lambda f, y: ({k: v.to_sparse() if "word" in k else v for k, v in f.items()}, y))
 
     sdca = LinearSDCA("id", symmetric_l2_regularization=4.0)
     model = est.LinearRegressor(columns, model_dir=str(tmp_path), optimizer=sdca)
@@ -157,11 +150,7 @@ def test_categories_of_all_kinds(tmp_path):
     expected = np.linalg.solve(design.T @ design + 4.0 * np.eye(10), design.T @ number)
     found = [
         model.get_variable_value(f"linear/linear_model/{name}").ravel()
-        for name in (
-            "words_weighted_by_word_weights/weights",
-            "x_bucketized/weights",
-            "bias_weights",
-        )
+        for name in ("words_weighted_by_word_weights/weights", "x_bucketized/weights", "bias_weights")
     ]
     np.testing.assert_allclose(np.concatenate(found), expected, atol=5e-3)
 

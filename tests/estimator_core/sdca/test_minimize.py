@@ -29,9 +29,7 @@ def step():
             states = ExampleStates(1)
             sdca = LinearSDCA("id", **settings)
             train_op = minimize(sdca, "squared_loss", examples, states, loss, "linear")
-            summaries = {
-                tensor.op.name: tensor for tensor in tf1.get_collection(tf1.GraphKeys.SUMMARIES)
-            }
+            summaries = {tensor.op.name: tensor for tensor in tf1.get_collection(tf1.GraphKeys.SUMMARIES)}
             session.run(tf1.global_variables_initializer())
             for _ in range(steps):
                 session.run(train_op)
@@ -60,9 +58,7 @@ def test_one_example_is_solved_in_one_step(step, l2):
 
 def test_l1_shrinks_what_the_ascent_works_on(step):
     """The slope for w > 0 is 2 (2 w - 3) + l2 w + l1 = 0, with l1 = 1 and l2 = 2: w = 5 / 6."""
-    variables, _, _ = step(
-        steps=30, symmetric_l1_regularization=1.0, symmetric_l2_regularization=2.0
-    )
+    variables, _, _ = step(steps=30, symmetric_l1_regularization=1.0, symmetric_l2_regularization=2.0)
     assert variables["weight"].item() == pytest.approx(5 / 6, rel=1e-4)
     # The threshold is l1 / l2.
     assert variables["weight_unshrunk"].item() == pytest.approx(5 / 6 + 0.5, rel=1e-4)

@@ -23,12 +23,7 @@ def model_of(head, columns):
 
 @pytest.mark.parametrize(
     "head",
-    [
-        est.BinaryClassHead(),
-        est.LogisticRegressionHead(),
-        est.PoissonRegressionHead(),
-        est.RegressionHead(),
-    ],
+    [est.BinaryClassHead(), est.LogisticRegressionHead(), est.PoissonRegressionHead(), est.RegressionHead()],
     ids=lambda head: type(head).__name__,
 )
 def test_heads_of_one_logit_can_be_trained(head):
@@ -72,9 +67,7 @@ def test_weighted_least_squares_of_a_bias():
         bias = session.run(tf1.global_variables("linear/linear_model/bias_weights")[0])
         assert bias.item() == pytest.approx(2.0, rel=1e-3)
         assert session.run(step) == 60
-        np.testing.assert_allclose(
-            session.run(spec.predictions["predictions"]), [[2], [2]], rtol=1e-3
-        )
+        np.testing.assert_allclose(session.run(spec.predictions["predictions"]), [[2], [2]], rtol=1e-3)
 
 
 def test_only_training_needs_the_ids_of_examples():

@@ -64,12 +64,7 @@ def test_features_are_a_dict():
 
 @pytest.mark.parametrize(
     ("keys", "expected"),
-    [
-        (None, {"a": 1, "b": 2}),
-        ("b", {"b": 2}),
-        (["b", "a"], {"a": 1, "b": 2}),
-        (["a", "c"], {"a": 1}),
-    ],
+    [(None, {"a": 1, "b": 2}), ("b", {"b": 2}), (["b", "a"], {"a": 1, "b": 2}), (["a", "c"], {"a": 1})],
 )
 def test_selected_predictions_are_those_of_known_keys(keys, expected):
     assert arguments.selected_predictions({"a": 1, "b": 2}, keys) == expected
@@ -138,9 +133,7 @@ _MEMBERS = [  # as printed by tf.estimator 2.15
 @pytest.mark.parametrize("name", _MEMBERS)
 def test_a_subclass_that_overrides_a_member_is_refused(name):
     subclass = type("Own", (est.Estimator,), {name: property(lambda self: None)})
-    with pytest.raises(
-        ValueError, match=rf"cannot override members.*Own'> does override \['{name}'\]"
-    ):
+    with pytest.raises(ValueError, match=rf"cannot override members.*Own'> does override \['{name}'\]"):
         subclass(model_fn)
 
 
@@ -150,10 +143,7 @@ def test_a_subclass_that_overrides_a_member_is_refused(name):
         (est.LinearRegressor, lambda own: own([_SIZE])),
         (est.v1.DNNClassifier, lambda own: own([2], [_SIZE])),
         (WithOwnTrain, lambda own: own(model_fn)),
-        (
-            est.tpu.TPUEstimator,
-            lambda own: own(model_fn, config=est.tpu.RunConfig(), use_tpu=False),
-        ),
+        (est.tpu.TPUEstimator, lambda own: own(model_fn, config=est.tpu.RunConfig(), use_tpu=False)),
     ],
 )
 def test_so_is_a_subclass_of_another_estimator(base, make):

@@ -162,9 +162,7 @@ def test_random_numbers_of_keras_go_on_from_batch_to_batch(tmp_path):
     metrics = [estimator.evaluate(_six_batches, hooks=[losses]), estimator.evaluate(_six_batches)]
     assert metrics[0] == metrics[1]
     assert _each_draws_anew(losses.rows)
-    receiver_fn = est.export.build_raw_serving_input_receiver_fn(
-        {"x": tf.TensorSpec([None], tf.float32)}
-    )
+    receiver_fn = est.export.build_raw_serving_input_receiver_fn({"x": tf.TensorSpec([None], tf.float32)})
     path = estimator.export_saved_model(str(tmp_path / "export"), receiver_fn).decode()
     serve = tf.saved_model.load(path).signatures["serving_default"]
     assert _each_draws_anew([serve(x=tf.zeros([1]))["left"].numpy()[0] for _ in range(6)])
@@ -172,9 +170,7 @@ def test_random_numbers_of_keras_go_on_from_batch_to_batch(tmp_path):
 
 def test_random_numbers_of_keras_go_on_in_each_replica(tmp_path):
     strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
-    config = est.RunConfig(
-        model_dir=str(tmp_path), train_distribute=strategy, eval_distribute=strategy
-    )
+    config = est.RunConfig(model_dir=str(tmp_path), train_distribute=strategy, eval_distribute=strategy)
     estimator = est.Estimator(_half_dropped, config=config)
     estimator.train(_six_batches, steps=1)
     losses = _Losses()
@@ -191,9 +187,7 @@ def test_a_keras_metric_may_be_exported_with_the_training_graph(tmp_path):
         metric.update_state(labels, features["x"])
         step = tf1.train.get_global_step().assign_add(1)
         loss = tf.reduce_sum(features["x"])
-        return est.EstimatorSpec(
-            mode, {"x": features["x"]}, loss, step, eval_metric_ops={"mae": metric}
-        )
+        return est.EstimatorSpec(mode, {"x": features["x"]}, loss, step, eval_metric_ops={"mae": metric})
 
     estimator = est.Estimator(model_fn, str(tmp_path / "model"))
     estimator.train(_six_batches, steps=2)
@@ -207,9 +201,4 @@ def test_a_keras_metric_may_be_exported_with_the_training_graph(tmp_path):
     ).decode()
     with tf.Graph().as_default(), tf1.Session() as session:
         signature = tf1.saved_model.load(session, ["train"], path).signature_def["train"]
-    assert set(signature.outputs) == {
-        "loss",
-        "predictions/x",
-        "metrics/mae/value",
-        "metrics/mae/update_op",
-    }
+    assert set(signature.outputs) == {"loss", "predictions/x", "metrics/mae/value", "metrics/mae/update_op"}

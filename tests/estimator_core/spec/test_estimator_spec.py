@@ -112,9 +112,7 @@ def test_a_keras_metric_without_updates_is_refused():
     metrics = pytest.importorskip("tf_keras").metrics
     with tf.Graph().as_default():
         metric, loss = metrics.Mean(name="mean"), tf.constant(1.0)
-        with pytest.raises(
-            ValueError, match=r"call its update_state\(\)\. Received: mean=<tf_keras"
-        ):
+        with pytest.raises(ValueError, match=r"call its update_state\(\)\. Received: mean=<tf_keras"):
             est.EstimatorSpec("eval", loss=loss, eval_metric_ops={"mean": metric})
         metric.update_state(loss)
         spec = est.EstimatorSpec("eval", loss=loss, eval_metric_ops={"mean": metric})

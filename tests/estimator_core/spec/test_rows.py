@@ -17,9 +17,7 @@ def test_a_batch_weighs_nothing_when_none_of_its_tensors_has_rows():
         sparse, rows = tf1.sparse_placeholder(tf.int64, [None, None]), fed(None)
         ragged = tf.RaggedTensor.from_row_lengths(rows, fed(None, dtype=tf.int64), validate=False)
         scalar = tf1.placeholder_with_default(7.0, [])
-        weight = batch_weight(
-            ({"x": dense, "s": sparse, "r": ragged, "rate": scalar}, [words, None])
-        )
+        weight = batch_weight(({"x": dense, "s": sparse, "r": ragged, "rate": scalar}, [words, None]))
 
         def weight_of(dense_rows, sparse_rows, ragged_rows, word_rows):
             of_sparse = (np.zeros([0, 2], np.int64), np.zeros([0], np.int64), [sparse_rows, 0])

@@ -46,10 +46,7 @@ def test_premade_models_have_one_and_a_model_fn_of_the_users_has_none(tmp_path):
         ([1], [1.0]),
         ({"a": 1}, {"a": 2}),
         (np.array([1.0]), np.array([2.0])),
-        (
-            functools.partial(tf.nn.leaky_relu, alpha=0.1),
-            functools.partial(tf.nn.leaky_relu, alpha=0.2),
-        ),
+        (functools.partial(tf.nn.leaky_relu, alpha=0.1), functools.partial(tf.nn.leaky_relu, alpha=0.2)),
         (est.RegressionHead(1), est.RegressionHead(2)),
         (est.RegressionHead(2), est.BinaryClassHead()),
     ],

@@ -56,9 +56,7 @@ def seen_by(estimator_api, case):
         api = estimator_api.tpu if hasattr(estimator_api, "tpu") else tf1.estimator.tpu
         if mode != "infer":
             loss = tf.reduce_mean((logits - labels) ** 2)
-            train_op = tf1.train.GradientDescentOptimizer(0.1).minimize(
-                loss, tf1.train.get_global_step()
-            )
+            train_op = tf1.train.GradientDescentOptimizer(0.1).minimize(loss, tf1.train.get_global_step())
             return api.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
         export = estimator_api.export
         outputs = {"serving_default": export.PredictOutput({"logits": logits})}
@@ -68,9 +66,7 @@ def seen_by(estimator_api, case):
         if params.get("host"):
 
             def host_call(logits):
-                outputs["classes"] = export.ClassificationOutput(
-                    classes=tf.strings.as_string(logits)
-                )
+                outputs["classes"] = export.ClassificationOutput(classes=tf.strings.as_string(logits))
 
             tf1.tpu.outside_compilation(host_call, logits)
         return api.TPUEstimatorSpec(mode, predictions={"logits": logits}, export_outputs=outputs)
@@ -110,8 +106,7 @@ def _described(meta_graph):
                 "method": signature.method_name,
                 "inputs": {key: info.name for key, info in sorted(signature.inputs.items())},
                 "outputs": {
-                    key: tf.as_dtype(info.dtype).name
-                    for key, info in sorted(signature.outputs.items())
+                    key: tf.as_dtype(info.dtype).name for key, info in sorted(signature.outputs.items())
                 },
             }
             for name, signature in sorted(meta_graph.signature_def.items())

@@ -16,16 +16,12 @@ HEIGHT, WIDTH, TOTAL_EXAMPLES = 4, 4, 20
 # The metric Fn which runs on CPU.
 def metric_fn(labels, logits):
     predictions = tf.argmax(logits, 1)
-    return {
-        "accuracy": tf.compat.v1.metrics.precision(labels=labels, predictions=predictions),
-    }
+    return {"accuracy": tf.compat.v1.metrics.precision(labels=labels, predictions=predictions)}
 
 
 def mnist_model_fn(features, labels, mode, config, params):
     images = tf.reshape(features["image"], [-1, HEIGHT * WIDTH * 3])
-    kernel = tf1.get_variable(
-        "kernel", [HEIGHT * WIDTH * 3, 2], initializer=tf1.zeros_initializer()
-    )
+    kernel = tf1.get_variable("kernel", [HEIGHT * WIDTH * 3, 2], initializer=tf1.zeros_initializer())
     logits = tf.matmul(images, kernel)
     if mode == est.ModeKeys.PREDICT:
         return TPUEstimatorSpec(mode=mode, predictions={"predictions": logits})
@@ -93,9 +89,7 @@ def keras_model_fn(features, labels, mode, params):
         return TPUEstimatorSpec(mode, loss=loss, eval_metrics=(keras_metric_fn, [labels, outputs]))
     optimizer = tf1.train.GradientDescentOptimizer(0.25)
     optimizer = tf1.tpu.CrossShardOptimizer(optimizer)
-    train_op = optimizer.minimize(
-        loss, tf1.train.get_global_step(), var_list=tf1.trainable_variables()
-    )
+    train_op = optimizer.minimize(loss, tf1.train.get_global_step(), var_list=tf1.trainable_variables())
     return TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
 
 

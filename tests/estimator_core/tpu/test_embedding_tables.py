@@ -69,9 +69,7 @@ def make(tmp_path):
         columns = columns or [column()]
         names = ("clipping_limit", "experimental_gradient_multiplier_fn")
         of_spec = {name: arguments.pop(name) for name in names if name in arguments}
-        spec = tpu.experimental.EmbeddingConfigSpec(
-            columns, optimizer or embedding.SGD(0.25), **of_spec
-        )
+        spec = tpu.experimental.EmbeddingConfigSpec(columns, optimizer or embedding.SGD(0.25), **of_spec)
         config = tpu.RunConfig(tpu.TPUConfig(num_shards=num_shards), model_dir=str(tmp_path))
         return tpu.TPUEstimator(
             model_fn or model_fn_of(columns),
@@ -149,8 +147,7 @@ def test_a_learning_rate_that_is_a_function(make):
 def test_a_multiplier_and_a_limit_of_gradients(make):
     """Gradients of 1, 0.5 and 1, times 2 in step 0 and times 3 in step 1; not above 1.25."""
     estimator = make(
-        clipping_limit=1.25,
-        experimental_gradient_multiplier_fn=lambda step: tf.cast(step, tf.float32) + 2.0,
+        clipping_limit=1.25, experimental_gradient_multiplier_fn=lambda step: tf.cast(step, tf.float32) + 2.0
     ).train(input_fn, steps=2)
     moved = np.minimum(2 * GRADIENT, 1.25) + np.minimum(3 * GRADIENT, 1.25)
     np.testing.assert_allclose(estimator.get_variable_value(TABLE), 1 - 0.25 * np.tile(moved, 2))
@@ -163,9 +160,7 @@ def test_the_tables_of_a_checkpoint_are_used_everywhere(make, tmp_path):
     assert estimator.evaluate(input_fn, steps=1)["total"] == pytest.approx(rows[IDS].mean())
     predicted = [row["total"] for row in estimator.predict(predict_input_fn)]
     np.testing.assert_allclose(predicted, rows)
-    receiver_fn = est.export.build_raw_serving_input_receiver_fn(
-        {"id": tf.TensorSpec([None], tf.int64)}
-    )
+    receiver_fn = est.export.build_raw_serving_input_receiver_fn({"id": tf.TensorSpec([None], tf.int64)})
     exporter = make(export_to_tpu=False)
     path = exporter.export_saved_model(str(tmp_path / "export"), receiver_fn)
     signature = tf.saved_model.load(os.fsdecode(path)).signatures["serving_default"]
@@ -178,9 +173,7 @@ def test_the_tables_of_a_checkpoint_are_used_everywhere(make, tmp_path):
 def test_shared_columns_have_one_table(make):
     """Both columns look up row 0 and others; the gradients of a row are those of both."""
     ids = [tf.feature_column.categorical_column_with_identity(name, 4) for name in ("id", "other")]
-    columns = tf1.tpu.experimental.shared_embedding_columns(
-        ids, 2, initializer=tf1.ones_initializer()
-    )
+    columns = tf1.tpu.experimental.shared_embedding_columns(ids, 2, initializer=tf1.ones_initializer())
 
     def both_input_fn(params):
         features = {"id": IDS, "other": IDS[::-1].copy()}
@@ -210,9 +203,7 @@ def clipped(loss, step):
     optimizer = tpu.CrossShardOptimizer(momentum())
     pairs = optimizer.compute_gradients(loss)
     gradients, _ = tf.clip_by_global_norm([gradient for gradient, _ in pairs], 0.25)
-    return optimizer.apply_gradients(
-        zip(gradients, [variable for _, variable in pairs], strict=True), step
-    )
+    return optimizer.apply_gradients(zip(gradients, [variable for _, variable in pairs], strict=True), step)
 
 
 def test_norms_of_gradients_are_without_tables(make):
@@ -225,9 +216,7 @@ def test_norms_of_gradients_are_without_tables(make):
 def with_gradients_of_tensorflow(loss, step):
     variables = tf1.trainable_variables()
     gradients = tf.gradients(loss, variables)
-    return tpu.CrossShardOptimizer(momentum()).apply_gradients(
-        zip(gradients, variables, strict=True), step
-    )
+    return tpu.CrossShardOptimizer(momentum()).apply_gradients(zip(gradients, variables, strict=True), step)
 
 
 def test_gradients_that_no_optimizer_computed(make):
@@ -271,9 +260,7 @@ def by_itself(loss, step):
 
 def without_sums(loss, step):
     variables = tf1.trainable_variables()
-    gradients = [
-        tpu.cross_replica_sum(tf.convert_to_tensor(g)) for g in tf.gradients(loss, variables)
-    ]
+    gradients = [tpu.cross_replica_sum(tf.convert_to_tensor(g)) for g in tf.gradients(loss, variables)]
     return momentum().apply_gradients(zip(gradients, variables, strict=True), step)
 
 
@@ -333,8 +320,7 @@ def test_what_shards_do_not_have(make, tmp_path):
         vocabulary_size = 10
 
     spec = tpu.experimental.EmbeddingConfigSpec(
-        feature_to_config_dict={"id": FeatureConfig()},
-        table_to_config_dict={"table": TableConfig()},
+        feature_to_config_dict={"id": FeatureConfig()}, table_to_config_dict={"table": TableConfig()}
     )
     with pytest.raises(RuntimeError, match="leave feature_to_config_dict and table_to_config_dict"):
         make(embedding_config_spec=spec).train(input_fn, steps=1)

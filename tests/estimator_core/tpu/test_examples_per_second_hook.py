@@ -35,9 +35,7 @@ def test_rates_are_those_since_the_last_time(tmp_path, monkeypatch, caplog, batc
     assert found == expected
     lines = [record.getMessage() for record in caplog.records if "/sec" in record.getMessage()]
     assert (
-        lines
-        == (["global_step/sec: 0.5", "examples/sec: 4"] if examples else ["global_step/sec: 0.5"])
-        * 2
+        lines == (["global_step/sec: 0.5", "examples/sec: 4"] if examples else ["global_step/sec: 0.5"]) * 2
     )
 
 
@@ -58,9 +56,7 @@ def test_it_lets_a_tpu_estimator_make_many_steps_a_call(tmp_path, monkeypatch):
         step = tf1.train.get_global_step()
         return tpu.TPUEstimatorSpec(mode, loss=tf.constant(1.0), train_op=step.assign_add(1))
 
-    config = tpu.RunConfig(
-        model_dir=str(tmp_path), log_step_count_steps=12
-    )  # by 2 iterations_per_loop
+    config = tpu.RunConfig(model_dir=str(tmp_path), log_step_count_steps=12)  # by 2 iterations_per_loop
     estimator = tpu.TPUEstimator(model_fn, config=config, use_tpu=False, train_batch_size=2)
     estimator.train(lambda params: tf.data.Dataset.from_tensors(({}, [0.0])).repeat(), steps=15)
     steps = [

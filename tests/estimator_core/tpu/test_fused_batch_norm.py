@@ -15,9 +15,7 @@ LABELS = np.linspace(-1.0, 1.0, 8, dtype=np.float32)[:, None]
 def model_fn(features, labels, mode, params):
     start = {"mean": 0.0, "variance": 1.0}
     averages = {
-        name: tf1.get_variable(
-            name, [2], initializer=tf.constant_initializer(value), trainable=False
-        )
+        name: tf1.get_variable(name, [2], initializer=tf.constant_initializer(value), trainable=False)
         for name, value in start.items()
     }
     scale = tf1.get_variable("scale", [2], initializer=tf.constant_initializer(1.5))
@@ -87,9 +85,7 @@ NORMALIZE = {
 
 
 def trained(how, folder, steps=2):
-    config = est.tpu.RunConfig(
-        model_dir=str(folder), tpu_config=est.tpu.TPUConfig(steps, num_shards=2)
-    )
+    config = est.tpu.RunConfig(model_dir=str(folder), tpu_config=est.tpu.TPUConfig(steps, num_shards=2))
     estimator = est.tpu.TPUEstimator(
         model_fn, config=config, params={"how": how}, use_tpu=True, train_batch_size=4
     )

@@ -23,8 +23,7 @@ class SignDescent(tf1.train.Optimizer):
     def apply_gradients(self, grads_and_vars, global_step=None, name=None):
         del global_step
         updates = [
-            variable.assign(variable - self._rate * tf.sign(grad))
-            for grad, variable in grads_and_vars
+            variable.assign(variable - self._rate * tf.sign(grad)) for grad, variable in grads_and_vars
         ]
         return tf.group(*updates, name=name)
 
@@ -34,9 +33,7 @@ def bert_train_op(loss, learning_rate, wrap):
     variables = tf1.trainable_variables()
     gradients = tf.gradients(loss, variables)
     global_step = tf1.train.get_or_create_global_step()
-    train_op = optimizer.apply_gradients(
-        zip(gradients, variables, strict=True), global_step=global_step
-    )
+    train_op = optimizer.apply_gradients(zip(gradients, variables, strict=True), global_step=global_step)
     new_global_step = global_step + 1
     return tf.group(train_op, [global_step.assign(new_global_step)])
 
@@ -106,11 +103,7 @@ def test_reads_come_before_functions_and_these_before_writes():
         read_before_write(tf.group(read, call, write, late_read))
     ordered = pairs_in_order(graph)
     call_op = next(op for op in graph.get_operations() if op.type == "StatefulPartitionedCall")
-    assert {
-        (read.name, call_op.name),
-        (read.name, write.name),
-        (call_op.name, write.name),
-    } < ordered
+    assert {(read.name, call_op.name), (read.name, write.name), (call_op.name, write.name)} < ordered
     assert (late_read.op.name, write.name) not in ordered
     assert (unused.op.name, write.name) not in ordered
     with tf1.Session(graph=graph) as session:

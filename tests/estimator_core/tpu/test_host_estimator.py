@@ -28,8 +28,5 @@ def test_a_graph_for_tpus_is_exported_when_there_is_a_model_for_it(tmp_path, on_
             feeds = {signature.inputs["x"].name: [2.0]}
             assert session.run(signature.outputs["output"].name, feeds) == [expected]
     if not on_tpu:
-        with (
-            pytest.raises(RuntimeError, match="could not be found"),
-            tf1.Session(graph=tf.Graph()) as s,
-        ):
+        with pytest.raises(RuntimeError, match="could not be found"), tf1.Session(graph=tf.Graph()) as s:
             tf1.saved_model.load(s, ["serve", "tpu"], path)

@@ -51,10 +51,7 @@ def test_dims_that_a_tpu_takes(dims, features):
         ([None, None], "input_partition_dims[0] must give the dims of features"),
         ([{"image": [1, 2, 2, 1]}], "the structure of features, with the keys ['image', 'size']"),
         ([[1, 2, 2, 1]], "the structure of features, with the keys"),
-        (
-            [{"image": [1, 2, 1, 1], "size": None}],
-            "[1, 2, 1, 1] for features['image'], which makes 2",
-        ),
+        ([{"image": [1, 2, 1, 1], "size": None}], "[1, 2, 1, 1] for features['image'], which makes 2"),
         ([{"image": [2, 2], "size": None}], "[2, 2] for features['image'] of shape (4, 6, 8, 3)"),
         ([{"image": [1, 0, 2, 2], "size": None}], "[1, 0, 2, 2]"),
         ([{"image": 4, "size": None}], "for features['image']. Received: 4"),
@@ -69,10 +66,7 @@ def test_dims_that_it_does_not_take(dims, message):
 
 def test_nothing_is_split_on_virtual_shards(make_sharded):
     """The gradient of the first step is -4 * mean(1, 4, 9, 16) = -30, as without cores."""
-    config = {
-        "num_cores_per_replica": 2,
-        "per_host_input_for_training": tpu.InputPipelineConfig.PER_HOST_V2,
-    }
+    config = {"num_cores_per_replica": 2, "per_host_input_for_training": tpu.InputPipelineConfig.PER_HOST_V2}
     dims = [{"x": [2]}, [2]]
     estimator = make_sharded(config={**config, "input_partition_dims": dims})
     estimator.train(shard_programs.input_fn, steps=1)

@@ -67,11 +67,7 @@ def make(tmp_path):
 
 @pytest.mark.parametrize(
     ("iterations", "steps"),
-    [
-        ({}, [2, 4, 6, 8]),
-        ({"iterations_per_loop": 3}, [3, 6, 8]),
-        ({"iterations_per_loop": "5"}, [5, 8]),
-    ],
+    [({}, [2, 4, 6, 8]), ({"iterations_per_loop": 3}, [3, 6, 8]), ({"iterations_per_loop": "5"}, [5, 8])],
 )
 def test_hooks_see_the_ends_of_loops(make, iterations, steps):
     seen = Seen()
@@ -99,10 +95,7 @@ def test_loops_of_a_time(make):
 
 def test_checkpoints_and_summaries_come_at_the_ends_of_loops(make, tmp_path):
     make(
-        iterations_per_loop=3,
-        save_checkpoints_steps=10,
-        save_summary_steps=10,
-        keep_checkpoint_max=10,
+        iterations_per_loop=3, save_checkpoints_steps=10, save_summary_steps=10, keep_checkpoint_max=10
     ).train(endless, steps=31)
     saved = tf.train.get_checkpoint_state(str(tmp_path)).all_model_checkpoint_paths
     # The first loop that ends 10 steps after the last checkpoint, and the end.

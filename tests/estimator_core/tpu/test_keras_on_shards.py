@@ -73,9 +73,7 @@ def kernel(estimator):
 
 OPTIMIZERS = {
     "accumulation": lambda: keras.optimizers.SGD(0.05, gradient_accumulation_steps=3),
-    "ema": lambda: keras.optimizers.SGD(
-        0.05, use_ema=True, ema_momentum=0.9, ema_overwrite_frequency=5
-    ),
+    "ema": lambda: keras.optimizers.SGD(0.05, use_ema=True, ema_momentum=0.9, ema_overwrite_frequency=5),
     "scaled": lambda: keras.optimizers.SGD(0.05, loss_scale_factor=64.0),
     "dynamic": lambda: keras.optimizers.LossScaleOptimizer(
         keras.optimizers.SGD(0.05), initial_scale=1024.0, dynamic_growth_steps=3

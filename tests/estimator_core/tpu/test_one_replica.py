@@ -19,9 +19,7 @@ def test_a_sum_over_replicas_is_an_identity():
         with without_cross_replica_sums(graph):
             total = tf1.tpu.cross_replica_sum(value, name="total")
         (gradient,) = tf.gradients(3.0 * total, value)
-        assert {operation.type for operation in graph.get_operations()}.isdisjoint(
-            {"CrossReplicaSum"}
-        )
+        assert {operation.type for operation in graph.get_operations()}.isdisjoint({"CrossReplicaSum"})
         with tf1.Session() as session:
             results = session.run([total, gradient])
         tf1.tpu.cross_replica_sum(value)  # afterwards the graph is as any other

@@ -15,8 +15,7 @@ def test_variables_stay_outside_and_can_be_shared():
         def computation():
             with tf1.variable_scope("layer", reuse=tf1.AUTO_REUSE):
                 first, again = (
-                    tf1.get_variable("kernel", [3, 2], initializer=tf1.ones_initializer())
-                    for _ in range(2)
+                    tf1.get_variable("kernel", [3, 2], initializer=tf1.ones_initializer()) for _ in range(2)
                 )
                 own = tf.Variable([1.0, 2.0], name="bias")
             assert first is again

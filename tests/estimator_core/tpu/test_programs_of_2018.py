@@ -118,19 +118,14 @@ def bert_model_fn_builder(num_labels, init_checkpoint, learning_rate, num_train_
             def metric_fn(per_example_loss, label_ids, logits):
                 predictions = tf.argmax(logits, axis=-1, output_type=tf.int32)
                 accuracy = tf.metrics.accuracy(labels=label_ids, predictions=predictions)
-                return {
-                    "eval_accuracy": accuracy,
-                    "eval_loss": tf.metrics.mean(values=per_example_loss),
-                }
+                return {"eval_accuracy": accuracy, "eval_loss": tf.metrics.mean(values=per_example_loss)}
 
             eval_metrics = (metric_fn, [per_example_loss, features["label_ids"], logits])
             return tf.estimator.tpu.TPUEstimatorSpec(
                 mode=mode, loss=total_loss, eval_metrics=eval_metrics, scaffold_fn=scaffold_fn
             )
         return tf.estimator.tpu.TPUEstimatorSpec(
-            mode=mode,
-            predictions={"probabilities": tf.nn.softmax(logits)},
-            scaffold_fn=scaffold_fn,
+            mode=mode, predictions={"probabilities": tf.nn.softmax(logits)}, scaffold_fn=scaffold_fn
         )
 
     return model_fn
@@ -196,8 +191,7 @@ def test_bert_trains_on_two_cores_as_on_one_device_and_warm_starts(installed, tm
     tuned.train(input_fn=bert_input_fn_builder(True, True), max_steps=1)
     names = ("bert/embeddings/word_embeddings", "output_weights")
     moved = [
-        np.abs(tuned.get_variable_value(name) - estimator.get_variable_value(name)).max()
-        for name in names
+        np.abs(tuned.get_variable_value(name) - estimator.get_variable_value(name)).max() for name in names
     ]
     assert moved[0] < 0.4 < moved[1]  # one step of Adam is 0.32; the output starts anew
 
@@ -213,10 +207,7 @@ def batch_norm(inputs, training, name):
         beta = tf.get_variable("beta", [size], initializer=tf.zeros_initializer())
         averages = [
             tf.get_variable(f"moving_{kind}", [size], initializer=start, trainable=False)
-            for kind, start in (
-                ("mean", tf.zeros_initializer()),
-                ("variance", tf.ones_initializer()),
-            )
+            for kind, start in (("mean", tf.zeros_initializer()), ("variance", tf.ones_initializer()))
         ]
         if not training:
             return tf.nn.batch_normalization(inputs, *averages, beta, gamma, 1e-3)
@@ -231,14 +222,10 @@ def resnet_model_fn(features, labels, mode, params):
     if params["transpose_input"]:
         features = tf.transpose(features, [3, 0, 1, 2])  # HWCN to NHWC
     training = mode == tf.estimator.ModeKeys.TRAIN
-    kernel = tf.get_variable(
-        "conv/kernel", [3, 3, 1, 4], initializer=tf.variance_scaling_initializer(seed=1)
-    )
+    kernel = tf.get_variable("conv/kernel", [3, 3, 1, 4], initializer=tf.variance_scaling_initializer(seed=1))
     net = tf.nn.relu(batch_norm(tf.nn.conv2d(features, kernel, 1, "SAME"), training, "bn"))
     net = tf.reduce_mean(net, [1, 2])
-    dense = tf.get_variable(
-        "dense/kernel", [4, 2], initializer=tf.random_normal_initializer(seed=2)
-    )
+    dense = tf.get_variable("dense/kernel", [4, 2], initializer=tf.random_normal_initializer(seed=2))
     logits = net @ dense
     one_hot = tf.one_hot(labels, 2)
     cross_entropy = tf.losses.softmax_cross_entropy(logits=logits, onehot_labels=one_hot)
@@ -300,9 +287,7 @@ class ImageNetInput:
         dataset = tf.data.Dataset.from_tensor_slices((images, labels)).shard(num_hosts, index)
         dataset = dataset.repeat().batch(params["batch_size"], drop_remainder=True)
         if self.transpose_input:
-            dataset = dataset.map(
-                lambda images, labels: (tf.transpose(images, [1, 2, 3, 0]), labels)
-            )
+            dataset = dataset.map(lambda images, labels: (tf.transpose(images, [1, 2, 3, 0]), labels))
         return dataset
 
 
@@ -312,11 +297,7 @@ def resnet_estimator(model_dir, use_tpu, transpose_input):
         tpu_config=tf.estimator.tpu.TPUConfig(iterations_per_loop=5, num_shards=NUM_CORES),
         save_summary_steps=None,
     )
-    params = {
-        "transpose_input": transpose_input,
-        "model_dir": f"{model_dir}/host",
-        "iterations_per_loop": 5,
-    }
+    params = {"transpose_input": transpose_input, "model_dir": f"{model_dir}/host", "iterations_per_loop": 5}
     return tf.estimator.tpu.TPUEstimator(
         use_tpu=use_tpu,
         model_fn=resnet_model_fn,

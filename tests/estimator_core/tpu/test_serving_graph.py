@@ -45,9 +45,7 @@ def export(tmp_path):
             **arguments,
         )
         estimator.train(input_fn, steps=1)
-        receiver_fn = est.export.build_raw_serving_input_receiver_fn(
-            {"x": tf.TensorSpec([None, 3])}
-        )
+        receiver_fn = est.export.build_raw_serving_input_receiver_fn({"x": tf.TensorSpec([None, 3])})
         path = estimator.export_saved_model(tmp_path / "export", receiver_fn).decode()
         return estimator, path
 
@@ -56,9 +54,7 @@ def export(tmp_path):
 
 def test_the_graph_for_cpus_answers_beside_the_one_for_tpus(export):
     def model_fn(features, mode, params):
-        hidden = tf.keras.layers.Dense(2, kernel_initializer="ones", activation="relu")(
-            features["x"]
-        )
+        hidden = tf.keras.layers.Dense(2, kernel_initializer="ones", activation="relu")(features["x"])
         return est.EstimatorSpec(mode, predictions={"sum": hidden})
 
     _, path = export(model_fn)
@@ -163,9 +159,7 @@ def test_the_scaffold_is_made_for_the_graph_for_tpus(export):
             savers.append(tf1.train.Saver(name="own_saver"))
             return tf1.train.Scaffold(saver=savers[-1])
 
-        return est.tpu.TPUEstimatorSpec(
-            mode, predictions=features["x"] * 2.0, scaffold_fn=scaffold_fn
-        )
+        return est.tpu.TPUEstimatorSpec(mode, predictions=features["x"] * 2.0, scaffold_fn=scaffold_fn)
 
     _, path = export(model_fn)
     assert len(savers) == 2  # training took none

@@ -76,30 +76,18 @@ def test_a_loop_has_steps_or_takes_a_time(iterations, size):
         ({"num_cores_per_replica": 2}, 4),
         ({"num_cores_per_replica": 8}, 1),
         ({"num_cores_per_replica": 2, "num_shards": 6}, 6),  # copies, not cores
-        (
-            {
-                "num_cores_per_replica": 16,
-                "num_shards": 2,
-                "per_host_input_for_training": INPUT.PER_HOST_V2,
-            },
-            2,
-        ),
+        ({"num_cores_per_replica": 16, "num_shards": 2, "per_host_input_for_training": INPUT.PER_HOST_V2}, 2),
     ],
 )
 def test_shards_are_copies_of_the_model(config, shards):
     config = tpu.TPUConfig(**config)
     sharding = MODES.sharding(TRAIN, config)
-    assert (sharding.num_shards, sharding.cores_per_replica) == (
-        shards,
-        config.num_cores_per_replica,
-    )
+    assert (sharding.num_shards, sharding.cores_per_replica) == (shards, config.num_cores_per_replica)
     assert MODES.model_batch_size(TRAIN, config) == 24 // shards
 
 
 def test_more_cores_than_a_board_has():
-    with pytest.raises(
-        ValueError, match=r"number of copies .* num_cores_per_replica=16, num_shards=None"
-    ):
+    with pytest.raises(ValueError, match=r"number of copies .* num_cores_per_replica=16, num_shards=None"):
         MODES.sharding(TRAIN, tpu.TPUConfig(num_cores_per_replica=16))
     with pytest.raises(ValueError, match="a copy of the model with more cores needs"):
         MODES.sharding(TRAIN, tpu.TPUConfig(num_cores_per_replica=16, num_shards=2))

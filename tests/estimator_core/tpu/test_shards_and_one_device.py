@@ -92,8 +92,7 @@ def for_tpu(optimizer):
         return tpu.TPUEstimator(
             tpu_model_fn(optimizer),
             config=tpu.RunConfig(
-                tpu.TPUConfig(iterations_per_loop=1, num_shards=num_shards or 1),
-                model_dir=model_dir,
+                tpu.TPUConfig(iterations_per_loop=1, num_shards=num_shards or 1), model_dir=model_dir
             ),
             use_tpu=num_shards > 0,
             train_batch_size=BATCH_SIZE,
@@ -136,35 +135,28 @@ def with_gradients_of_tensorflow(optimizer, loss):
     """They are averaged when they are applied, where `compute_gradients` was not asked."""
     variables = tf1.trainable_variables()
     gradients = [3.0 * tf.convert_to_tensor(g) for g in tf.gradients(loss, variables)]
-    return optimizer.apply_gradients(
-        zip(gradients, variables, strict=True), tf1.train.get_global_step()
-    )
+    return optimizer.apply_gradients(zip(gradients, variables, strict=True), tf1.train.get_global_step())
 
 
 def with_clipped_pairs(optimizer, loss):
     pairs = optimizer.compute_gradients(loss)
     gradients, _ = tf.clip_by_global_norm([gradient for gradient, _ in pairs], 0.1)
     variables = [variable for _, variable in pairs]
-    return optimizer.apply_gradients(
-        zip(gradients, variables, strict=True), tf1.train.get_global_step()
-    )
+    return optimizer.apply_gradients(zip(gradients, variables, strict=True), tf1.train.get_global_step())
 
 
 def with_keras(optimizer, loss):
     variables = tf1.trainable_variables()
     gradients = tf.gradients(loss, variables)
-    with tf.control_dependencies(
-        [optimizer.apply_gradients(zip(gradients, variables, strict=True))]
-    ):
+    with tf.control_dependencies([optimizer.apply_gradients(zip(gradients, variables, strict=True))]):
         return tf1.train.get_global_step().assign_add(1)
 
 
 def columns():
     words = tf.feature_column.categorical_column_with_identity("word", 20)
-    return [
-        tf.feature_column.numeric_column("x", shape=[3]),
-        tf.feature_column.embedding_column(words, 4),
-    ], [words]
+    return [tf.feature_column.numeric_column("x", shape=[3]), tf.feature_column.embedding_column(words, 4)], [
+        words
+    ]
 
 
 def dnn(config):
@@ -195,12 +187,9 @@ def keras(config):
     embedded = tf.keras.layers.Embedding(20, 4)(word)
     hidden = tf.keras.layers.Dense(5, "tanh")(tf.keras.layers.Concatenate()([x, embedded]))
     model = tf.keras.Model(
-        {"x": x, "word": word},
-        tf.keras.layers.Dense(1, activation="sigmoid", name="probability")(hidden),
+        {"x": x, "word": word}, tf.keras.layers.Dense(1, activation="sigmoid", name="probability")(hidden)
     )
-    model.compile(
-        tf.keras.optimizers.SGD(0.1, momentum=0.9), "binary_crossentropy", metrics=["accuracy"]
-    )
+    model.compile(tf.keras.optimizers.SGD(0.1, momentum=0.9), "binary_crossentropy", metrics=["accuracy"])
     return est.model_to_estimator(model, config=config)
 
 
@@ -269,9 +258,7 @@ def compare(make, tmp_path, num_shards, steps):
                 np.testing.assert_array_equal(shard_row[name], value)
 
 
-@pytest.mark.parametrize(
-    ("name", "num_shards"), [("tpu_adam", 4), ("dnn", 4), ("momentum", 2), ("keras", 2)]
-)
+@pytest.mark.parametrize(("name", "num_shards"), [("tpu_adam", 4), ("dnn", 4), ("momentum", 2), ("keras", 2)])
 def test_shards_are_as_one_device(name, num_shards, tmp_path):
     compare(ESTIMATORS[name], tmp_path, num_shards, steps=4)
 

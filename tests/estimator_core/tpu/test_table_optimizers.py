@@ -62,10 +62,7 @@ def with_tensorflow(optimizer, steps=3):
             ),
             lambda: tf1.train.FtrlOptimizer(0.5, -0.75, 0.5, 0.5, 0.25),
         ),
-        (
-            embedding.FTRL(9.0, beta=0.75),
-            lambda: tf1.train.FtrlOptimizer(0.5, beta=0.75),
-        ),
+        (embedding.FTRL(9.0, beta=0.75), lambda: tf1.train.FtrlOptimizer(0.5, beta=0.75)),
     ],
 )
 def test_as_tensorflow_does(parameters, optimizer):
@@ -137,10 +134,7 @@ def test_weights_are_clipped_where_they_are_updated():
     [
         (embedding.AdagradMomentum(), r"must be one of .*'SGD', 'Adagrad', 'Adam', 'FTRL'"),
         (embedding.SGD(weight_decay_factor=0.5), "weight_decay_factor=0.5"),
-        (
-            embedding.FTRL(multiply_linear_by_learning_rate=True),
-            "multiply_linear_by_learning_rate=True",
-        ),
+        (embedding.FTRL(multiply_linear_by_learning_rate=True), "multiply_linear_by_learning_rate=True"),
         (embedding.FTRL(allow_zero_accumulator=True), "allow_zero_accumulator=True"),
         (embedding.Adagrad(use_gradient_accumulation=False), "use_gradient_accumulation=False"),
         (

@@ -35,10 +35,7 @@ def model_fn(features, labels, mode, params):
 
 def last_value(labels):
     last = tf1.get_variable(
-        "last",
-        [2],
-        collections=[tf1.GraphKeys.LOCAL_VARIABLES],
-        initializer=tf1.zeros_initializer(),
+        "last", [2], collections=[tf1.GraphKeys.LOCAL_VARIABLES], initializer=tf1.zeros_initializer()
     )
     # (the last one before, the last one now)
     return last.value(), last.assign(tf.stack([last.read_value()[1], labels[-1]]))
@@ -179,10 +176,7 @@ def test_settings_are_kept(tmp_path):
     config = est.RunConfig(str(tmp_path), tf_random_seed=5, save_checkpoints_steps=7)
     estimator = converted(est.Estimator(model_fn, config=config, params={"rate": 0.1}))
     assert estimator.config.tf_random_seed == 5
-    assert (estimator.config.save_checkpoints_steps, estimator.config.save_checkpoints_secs) == (
-        7,
-        None,
-    )
+    assert (estimator.config.save_checkpoints_steps, estimator.config.save_checkpoints_secs) == (7, None)
 
 
 def test_one_device_takes_the_batch_of_input_fn(plain):
@@ -227,9 +221,7 @@ def test_an_update_that_no_optimizer_makes_is_refused(tmp_path):
         (gradient,) = tf.gradients(loss, weight)
         train_op = tf.group(
             weight.assign_sub(gradient),
-            tf1.train.GradientDescentOptimizer(1.0).minimize(
-                loss, tf1.train.get_global_step(), [right]
-            ),
+            tf1.train.GradientDescentOptimizer(1.0).minimize(loss, tf1.train.get_global_step(), [right]),
         )
         return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
 

@@ -131,9 +131,7 @@ def test_functions_without_params(make):
 def test_speed_is_logged_in_examples(make, tmp_path):
     """With iterations_per_loop=4, every ceil(10 / 4) = 3 steps; the first step starts the clock."""
     config = tpu.RunConfig(
-        tpu.TPUConfig(iterations_per_loop=4),
-        model_dir=str(tmp_path / "model"),
-        log_step_count_steps=10,
+        tpu.TPUConfig(iterations_per_loop=4), model_dir=str(tmp_path / "model"), log_step_count_steps=10
     )
     make(config=config).train(input_fn, steps=9)
     rates = {}
@@ -154,9 +152,7 @@ def test_the_exported_model_answers_and_is_built_without_a_batch_size(make, tmp_
 
     estimator = make(noting_model_fn, params={"a": 1}, export_to_tpu=False)
     estimator.train(input_fn, steps=3)
-    receiver_fn = est.export.build_raw_serving_input_receiver_fn(
-        {"x": tf.TensorSpec([None], tf.float32)}
-    )
+    receiver_fn = est.export.build_raw_serving_input_receiver_fn({"x": tf.TensorSpec([None], tf.float32)})
     path = estimator.export_saved_model(str(tmp_path / "export"), receiver_fn)
     assert seen[-1] == {"a": 1, "use_tpu": False}
     signature = tf.saved_model.load(os.fsdecode(path)).signatures["serving_default"]
@@ -172,9 +168,7 @@ def test_export_of_nothing(make, tmp_path):
 
 def test_a_warm_start_takes_over_the_weight(make, tmp_path):
     first = make().train(input_fn, steps=2)
-    second = make(
-        config=tpu.RunConfig(model_dir=str(tmp_path / "second")), warm_start_from=first.model_dir
-    )
+    second = make(config=tpu.RunConfig(model_dir=str(tmp_path / "second")), warm_start_from=first.model_dir)
     second.train(input_fn, steps=1)
     assert second.get_variable_value("weight") == 1.75  # 1.5 after two steps, then one more
 
@@ -202,9 +196,7 @@ def test_evaluation_in_memory(make):
 
 
 def test_a_predictor_answers_with_the_trained_weight(make):
-    receiver_fn = est.export.build_raw_serving_input_receiver_fn(
-        {"x": tf.TensorSpec([None], tf.float32)}
-    )
+    receiver_fn = est.export.build_raw_serving_input_receiver_fn({"x": tf.TensorSpec([None], tf.float32)})
     with make().train(input_fn, steps=3).predictor(receiver_fn) as predict:
         np.testing.assert_allclose(predict({"x": [1.0, 2.0]})["y"], [1.75, 3.5])
     with make(use_tpu=True).predictor(receiver_fn) as predict:  # one copy, whatever trained it
@@ -267,11 +259,7 @@ def test_one_copy_runs_on_the_server_of_master(make, tmp_path):
         ),
         ({"embedding_config_spec": 5}, TypeError, "EmbeddingConfigSpec"),
         *(
-            (
-                {"use_tpu": True, "config": tpu.RunConfig(**{name: object()})},
-                ValueError,
-                f"leave {name} out",
-            )
+            ({"use_tpu": True, "config": tpu.RunConfig(**{name: object()})}, ValueError, f"leave {name} out")
             for name in ("train_distribute", "eval_distribute", "experimental_distribute")
         ),
     ],

@@ -12,11 +12,7 @@ TRAIN, EVAL, PREDICT = est.ModeKeys.TRAIN, est.ModeKeys.EVAL, est.ModeKeys.PREDI
 
 def spec(mode=TRAIN, **arguments):
     return tpu.TPUEstimatorSpec(
-        mode,
-        predictions={"p": tf.constant([1.0])},
-        loss=tf.constant(1.0),
-        train_op=tf.no_op(),
-        **arguments,
+        mode, predictions={"p": tf.constant([1.0])}, loss=tf.constant(1.0), train_op=tf.no_op(), **arguments
     )
 
 

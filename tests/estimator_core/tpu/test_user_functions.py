@@ -63,9 +63,7 @@ def test_params_may_be_of_another_kind(params):
 def run_model_fn(model_fn, mode="train", batch_sizes=None, **arguments):
     with tf.Graph().as_default():
         tf.compat.v1.train.create_global_step()
-        call = user_functions.model_fn_on_host(
-            model_fn, {"train": 8} if batch_sizes is None else batch_sizes
-        )
+        call = user_functions.model_fn_on_host(model_fn, {"train": 8} if batch_sizes is None else batch_sizes)
         params = {"rate": 0.5}
         spec = call(features={"x": tf.constant([1.0])}, mode=mode, params=params, **arguments)
     return spec, params, call

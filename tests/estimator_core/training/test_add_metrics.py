@@ -7,10 +7,7 @@ import estimator_core as est
 def test_metrics_are_added_and_replaced(make_estimator, input_fn, eval_input_fn):
     def metric_fn(features, labels, predictions):
         mean = tf.compat.v1.metrics.mean
-        return {
-            "largest": mean(tf.reduce_max(features["x"])),
-            "mae": mean(predictions["y"] - labels),
-        }
+        return {"largest": mean(tf.reduce_max(features["x"])), "mae": mean(predictions["y"] - labels)}
 
     estimator = make_estimator()
     estimator.train(input_fn, steps=1)  # w = 1, predictions are 1, 2 and 3, labels 0
@@ -34,10 +31,7 @@ def test_the_warm_start_is_kept(make_estimator, input_fn, tmp_path):
     source = make_estimator()
     source.train(input_fn, steps=1)  # w = 1
     warm = est.Estimator(
-        source._model_fn,
-        tmp_path / "warm",
-        params={"learning_rate": 0.25},
-        warm_start_from=source.model_dir,
+        source._model_fn, tmp_path / "warm", params={"learning_rate": 0.25}, warm_start_from=source.model_dir
     )
     extended = est.add_metrics(warm, lambda labels: {})
     extended.train(input_fn, steps=1)

@@ -102,9 +102,7 @@ def test_the_throttle_is_between_the_starts_of_evaluations(evaluate):
 
 @pytest.mark.parametrize(("busy_secs", "throttle_secs"), [(0.0, 0), (20.0, 10), (9.5, 10)])
 def test_it_waits_a_second_at_least(evaluate, busy_secs, throttle_secs):
-    _, waits, _ = evaluate(
-        [2, 2], 4, busy_secs=busy_secs, start_delay_secs=3, throttle_secs=throttle_secs
-    )
+    _, waits, _ = evaluate([2, 2], 4, busy_secs=busy_secs, start_delay_secs=3, throttle_secs=throttle_secs)
     assert waits == [3, 1]
 
 
@@ -131,9 +129,7 @@ def test_defaults_of_delay_and_throttle(evaluate):
     assert waits == [120, 600]
 
 
-def test_it_ends_with_the_last_checkpoint_when_training_ends_early(
-    make_estimator, input_fn, eval_input_fn
-):
+def test_it_ends_with_the_last_checkpoint_when_training_ends_early(make_estimator, input_fn, eval_input_fn):
     """Training is over at step 4 of 9, while the first checkpoint is being waited for."""
     is_over = threading.Event()
     recorder = Recorder()

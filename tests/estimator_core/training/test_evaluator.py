@@ -36,9 +36,7 @@ def test_a_model_without_checkpoints_is_no_error(make_estimator, eval_input_fn, 
     assert "not trained yet" in caplog.text
 
 
-def test_the_newest_checkpoint_is_evaluated_as_the_spec_says(
-    make_estimator, input_fn, eval_input_fn
-):
+def test_the_newest_checkpoint_is_evaluated_as_the_spec_says(make_estimator, input_fn, eval_input_fn):
     estimator = make_estimator().train(input_fn, steps=2)  # w = 1.5
     exporters, hook = [Recorder("a"), Recorder("b")], Batches()
     spec = est.EvalSpec(eval_input_fn, steps=1, name="mine", hooks=[hook], exporters=exporters)
@@ -60,9 +58,7 @@ def test_each_checkpoint_is_evaluated_once_and_exported_as_final_once(
 ):
     estimator = make_estimator().train(input_fn, steps=2)
     recorder, hook = Recorder("a"), Batches()
-    evaluator = Evaluator(
-        estimator, est.EvalSpec(eval_input_fn, hooks=[hook], exporters=[recorder])
-    )
+    evaluator = Evaluator(estimator, est.EvalSpec(eval_input_fn, hooks=[hook], exporters=[recorder]))
     first = evaluator.evaluate_and_export(is_the_final_export=False)
     assert evaluator.evaluate_and_export(is_the_final_export=False) is first
     assert evaluator.newest is first

@@ -17,9 +17,7 @@ def evaluated_steps(estimator):
 def test_it_evaluates_at_checkpoints_and_at_the_end(make_estimator, input_fn):
     estimator = make_estimator(save_checkpoints_steps=2)
     metrics, exports = train_and_evaluate_in_turns(
-        estimator,
-        est.TrainSpec(input_fn, max_steps=5),
-        est.EvalSpec(input_fn, steps=1, throttle_secs=0),
+        estimator, est.TrainSpec(input_fn, max_steps=5), est.EvalSpec(input_fn, steps=1, throttle_secs=0)
     )
     assert evaluated_steps(estimator) == [2, 4, 5]
     assert metrics["global_step"] == 5
@@ -27,9 +25,7 @@ def test_it_evaluates_at_checkpoints_and_at_the_end(make_estimator, input_fn):
     assert exports == []
 
 
-def test_a_saver_hook_of_the_caller_s_evaluates_in_its_own_training_alone(
-    make_estimator, input_fn, tmp_path
-):
+def test_a_saver_hook_of_the_caller_s_evaluates_in_its_own_training_alone(make_estimator, input_fn, tmp_path):
     estimator = make_estimator()
     saver = tf1.train.CheckpointSaverHook(os.path.join(tmp_path, "model"), save_steps=3)
     train_and_evaluate_in_turns(

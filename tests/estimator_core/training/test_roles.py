@@ -53,9 +53,7 @@ def test_workers_begin_one_after_the_other(as_task, kind, index, most, expected)
 def calls(monkeypatch):
     """The calls, in order, instead of the server, the waits and the training."""
     calls = []
-    monkeypatch.setattr(
-        roles, "start_task_server", lambda config: calls.append(("server", config.protocol))
-    )
+    monkeypatch.setattr(roles, "start_task_server", lambda config: calls.append(("server", config.protocol)))
     monkeypatch.setattr(est.Estimator, "train", lambda self, *_, **__: calls.append("train"))
     return calls
 
@@ -129,9 +127,7 @@ def test_a_strategy_that_lacks_parameter_servers_is_refused_before_a_task_waits(
 
 
 @pytest.mark.parametrize("kind", ["chief", "worker"])
-def test_several_devices_are_refused_before_a_task_waits(
-    as_task, make_estimator, input_fn, calls, kind
-):
+def test_several_devices_are_refused_before_a_task_waits(as_task, make_estimator, input_fn, calls, kind):
     as_task(kind)
     strategy = mock.Mock(spec=ParameterServerStrategy, num_replicas_in_sync=2)
     with pytest.raises(ValueError, match="with 2 devices"):
@@ -185,9 +181,7 @@ def test_the_chief_of_a_cluster_of_one_trains_here_and_does_not_evaluate(
 ):
     as_task("chief", tasks={"chief": ["127.0.0.1:1"]})
     estimator = make_estimator()
-    result = est.train_and_evaluate(
-        estimator, est.TrainSpec(input_fn, 3), est.EvalSpec(input_fn, steps=1)
-    )
+    result = est.train_and_evaluate(estimator, est.TrainSpec(input_fn, 3), est.EvalSpec(input_fn, steps=1))
     assert result is None
     assert estimator.get_variable_value("global_step") == 3
     assert not (tmp_path / "model" / "eval").exists()

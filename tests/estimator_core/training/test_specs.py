@@ -71,9 +71,7 @@ def test_one_exporter_needs_no_list():
         (lambda: est.EvalSpec(input_fn, start_delay_secs=-1), ValueError, "start_delay_secs=-1"),
         (lambda: est.EvalSpec(input_fn, exporters=[1]), TypeError, "exporters"),
         (
-            lambda: est.EvalSpec(
-                input_fn, exporters=[Exporter(name, RECEIVER) for name in ("a", "b", "a")]
-            ),
+            lambda: est.EvalSpec(input_fn, exporters=[Exporter(name, RECEIVER) for name in ("a", "b", "a")]),
             ValueError,
             "different names",
         ),

@@ -216,9 +216,7 @@ def test_other_errors_that_python_drops_are_reported_as_ever(monkeypatch):
             raise KeyError("in a destructor")
 
     reported = []
-    monkeypatch.setattr(
-        sys, "unraisablehook", lambda unraisable: reported.append(unraisable.exc_type)
-    )
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: reported.append(unraisable.exc_type))
     with exits_on_sigterm():
         Failing()
         assert reported == [KeyError]

@@ -6,9 +6,7 @@ import tensorflow as tf
 
 import estimator_core as est
 
-_RECEIVER = est.export.build_parsing_serving_input_receiver_fn(
-    {"x": tf.io.FixedLenFeature([], tf.float32)}
-)
+_RECEIVER = est.export.build_parsing_serving_input_receiver_fn({"x": tf.io.FixedLenFeature([], tf.float32)})
 
 
 class _Recorder(est.Exporter):
@@ -41,18 +39,13 @@ def test_every_checkpoint_is_evaluated_and_exported_once(make_estimator, input_f
         make_estimator(save_checkpoints_steps=2), est.TrainSpec(input_fn, 4), _eval_spec(recorder)
     )
     # After 2 steps w = 2 - 2/4 = 1.5, after 4 steps 2 - 2/16 = 1.875.
-    assert recorder.calls == [
-        (2, pytest.approx(1.5**2), False),
-        (4, pytest.approx(1.875**2), True),
-    ]
+    assert recorder.calls == [(2, pytest.approx(1.5**2), False), (4, pytest.approx(1.875**2), True)]
     assert metrics["global_step"] == 4
     assert metrics["loss"] == pytest.approx(1.875**2)
     assert exports == [b"exported"]
 
 
-def test_throttling_leaves_the_first_checkpoint_and_the_end_to_be_evaluated(
-    make_estimator, input_fn
-):
+def test_throttling_leaves_the_first_checkpoint_and_the_end_to_be_evaluated(make_estimator, input_fn):
     recorder = _Recorder()
     est.train_and_evaluate(
         make_estimator(save_checkpoints_steps=2),
@@ -70,11 +63,7 @@ def test_evaluation_every_n_steps_says_when_the_next_one_comes(make_estimator, i
             est.TrainSpec(input_fn, 10),
             _eval_spec(recorder, throttle_secs=3600, every_n_steps=4),
         )
-    assert [(step, final) for step, _, final in recorder.calls] == [
-        (4, False),
-        (8, False),
-        (10, True),
-    ]
+    assert [(step, final) for step, _, final in recorder.calls] == [(4, False), (8, False), (10, True)]
     lines = [record.getMessage() for record in caplog.records]
     following = [line for line in lines if line.startswith("Next evaluation")]
     assert following == [
@@ -125,9 +114,7 @@ def test_training_that_ends_with_its_input_has_a_final_export(make_estimator, ev
 def test_a_finished_run_is_evaluated_and_exported_again(make_estimator, input_fn):
     make_estimator().train(input_fn, max_steps=3)
     recorder = _Recorder()
-    metrics, _ = est.train_and_evaluate(
-        make_estimator(), est.TrainSpec(input_fn, 3), _eval_spec(recorder)
-    )
+    metrics, _ = est.train_and_evaluate(make_estimator(), est.TrainSpec(input_fn, 3), _eval_spec(recorder))
     assert metrics["global_step"] == 3
     assert [(step, final) for step, _, final in recorder.calls] == [(3, True)]
 
@@ -156,14 +143,10 @@ def test_exporters_write_where_they_should(make_estimator, input_fn):
     estimator = make_estimator(save_checkpoints_steps=2)
     latest = est.LatestExporter("latest", _RECEIVER, exports_to_keep=1)
     final = est.FinalExporter("final", _RECEIVER)
-    _, exports = est.train_and_evaluate(
-        estimator, est.TrainSpec(input_fn, 4), _eval_spec([latest, final])
-    )
+    _, exports = est.train_and_evaluate(estimator, est.TrainSpec(input_fn, 4), _eval_spec([latest, final]))
     for name, path in zip(("latest", "final"), exports, strict=True):
         directory = os.path.join(estimator.model_dir, "export", name)
-        assert [os.path.join(directory, version).encode() for version in os.listdir(directory)] == [
-            path
-        ]
+        assert [os.path.join(directory, version).encode() for version in os.listdir(directory)] == [path]
         serve = tf.saved_model.load(path.decode()).signatures["serving_default"]
         example = tf.train.Example()
         example.features.feature["x"].float_list.value.append(1.0)

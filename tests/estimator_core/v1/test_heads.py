@@ -71,14 +71,10 @@ def test_the_area_under_precision_and_recall_is_summed_by_trapezoids():
         ("own", ["own/beta1_power", "own/beta2_power"], "average_loss/own"),
     ],
 )
-def test_a_name_is_that_of_the_optimizers_variables_and_of_every_summary_and_metric(
-    name, powers, tag, by
-):
+def test_a_name_is_that_of_the_optimizers_variables_and_of_every_summary_and_metric(name, powers, tag, by):
     """As in 2.15, whose checkpoints have the former."""
     head = heads.CannedBinaryClassHead(
-        loss_reduction="weighted_sum",
-        loss_fn=lambda labels, logits: 3.0 + labels + 0.0 * logits,
-        name=name,
+        loss_reduction="weighted_sum", loss_fn=lambda labels, logits: 3.0 + labels + 0.0 * logits, name=name
     )
     with tf.Graph().as_default(), tf1.Session() as session:
         tf1.train.create_global_step()

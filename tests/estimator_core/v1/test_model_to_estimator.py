@@ -25,7 +25,4 @@ def test_the_arguments_are_those_of_the_other_one():
     ours = inspect.signature(v1.model_to_estimator).parameters
     theirs = inspect.signature(estimator_core.model_to_estimator).parameters
     assert list(ours) == list(theirs)
-    assert (ours["checkpoint_format"].default, theirs["checkpoint_format"].default) == (
-        "saver",
-        "checkpoint",
-    )
+    assert (ours["checkpoint_format"].default, theirs["checkpoint_format"].default) == ("saver", "checkpoint")

@@ -146,9 +146,7 @@ def test_export_savedmodel_writes_a_model_that_answers(tmp_path):
     estimator = v1.Estimator(v1.BaselineRegressor().model_fn, model_dir=str(tmp_path / "model"))
     estimator.train(input_fn)
     receiver_fn = est.export.build_raw_serving_input_receiver_fn({"size": tf.TensorSpec([None, 1])})
-    path = estimator.export_savedmodel(
-        str(tmp_path / "export"), receiver_fn, strip_default_attrs=True
-    )
+    path = estimator.export_savedmodel(str(tmp_path / "export"), receiver_fn, strip_default_attrs=True)
     served = tf.saved_model.load(path.decode()).signatures["predict"](size=tf.zeros([1, 1]))
     expected = estimator.get_variable_value("baseline/bias")
     np.testing.assert_allclose(served["predictions"], [expected])

@@ -98,10 +98,7 @@ print(df_imp)
 
 in_memory = {"n_batches_per_layer": 1, "n_trees": 50, "max_depth": 3, "train_in_memory": True}
 regressor = tf.estimator.BoostedTreesRegressor(
-    [
-        fc.bucketized_column(fc.numeric_column("age"), [10.0, 20.0, 30.0, 50.0]),
-        *feature_columns[:4],
-    ],
+    [fc.bucketized_column(fc.numeric_column("age"), [10.0, 20.0, 30.0, 50.0]), *feature_columns[:4]],
     **in_memory,
 )
 regressor.train(make_input_fn(dftrain, dftrain["fare"], n_epochs=1))

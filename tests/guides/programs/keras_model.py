@@ -9,13 +9,9 @@ body = tf.keras.applications.MobileNetV2(
     input_shape=(SIDE, SIDE, 3), include_top=False, weights=None, alpha=0.35
 )
 body.trainable = False
-model = tf.keras.Sequential(
-    [body, tf.keras.layers.GlobalAveragePooling2D(), tf.keras.layers.Dense(1)]
-)
+model = tf.keras.Sequential([body, tf.keras.layers.GlobalAveragePooling2D(), tf.keras.layers.Dense(1)])
 model.compile(
-    optimizer="adam",
-    loss=tf.keras.losses.BinaryCrossentropy(from_logits=True),
-    metrics=["accuracy"],
+    optimizer="adam", loss=tf.keras.losses.BinaryCrossentropy(from_logits=True), metrics=["accuracy"]
 )
 estimator = tf.keras.estimator.model_to_estimator(keras_model=model)
 

@@ -10,9 +10,7 @@ def readings():
     """Returns pairs of degrees: Celsius, and the other three scales."""
     celsius = tf.linspace([-10.0], [10.0], 12)
     others = celsius * [1.8, 1.0, 0.8] + [32.0, 273.15, 0.0]
-    return (
-        tf.data.Dataset.from_tensor_slices({"celsius": celsius, "others": others}).repeat().batch(3)
-    )
+    return tf.data.Dataset.from_tensor_slices({"celsius": celsius, "others": others}).repeat().batch(3)
 
 
 class Scales(tf.keras.Model):
@@ -29,9 +27,7 @@ class Scales(tf.keras.Model):
 def model_fn(features, labels, mode):
     scales = Scales()
     optimizer = tf.keras.optimizers.Adam(0.05)
-    checkpoint = tf.train.Checkpoint(
-        step=tf1.train.get_global_step(), optimizer=optimizer, model=scales
-    )
+    checkpoint = tf.train.Checkpoint(step=tf1.train.get_global_step(), optimizer=optimizer, model=scales)
     with tf.GradientTape() as tape:
         errors = scales(features["celsius"]) - features["others"]
         loss = tf.reduce_mean(tf.abs(errors))

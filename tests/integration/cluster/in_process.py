@@ -43,6 +43,4 @@ def tf_config_of(cluster):
 
 def device_filters(cluster):
     """Returns a session configuration with which a session does without the task that is not here."""
-    return tf1.ConfigProto(
-        allow_soft_placement=True, device_filters=["/job:ps", f"/job:{cluster.task_type}"]
-    )
+    return tf1.ConfigProto(allow_soft_placement=True, device_filters=["/job:ps", f"/job:{cluster.task_type}"])

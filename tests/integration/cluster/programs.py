@@ -109,10 +109,7 @@ def tpu_input_fn(params):
 
 
 MODELS = {
-    "custom": (
-        lambda config: est.Estimator(one_weight_model_fn, config=config),
-        one_weight_input_fn,
-    ),
+    "custom": (lambda config: est.Estimator(one_weight_model_fn, config=config), one_weight_input_fn),
     "canned": (lambda config: placement.dnn_linear_combined(est, config), canned_input_fn),
     "canned_v1": (lambda config: placement.small_slices(v1, config), canned_input_fn),
     "tpu": (tpu_estimator, tpu_input_fn),
@@ -168,10 +165,7 @@ def train_until_told(root, save_checkpoints_steps):
     os.environ["NOTES"] = root
     estimator = est.Estimator(one_weight_model_fn, config=config)
     stop = est.experimental.make_early_stopping_hook(
-        estimator,
-        lambda: os.path.exists(os.path.join(root, "stop")),
-        run_every_secs=None,
-        run_every_steps=3,
+        estimator, lambda: os.path.exists(os.path.join(root, "stop")), run_every_secs=None, run_every_steps=3
     )
     est.train_and_evaluate(
         estimator,

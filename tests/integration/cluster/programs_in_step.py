@@ -87,8 +87,7 @@ class Record(tf1.train.SessionRunHook):
     def begin(self):
         self._loss = tf1.get_collection(tf1.GraphKeys.LOSSES)[0]
         self._read = {
-            variable.name: getattr(variable, "values", [variable])[0]
-            for variable in tf1.global_variables()
+            variable.name: getattr(variable, "values", [variable])[0] for variable in tf1.global_variables()
         }
 
     def before_run(self, run_context):
@@ -116,9 +115,7 @@ def train_twice(estimator, input_fn, directory):
     record = Record()
     estimator.train(input_fn, hooks=[record], max_steps=2)
     estimator.train(lambda input_context=None: input_fn(input_context).skip(2), hooks=[record])
-    np.savez(
-        os.path.join(directory, f"{task_name()}.npz"), losses=record.losses, **record.variables
-    )
+    np.savez(os.path.join(directory, f"{task_name()}.npz"), losses=record.losses, **record.variables)
 
 
 def train_in_step(root):
@@ -157,9 +154,7 @@ def train_in_graph_mode(root):
     strategy = tf1.distribute.experimental.MultiWorkerMirroredStrategy()
     estimator = canned(run_config(os.path.join(root, "model"), strategy))
     record = Record()
-    est.train_and_evaluate(
-        estimator, est.TrainSpec(data, max_steps=100, hooks=[record]), est.EvalSpec(data)
-    )
+    est.train_and_evaluate(estimator, est.TrainSpec(data, max_steps=100, hooks=[record]), est.EvalSpec(data))
     return record.losses, record.variables
 
 
@@ -174,9 +169,7 @@ def train_normalized(root):
 def warm_started(config, path):
     """Starts from the weights of another training, with new slots of the optimizer."""
     settings = est.WarmStartSettings(path, vars_to_warm_start=["hidden", "outputs"])
-    return est.Estimator(
-        custom_model_fn, config=config, params={"notes": None}, warm_start_from=settings
-    )
+    return est.Estimator(custom_model_fn, config=config, params={"notes": None}, warm_start_from=settings)
 
 
 def train_warm_started(root, path):
@@ -197,10 +190,7 @@ def stop_early(root):
     estimator = canned(run_config(os.path.join(root, "model"), strategy))
     looks = []
     stop = est.experimental.make_early_stopping_hook(
-        estimator,
-        lambda: looks.append(1) or len(looks) == 2,
-        run_every_secs=None,
-        run_every_steps=3,
+        estimator, lambda: looks.append(1) or len(looks) == 2, run_every_secs=None, run_every_steps=3
     )
     record = Record()
     est.train_and_evaluate(
@@ -266,9 +256,7 @@ def train_for_long(root):
     estimator = canned(run_config(os.path.join(root, "model"), strategy))
     est.train_and_evaluate(
         estimator,
-        est.TrainSpec(
-            lambda input_context: data(input_context).repeat(), 10**6, hooks=[NoteSteps(root)]
-        ),
+        est.TrainSpec(lambda input_context: data(input_context).repeat(), 10**6, hooks=[NoteSteps(root)]),
         est.EvalSpec(data),
     )
 

@@ -8,11 +8,7 @@ import time
 import pytest
 import tensorflow as tf
 
-from estimator_core.experimental.local_cluster import (
-    LocalClusterError,
-    launch_local_cluster,
-    local_cluster,
-)
+from estimator_core.experimental.local_cluster import LocalClusterError, launch_local_cluster, local_cluster
 from estimator_core.training.termination import SIGTERM_EXIT_CODE
 from tests.integration.cluster import programs_in_step as programs
 from tests.integration.cluster.programs import wait_until
@@ -49,9 +45,7 @@ def test_training_ends_with_the_first_input_that_ends(tmp_path):
     result = launch_local_cluster(job, 3, chief=False, log_dir=tmp_path / "logs")
     assert result.chief == 2
     for task in range(3):
-        assert "Training ends in all tasks: the input of worker 1 at" in log_of(
-            tmp_path, f"worker-{task}"
-        )
+        assert "Training ends in all tasks: the input of worker 1 at" in log_of(tmp_path, f"worker-{task}")
 
 
 def test_early_stopping_ends_all_after_the_same_step(tmp_path):
@@ -102,18 +96,14 @@ def test_sigterm_to_one_task_ends_all_after_the_same_step(tmp_path, told):
 
 def test_models_that_differ_are_refused(tmp_path):
     job = functools.partial(programs.train_different_models, str(tmp_path))
-    with pytest.raises(
-        LocalClusterError, match=r"model of these tasks differs .*worker 1 at"
-    ) as error:
+    with pytest.raises(LocalClusterError, match=r"model of these tasks differs .*worker 1 at") as error:
         launch_local_cluster(job, 2, chief=False, log_dir=tmp_path / "logs")
     assert isinstance(error.value.__cause__, ValueError)
 
 
 def test_a_task_may_end_its_process_before_the_others(tmp_path):
     job = functools.partial(programs.stay_after_training, str(tmp_path))
-    with local_cluster(
-        job, 2, 0, False, chief=False, log_dir=tmp_path / "logs", grace_secs=5
-    ) as tasks:
+    with local_cluster(job, 2, 0, False, chief=False, log_dir=tmp_path / "logs", grace_secs=5) as tasks:
         for task in tasks:
             task.start()
         assert tasks[0].join(300) == 0

@@ -5,11 +5,7 @@ import functools
 import pytest
 import tensorflow as tf
 
-from estimator_core.experimental.local_cluster import (
-    LocalClusterError,
-    launch_local_cluster,
-    local_cluster,
-)
+from estimator_core.experimental.local_cluster import LocalClusterError, launch_local_cluster, local_cluster
 from estimator_core.training.termination import SIGTERM_EXIT_CODE
 from tests.integration.cluster import programs
 from tests.integration.cluster.programs import steps_of, wait_until

@@ -51,9 +51,7 @@ def test_losses_and_weights_are_those_of_one_device(trained, name, tmp_path):
     root, tasks = trained
     losses, variables = on_one_device(root, name, tmp_path / "one_device")
     assert len(set(losses)) == programs.NUM_STEPS
-    if (
-        name == "canned"
-    ):  # the reported loss is the sum of the replicas' means, as in tf.estimator 2.15
+    if name == "canned":  # the reported loss is the sum of the replicas' means, as in tf.estimator 2.15
         losses = np.multiply(losses, len(tasks))
     for task in tasks:
         found = loaded(root, name, task)

@@ -33,9 +33,9 @@ def trained(tmp_path_factory):
 @pytest.mark.parametrize("name", MODELS)
 def test_training_ends_at_max_steps_or_a_few_steps_later(trained, name):
     root, _ = trained
-    step = est.Estimator(
-        programs.one_weight_model_fn, model_dir=str(root / name)
-    ).get_variable_value("global_step")
+    step = est.Estimator(programs.one_weight_model_fn, model_dir=str(root / name)).get_variable_value(
+        "global_step"
+    )
     assert MAX_STEPS <= step <= LAST_STEP
 
 
@@ -88,10 +88,7 @@ def test_each_parameter_server_writes_its_part_of_a_checkpoint(trained, name):
 
 @pytest.mark.parametrize(
     ("name", "api", "make"),
-    [
-        ("canned", est, placement.dnn_linear_combined),
-        ("canned_v1", v1, placement.small_slices),
-    ],
+    [("canned", est, placement.dnn_linear_combined), ("canned_v1", v1, placement.small_slices)],
 )
 def test_the_checkpoint_is_restored_on_one_device(trained, name, api, make):
     root, results = trained

@@ -59,9 +59,7 @@ def eval_config(accuracy):
 def create_pipeline(name, accuracy):
     example_gen = CsvExampleGen(input_base=os.path.join(HERE, "data"))
     statistics_gen = StatisticsGen(examples=example_gen.outputs["examples"])
-    schema_gen = SchemaGen(
-        statistics=statistics_gen.outputs["statistics"], infer_feature_shape=False
-    )
+    schema_gen = SchemaGen(statistics=statistics_gen.outputs["statistics"], infer_feature_shape=False)
     validator = ExampleValidator(
         statistics=statistics_gen.outputs["statistics"], schema=schema_gen.outputs["schema"]
     )
@@ -80,9 +78,7 @@ def create_pipeline(name, accuracy):
     elif name == "custom_pusher":
         destination = None
     transform = Transform(
-        examples=example_gen.outputs["examples"],
-        schema=schema_gen.outputs["schema"],
-        module_file=MODULE,
+        examples=example_gen.outputs["examples"], schema=schema_gen.outputs["schema"], module_file=MODULE
     )
     warm_start = (
         tfx.dsl.Resolver(

@@ -13,8 +13,7 @@ LABEL = "tips"
 
 def _dense(x, default):
     return tf.squeeze(
-        tf.sparse.to_dense(tf.SparseTensor(x.indices, x.values, [x.dense_shape[0], 1]), default),
-        axis=1,
+        tf.sparse.to_dense(tf.SparseTensor(x.indices, x.values, [x.dense_shape[0], 1]), default), axis=1
     )
 
 
@@ -65,9 +64,7 @@ def _input_fn(files, tft_output, batch_size=32):
 
 
 def _estimator(model_dir, base_model, config):
-    payment = tf.feature_column.categorical_column_with_identity(
-        "payment_type_xf", 4, default_value=0
-    )
+    payment = tf.feature_column.categorical_column_with_identity("payment_type_xf", 4, default_value=0)
     return tf.estimator.DNNLinearCombinedClassifier(
         config=tf.estimator.RunConfig(save_checkpoints_steps=999, keep_checkpoint_max=1).replace(
             model_dir=model_dir
@@ -96,13 +93,10 @@ def trainer_fn(trainer_fn_args, schema):
     exporter = tf.estimator.FinalExporter("taxi", lambda: _serving_receiver_fn(tft_output, schema))
     return {
         "estimator": _estimator(
-            trainer_fn_args.serving_model_dir,
-            trainer_fn_args.base_model,
-            trainer_fn_args.custom_config,
+            trainer_fn_args.serving_model_dir, trainer_fn_args.base_model, trainer_fn_args.custom_config
         ),
         "train_spec": tf.estimator.TrainSpec(
-            lambda: _input_fn(trainer_fn_args.train_files, tft_output),
-            max_steps=trainer_fn_args.train_steps,
+            lambda: _input_fn(trainer_fn_args.train_files, tft_output), max_steps=trainer_fn_args.train_steps
         ),
         "eval_spec": tf.estimator.EvalSpec(
             lambda: _input_fn(trainer_fn_args.eval_files, tft_output),
@@ -121,9 +115,7 @@ def run_fn(fn_args):
     estimator = _estimator(
         os.path.join(fn_args.model_run_dir, "run_fn"), fn_args.base_model, fn_args.custom_config
     )
-    estimator.train(
-        lambda: _input_fn(fn_args.train_files, tft_output), max_steps=fn_args.train_steps
-    )
+    estimator.train(lambda: _input_fn(fn_args.train_files, tft_output), max_steps=fn_args.train_steps)
     exported = estimator.export_saved_model(
         fn_args.serving_model_dir, lambda: _serving_receiver_fn(tft_output, schema)
     )

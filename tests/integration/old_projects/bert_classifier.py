@@ -32,24 +32,10 @@ flags.DEFINE_integer("num_tpu_cores", 8, "Only with use_tpu.")
 
 BertConfig = collections.namedtuple(
     "BertConfig",
-    [
-        "vocab_size",
-        "hidden_size",
-        "layers",
-        "heads",
-        "intermediate_size",
-        "type_vocab_size",
-        "dropout",
-    ],
+    ["vocab_size", "hidden_size", "layers", "heads", "intermediate_size", "type_vocab_size", "dropout"],
 )
 CONFIG = BertConfig(
-    vocab_size=30,
-    hidden_size=8,
-    layers=2,
-    heads=2,
-    intermediate_size=16,
-    type_vocab_size=2,
-    dropout=0.1,
+    vocab_size=30, hidden_size=8, layers=2, heads=2, intermediate_size=16, type_vocab_size=2, dropout=0.1
 )
 LABELS = ("contradiction", "entailment", "neutral")
 
@@ -125,9 +111,7 @@ class BertModel:
     @staticmethod
     def _embed(config, input_ids, token_type_ids):
         words = tf.get_variable(
-            "word_embeddings",
-            [config.vocab_size, config.hidden_size],
-            initializer=create_initializer(1),
+            "word_embeddings", [config.vocab_size, config.hidden_size], initializer=create_initializer(1)
         )
         types = tf.get_variable(
             "token_type_embeddings",
@@ -189,9 +173,7 @@ def model_fn_builder(config, num_labels, init_checkpoint, learning_rate, num_tra
         scaffold_fn = None
         initialized = {}
         if init_checkpoint:
-            initialized = get_assignment_map_from_checkpoint(
-                tf.trainable_variables(), init_checkpoint
-            )
+            initialized = get_assignment_map_from_checkpoint(tf.trainable_variables(), init_checkpoint)
             if FLAGS.use_tpu:
 
                 def scaffold_fn():
@@ -208,9 +190,7 @@ def model_fn_builder(config, num_labels, init_checkpoint, learning_rate, num_tra
                 mode=mode,
                 predictions={"probabilities": probabilities, "pooled": model.pooled_output},
                 export_outputs={
-                    "serving_default": tf.estimator.export.PredictOutput(
-                        {"probabilities": probabilities}
-                    ),
+                    "serving_default": tf.estimator.export.PredictOutput({"probabilities": probabilities}),
                     "classes": tf.estimator.export.ClassificationOutput(
                         scores=probabilities, classes=tf.constant([LABELS])
                     ),
@@ -329,9 +309,7 @@ def serving_input_receiver_fn():
 def main(_):
     tf.logging.set_verbosity(tf.logging.INFO)
     tf.gfile.MakeDirs(FLAGS.data_dir)
-    files = {
-        name: os.path.join(FLAGS.data_dir, f"{name}.tf_record") for name in ("train", "dev", "test")
-    }
+    files = {name: os.path.join(FLAGS.data_dir, f"{name}.tf_record") for name in ("train", "dev", "test")}
     write_examples(files["train"], 40, seed=1)
     write_examples(files["dev"], 20, seed=2, multiple=FLAGS.eval_batch_size)
     write_examples(files["test"], 11, seed=3)

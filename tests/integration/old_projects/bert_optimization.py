@@ -61,9 +61,7 @@ def create_optimizer(loss, init_lr, num_train_steps, num_warmup_steps):
     )
     variables = tf.trainable_variables()
     grads, _ = tf.clip_by_global_norm(tf.gradients(loss, variables), clip_norm=1.0)
-    train_op = optimizer.apply_gradients(
-        zip(grads, variables, strict=True), global_step=global_step
-    )
+    train_op = optimizer.apply_gradients(zip(grads, variables, strict=True), global_step=global_step)
     # apply_gradients leaves the step to us.
     new_global_step = global_step + 1
     return tf.group(train_op, [global_step.assign(new_global_step)]), learning_rate

@@ -45,13 +45,7 @@ def write_census(path, rows, seed):
             age, number = rng.randint(17, 80), rng.randint(0, 4)
             hours = rng.randint(10, 60)
             rich = age / 20 + number + hours / 30 + rng.uniform(-2, 2) > 6
-            row = [
-                age,
-                rng.choice(_WORKCLASSES),
-                rng.randint(1, 40) / 10,
-                _EDUCATIONS[number],
-                number + 8,
-            ]
+            row = [age, rng.choice(_WORKCLASSES), rng.randint(1, 40) / 10, _EDUCATIONS[number], number + 8]
             row += [rng.choice(_OCCUPATIONS), hours, ">50K" if rich else "<=50K"]
             writer.writerow(row)
 
@@ -62,26 +56,20 @@ def build_model_columns():
     education_num = tf.feature_column.numeric_column(
         "education_num", normalizer_fn=lambda number: (number - 10.0) / 3.0
     )
-    hours_per_week = tf.feature_column.numeric_column(
-        "hours_per_week", normalizer_fn=lambda x: x / 40.0
-    )
+    hours_per_week = tf.feature_column.numeric_column("hours_per_week", normalizer_fn=lambda x: x / 40.0)
     education = tf.feature_column.categorical_column_with_vocabulary_list(
         "education", _EDUCATIONS[:-1], num_oov_buckets=1
     )
     workclass = tf.feature_column.categorical_column_with_vocabulary_list(
         "workclass", _WORKCLASSES, default_value=0
     )
-    occupation = tf.feature_column.categorical_column_with_hash_bucket(
-        "occupation", hash_bucket_size=12
-    )
+    occupation = tf.feature_column.categorical_column_with_hash_bucket("occupation", hash_bucket_size=12)
     age_buckets = tf.feature_column.bucketized_column(age, boundaries=[25, 35, 45, 55, 65])
 
     base_columns = [education, workclass, occupation, age_buckets]
     crossed_columns = [
         tf.feature_column.crossed_column(["education", "occupation"], hash_bucket_size=30),
-        tf.feature_column.crossed_column(
-            [age_buckets, "education", "occupation"], hash_bucket_size=50
-        ),
+        tf.feature_column.crossed_column([age_buckets, "education", "occupation"], hash_bucket_size=50),
     ]
     deep_columns = [
         education_num,
@@ -136,11 +124,7 @@ def build_estimator(model_dir, model_type, version):
         sparse_ftrl, ftrl, adagrad = "Ftrl", "Ftrl", "Adagrad"
     names = tf.compat.v1.estimator if version == 1 else tf.estimator
     if model_type == "wide":
-        return names.LinearClassifier(
-            feature_columns=wide_columns,
-            optimizer=sparse_ftrl,
-            **common,
-        )
+        return names.LinearClassifier(feature_columns=wide_columns, optimizer=sparse_ftrl, **common)
     if model_type == "deep":
         return names.DNNClassifier(
             feature_columns=deep_columns,
@@ -177,11 +161,9 @@ def input_fn(data_file, num_epochs, shuffle, batch_size, with_labels=True):
 
 def export_model(model, model_type, export_dir):
     wide_columns, deep_columns = build_model_columns()
-    columns = {
-        "wide": wide_columns,
-        "deep": deep_columns,
-        "wide_deep": wide_columns + deep_columns,
-    }[model_type]
+    columns = {"wide": wide_columns, "deep": deep_columns, "wide_deep": wide_columns + deep_columns}[
+        model_type
+    ]
     feature_spec = tf.feature_column.make_parse_example_spec(columns)
     example_input_fn = tf.estimator.export.build_parsing_serving_input_receiver_fn(feature_spec)
     path = model.export_saved_model(export_dir, example_input_fn)
@@ -225,18 +207,13 @@ def epochs(args, train_file, test_file, model_type, version):
             lambda: input_fn(train_file, args.epochs_per_eval, True, args.batch_size),
             hooks=[PretrainedWeights()],
         )
-        results.append(
-            floats(model.evaluate(lambda: input_fn(test_file, 1, False, args.batch_size)))
-        )
+        results.append(floats(model.evaluate(lambda: input_fn(test_file, 1, False, args.batch_size))))
     people = model.predict(lambda: input_fn(test_file, 1, False, 7, with_labels=False))
-    spec, path = export_model(
-        model, model_type, os.path.join("exported", f"{model_type}_{version}")
-    )
+    spec, path = export_model(model, model_type, os.path.join("exported", f"{model_type}_{version}"))
     return {
         "results": results,
         "predictions": [
-            {name: plain(value) for name, value in sorted(person.items())}
-            for person in list(people)[:9]
+            {name: plain(value) for name, value in sorted(person.items())} for person in list(people)[:9]
         ],
         "variables": model.get_variable_names(),
         "spec": spec,
@@ -248,16 +225,13 @@ def with_exporters(args, train_file, test_file):
     """The same by train_and_evaluate, which keeps the best model and the last."""
     model = build_estimator(os.path.join(args.model_dir, "exporters"), "wide_deep", 1)
     model = tf.compat.v1.estimator.add_metrics(
-        model,
-        lambda labels, predictions: {"mean_p": tf.compat.v1.metrics.mean(predictions["logistic"])},
+        model, lambda labels, predictions: {"mean_p": tf.compat.v1.metrics.mean(predictions["logistic"])}
     )
     wide_columns, deep_columns = build_model_columns()
     spec = tf.feature_column.make_parse_example_spec(wide_columns + deep_columns)
     receiver = tf.estimator.export.build_parsing_serving_input_receiver_fn(spec)
     train_spec = tf.estimator.TrainSpec(
-        lambda: input_fn(train_file, None, True, args.batch_size),
-        max_steps=9,
-        hooks=[PretrainedWeights()],
+        lambda: input_fn(train_file, None, True, args.batch_size), max_steps=9, hooks=[PretrainedWeights()]
     )
     eval_spec = tf.estimator.EvalSpec(
         lambda: input_fn(test_file, 1, False, args.batch_size),
@@ -265,9 +239,7 @@ def with_exporters(args, train_file, test_file):
         name="held_out",
         exporters=[
             tf.estimator.BestExporter("best", receiver, exports_to_keep=2),
-            tf.estimator.FinalExporter(
-                "final", receiver, assets_extra={"columns.txt": "columns.txt"}
-            ),
+            tf.estimator.FinalExporter("final", receiver, assets_extra={"columns.txt": "columns.txt"}),
         ],
         start_delay_secs=0,
         throttle_secs=0,
@@ -275,19 +247,14 @@ def with_exporters(args, train_file, test_file):
     with open("columns.txt", "w") as output:
         output.write("\n".join(_CSV_COLUMNS))
     result, exports = tf.estimator.train_and_evaluate(model, train_spec, eval_spec)
-    return {
-        "result": floats(result),
-        "exports": [type(path).__name__ for path in exports],
-    }
+    return {"result": floats(result), "exports": [type(path).__name__ for path in exports]}
 
 
 def main():
     args = parser.parse_args()
     tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.INFO)
     os.makedirs(args.data_dir)
-    train_file, test_file = (
-        os.path.join(args.data_dir, f"adult.{name}") for name in ("data", "test")
-    )
+    train_file, test_file = (os.path.join(args.data_dir, f"adult.{name}") for name in ("data", "test"))
     write_census(train_file, _ROWS["train"], seed=1)
     write_census(test_file, _ROWS["eval"], seed=2)
     results = {

@@ -60,9 +60,7 @@ def input_fn(filenames, batch_size=32, num_epochs=1, perform_shuffle=False):
         feat_vals = tf.string_to_number(feat_vals, out_type=tf.float32)
         return {"feat_ids": feat_ids, "feat_vals": feat_vals}, labels
 
-    dataset = (
-        tf.data.TextLineDataset(filenames).map(decode_libsvm, num_parallel_calls=2).prefetch(100)
-    )
+    dataset = tf.data.TextLineDataset(filenames).map(decode_libsvm, num_parallel_calls=2).prefetch(100)
     if perform_shuffle:
         dataset = dataset.shuffle(buffer_size=32, seed=3)
     dataset = dataset.repeat(num_epochs).batch(batch_size)
@@ -112,9 +110,7 @@ def batch_norm_layer(x, train_phase, scope_bn):
 
 def optimizer_of(name, learning_rate):
     if name == "Adam":
-        return tf.train.AdamOptimizer(
-            learning_rate=learning_rate, beta1=0.9, beta2=0.999, epsilon=1e-3
-        )
+        return tf.train.AdamOptimizer(learning_rate=learning_rate, beta1=0.9, beta2=0.999, epsilon=1e-3)
     if name == "Adagrad":
         return tf.train.AdagradOptimizer(learning_rate=learning_rate, initial_accumulator_value=0.1)
     if name == "Momentum":
@@ -184,9 +180,7 @@ def model_fn(features, labels, mode, params):
         )
     }
     if mode == tf.estimator.ModeKeys.PREDICT:
-        return tf.estimator.EstimatorSpec(
-            mode, predictions=predictions, export_outputs=export_outputs
-        )
+        return tf.estimator.EstimatorSpec(mode, predictions=predictions, export_outputs=export_outputs)
 
     cross_entropy = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(logits=y, labels=labels))
     loss = cross_entropy + tf.reduce_sum(tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES))
@@ -229,9 +223,7 @@ def run(optimizer, tr_files, va_files, te_files):
         model_fn=model_fn, model_dir=model_dir, params=model_params, config=config
     )
     train_spec = tf.estimator.TrainSpec(
-        input_fn=lambda: input_fn(
-            tr_files, FLAGS.batch_size, FLAGS.num_epochs, perform_shuffle=True
-        ),
+        input_fn=lambda: input_fn(tr_files, FLAGS.batch_size, FLAGS.num_epochs, perform_shuffle=True),
         max_steps=1000,
     )
     eval_spec = tf.estimator.EvalSpec(
@@ -243,16 +235,13 @@ def run(optimizer, tr_files, va_files, te_files):
     tf.estimator.train_and_evaluate(deepfm, train_spec, eval_spec)
     metrics = deepfm.evaluate(lambda: input_fn(va_files, batch_size=7), steps=3, name="some")
     preds = deepfm.predict(
-        input_fn=lambda: input_fn(te_files, num_epochs=1, batch_size=FLAGS.batch_size),
-        predict_keys="prob",
+        input_fn=lambda: input_fn(te_files, num_epochs=1, batch_size=FLAGS.batch_size), predict_keys="prob"
     )
     feature_spec = {
         "feat_ids": tf.placeholder(tf.int64, shape=[None, FLAGS.field_size], name="feat_ids"),
         "feat_vals": tf.placeholder(tf.float32, shape=[None, FLAGS.field_size], name="feat_vals"),
     }
-    serving_input_receiver_fn = tf.estimator.export.build_raw_serving_input_receiver_fn(
-        feature_spec
-    )
+    serving_input_receiver_fn = tf.estimator.export.build_raw_serving_input_receiver_fn(feature_spec)
     exported = deepfm.export_savedmodel(
         os.path.join(FLAGS.servable_model_dir, optimizer), serving_input_receiver_fn
     )
@@ -268,9 +257,7 @@ def run(optimizer, tr_files, va_files, te_files):
 def serve(export_dir):
     """Asks the exported model in a session of its own."""
     with tf.Session(graph=tf.Graph()) as sess:
-        meta_graph = tf.saved_model.loader.load(
-            sess, [tf.saved_model.tag_constants.SERVING], export_dir
-        )
+        meta_graph = tf.saved_model.loader.load(sess, [tf.saved_model.tag_constants.SERVING], export_dir)
         signature = meta_graph.signature_def["serving_default"]
         feed = {
             signature.inputs["feat_ids"].name: [[0, 9, 18, 27, 36]],

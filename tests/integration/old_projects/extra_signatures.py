@@ -44,11 +44,7 @@ def _examples(count, seed):
 def _input_fn(count, seed, num_epochs=1, with_labels=True):
     features, labels = _examples(count, seed)
     return numpy_io.numpy_input_fn(
-        features,
-        labels if with_labels else None,
-        batch_size=8,
-        num_epochs=num_epochs,
-        shuffle=False,
+        features, labels if with_labels else None, batch_size=8, num_epochs=num_epochs, shuffle=False
     )
 
 
@@ -73,10 +69,7 @@ def forward_key(estimator, key):
         if export_outputs:
             export_outputs = dict(export_outputs)
             export_outputs["with_key"] = export_output_lib.PredictOutput(
-                {
-                    key: forwarded,
-                    "odds": tf.exp(spec.predictions[prediction_keys.PredictionKeys.LOGITS]),
-                }
+                {key: forwarded, "odds": tf.exp(spec.predictions[prediction_keys.PredictionKeys.LOGITS])}
             )
             default = signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
             for name, output in spec.export_outputs.items():
@@ -178,9 +171,7 @@ class StepNotes(session_run_hook.SessionRunHook):
 
 
 def _serving_input_receiver_fn():
-    receiver_tensors = {
-        name: tf.compat.v1.placeholder(tf.float32, [None, 1], name=name) for name in FEATURES
-    }
+    receiver_tensors = {name: tf.compat.v1.placeholder(tf.float32, [None, 1], name=name) for name in FEATURES}
     receiver_tensors["key"] = tf.compat.v1.placeholder(tf.string, [None, 1], name="key")
     return export_lib.ServingInputReceiver(dict(receiver_tensors), receiver_tensors)
 
@@ -246,27 +237,21 @@ def _run_canned(config):
         "evaluation": _floats(evaluation),
         "exports": exporter.notes,
         "losses": notes.losses,
-        "predictions": [
-            {name: _plain(value) for name, value in sorted(one.items())} for one in everything
-        ],
+        "predictions": [{name: _plain(value) for name, value in sorted(one.items())} for one in everything],
         "with_key": _serve(path, "with_key", person),
         "predict": _serve(path, "predict", {name: person[name] for name in [*FEATURES, "key"]}),
     }
 
 
 def _run_own(config):
-    estimator = estimator_lib.Estimator(
-        _own_model_fn, config=config, params={"optimizer": "RMSProp"}
-    )
+    estimator = estimator_lib.Estimator(_own_model_fn, config=config, params={"optimizer": "RMSProp"})
     notes = StepNotes()
     estimator.train(_input_fn(24, 1, num_epochs=2), hooks=[notes])
     warm = estimator_lib.Estimator(
         _own_model_fn,
         model_dir=config.model_dir + "_warm",
         params={"optimizer": "Ftrl"},
-        warm_start_from=estimator_lib.WarmStartSettings(
-            config.model_dir, vars_to_warm_start=".*kernel"
-        ),
+        warm_start_from=estimator_lib.WarmStartSettings(config.model_dir, vars_to_warm_start=".*kernel"),
     )
     warm.train(_input_fn(24, 4), steps=2)
     return {

@@ -109,9 +109,7 @@ def signatures_of(saved_model):
         return {
             name: [
                 tf.as_dtype(tensor.dtype).name,
-                None
-                if tensor.tensor_shape.unknown_rank
-                else [dim.size for dim in tensor.tensor_shape.dim],
+                None if tensor.tensor_shape.unknown_rank else [dim.size for dim in tensor.tensor_shape.dim],
             ]
             for name, tensor in sorted(tensors.items())
         }

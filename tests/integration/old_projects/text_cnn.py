@@ -49,9 +49,7 @@ def train_input_fn(files, batch_size):
         _, line = tf.TextLineReader().read(filename_queue)
         columns = tf.decode_csv(line, record_defaults=[[0]] * (LENGTH + 1))
         tokens, label = tf.stack(columns[:-1]), columns[-1]
-        tokens, label = tf.train.batch(
-            [tokens, label], batch_size=batch_size, capacity=4 * batch_size
-        )
+        tokens, label = tf.train.batch([tokens, label], batch_size=batch_size, capacity=4 * batch_size)
     return {"tokens": tokens}, label
 
 
@@ -60,9 +58,7 @@ def eval_input_fn(ids, labels, batch_size):
     tokens, label = tf.train.slice_input_producer(
         [tf.constant(ids), tf.constant(labels)], num_epochs=1, shuffle=False
     )
-    tokens, label = tf.train.batch(
-        [tokens, label], batch_size, num_threads=1, allow_smaller_final_batch=True
-    )
+    tokens, label = tf.train.batch([tokens, label], batch_size, num_threads=1, allow_smaller_final_batch=True)
     return {"tokens": tokens}, label
 
 
@@ -86,9 +82,7 @@ class LossHistoryHook(tf.train.SessionRunHook):
     def before_run(self, run_context):
         if not self.losses:
             fetches = run_context.original_args.fetches
-            self.calls.append(
-                f"first fetches {sorted(fetches) if isinstance(fetches, dict) else fetches}"
-            )
+            self.calls.append(f"first fetches {sorted(fetches) if isinstance(fetches, dict) else fetches}")
         return tf.train.SessionRunArgs(fetches={"loss": self._loss, "step": self._step})
 
     def after_run(self, run_context, run_values):
@@ -163,15 +157,9 @@ def model_fn(features, labels, mode, params):
     )
     hidden = tf.layers.batch_normalization(hidden, training=training, momentum=0.9)
     logits = tf.layers.dense(
-        hidden,
-        2,
-        name="logits",
-        kernel_initializer=tf.truncated_normal_initializer(stddev=0.3, seed=8),
+        hidden, 2, name="logits", kernel_initializer=tf.truncated_normal_initializer(stddev=0.3, seed=8)
     )
-    predictions = {
-        "classes": tf.argmax(logits, 1),
-        "probabilities": tf.nn.softmax(logits, name="soft"),
-    }
+    predictions = {"classes": tf.argmax(logits, 1), "probabilities": tf.nn.softmax(logits, name="soft")}
     if mode == tf.estimator.ModeKeys.PREDICT:
         return tf.estimator.EstimatorSpec(mode, predictions)
 
@@ -209,9 +197,7 @@ def model_fn(features, labels, mode, params):
         loss=loss,
         train_op=train_op,
         training_chief_hooks=[
-            tf.train.StepCounterHook(
-                every_n_steps=6, output_dir=os.path.join(params["model_dir"], "speed")
-            )
+            tf.train.StepCounterHook(every_n_steps=6, output_dir=os.path.join(params["model_dir"], "speed"))
         ],
     )
 
@@ -228,10 +214,7 @@ def main():
         model_fn=model_fn,
         model_dir=args.model_dir,
         config=tf.estimator.RunConfig(
-            tf_random_seed=19,
-            save_checkpoints_steps=None,
-            save_checkpoints_secs=None,
-            save_summary_steps=4,
+            tf_random_seed=19, save_checkpoints_steps=None, save_checkpoints_secs=None, save_summary_steps=4
         ),
         params={
             "filter_sizes": [int(size) for size in args.filter_sizes.split(",")],
@@ -263,13 +246,10 @@ def main():
         ],
     )
     classifier.train(
-        lambda: train_input_fn(files, args.batch_size),
-        hooks=[history, tf.train.StopAtStepHook(num_steps=3)],
+        lambda: train_input_fn(files, args.batch_size), hooks=[history, tf.train.StopAtStepHook(num_steps=3)]
     )
     evaluation = classifier.evaluate(lambda: eval_input_fn(eval_ids, eval_labels, 8))
-    some = classifier.evaluate(
-        lambda: eval_input_fn(eval_ids, eval_labels, 8), steps=2, name="some"
-    )
+    some = classifier.evaluate(lambda: eval_input_fn(eval_ids, eval_labels, 8), steps=2, name="some")
     batches = classifier.predict(
         lambda: eval_input_fn(eval_ids, eval_labels, 8)[0], yield_single_examples=False
     )

@@ -40,10 +40,7 @@ def _fill_in_missing(x):
     """Returns a sparse feature `[batch_size, 1]` as a dense one `[batch_size]`: '' or 0 for none."""
     default_value = "" if x.dtype == tf.string else 0
     return tf.squeeze(
-        tf.sparse.to_dense(
-            tf.SparseTensor(x.indices, x.values, [x.dense_shape[0], 1]), default_value
-        ),
-        axis=1,
+        tf.sparse.to_dense(tf.SparseTensor(x.indices, x.values, [x.dense_shape[0], 1]), default_value), axis=1
     )
 
 
@@ -57,14 +54,10 @@ def preprocessing_fn(inputs):
             _fill_in_missing(inputs[key]), top_k=_VOCAB_SIZE, num_oov_buckets=_OOV_SIZE
         )
     for key in _BUCKET_FEATURE_KEYS:
-        outputs[_transformed_name(key)] = tft.bucketize(
-            _fill_in_missing(inputs[key]), _FEATURE_BUCKET_COUNT
-        )
+        outputs[_transformed_name(key)] = tft.bucketize(_fill_in_missing(inputs[key]), _FEATURE_BUCKET_COUNT)
     for key in _CATEGORICAL_FEATURE_KEYS:
         outputs[_transformed_name(key)] = _fill_in_missing(inputs[key])
-    hire, booked = (
-        tf.cast(_fill_in_missing(inputs[k]), tf.float32) for k in (_HIRE_KEY, _BOOKED_KEY)
-    )
+    hire, booked = (tf.cast(_fill_in_missing(inputs[k]), tf.float32) for k in (_HIRE_KEY, _BOOKED_KEY))
     outputs[_transformed_name(_LABEL_KEY)] = tf.where(
         tf.math.is_nan(hire), tf.zeros_like(hire, tf.int64), tf.cast(hire > booked, tf.int64)
     )
@@ -90,13 +83,9 @@ def _build_estimator(config, hidden_units=None, warm_start_from=None):
         for key in _transformed_names(_BUCKET_FEATURE_KEYS)
     ]
     categorical_columns += [
-        tf.feature_column.categorical_column_with_identity(
-            key, num_buckets=num_buckets, default_value=0
-        )
+        tf.feature_column.categorical_column_with_identity(key, num_buckets=num_buckets, default_value=0)
         for key, num_buckets in zip(
-            _transformed_names(_CATEGORICAL_FEATURE_KEYS),
-            _MAX_CATEGORICAL_FEATURE_VALUES,
-            strict=True,
+            _transformed_names(_CATEGORICAL_FEATURE_KEYS), _MAX_CATEGORICAL_FEATURE_VALUES, strict=True
         )
     ]
     return tf.estimator.DNNLinearCombinedClassifier(
@@ -117,9 +106,7 @@ def _example_serving_receiver_fn(tf_transform_output, schema):
         raw_feature_spec, default_batch_size=None
     )
     serving_input_receiver = raw_input_fn()
-    transformed_features = tf_transform_output.transform_raw_features(
-        serving_input_receiver.features
-    )
+    transformed_features = tf_transform_output.transform_raw_features(serving_input_receiver.features)
     return tf.estimator.export.ServingInputReceiver(
         transformed_features, serving_input_receiver.receiver_tensors
     )
@@ -170,14 +157,10 @@ def trainer_fn(trainer_fn_args, schema):
         exporters=[exporter],
         name="bike-hire-eval",
     )
-    run_config = tf.estimator.RunConfig(
-        save_checkpoints_steps=999, keep_checkpoint_max=1, tf_random_seed=4
-    )
+    run_config = tf.estimator.RunConfig(save_checkpoints_steps=999, keep_checkpoint_max=1, tf_random_seed=4)
     run_config = run_config.replace(model_dir=trainer_fn_args.serving_model_dir)
     estimator = _build_estimator(
-        hidden_units=[
-            max(2, int(first_dnn_layer_size * dnn_decay_factor**i)) for i in range(num_dnn_layers)
-        ],
+        hidden_units=[max(2, int(first_dnn_layer_size * dnn_decay_factor**i)) for i in range(num_dnn_layers)],
         config=run_config,
         warm_start_from=trainer_fn_args.base_model,
     )

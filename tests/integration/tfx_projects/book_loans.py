@@ -42,8 +42,7 @@ def preprocessing_fn(inputs):
 def build_estimator(tf_transform_output, model_dir):
     """Returns a DNN over scaled numbers and an embedded genre, of tf.compat.v1's names."""
     genre = tf.feature_column.categorical_column_with_identity(
-        transformed_name(GENRE_KEY),
-        num_buckets=tf_transform_output.vocabulary_size_by_name(GENRE_KEY) + 1,
+        transformed_name(GENRE_KEY), num_buckets=tf_transform_output.vocabulary_size_by_name(GENRE_KEY) + 1
     )
     numbers = [tf.feature_column.numeric_column(transformed_name(key)) for key in NUMERIC_KEYS]
     return tf.compat.v1.estimator.DNNRegressor(
@@ -56,9 +55,7 @@ def build_estimator(tf_transform_output, model_dir):
     )
 
 
-def _input_fn(
-    file_pattern, data_accessor: DataAccessor, tf_transform_output, num_epochs=None, batch_size=32
-):
+def _input_fn(file_pattern, data_accessor: DataAccessor, tf_transform_output, num_epochs=None, batch_size=32):
     """Returns a dataset of (features, label)."""
     return data_accessor.tf_dataset_factory(
         file_pattern,
@@ -94,9 +91,7 @@ def run_fn(fn_args: FnArgs):
             features=features, receiver_tensors={"examples": serialized}, labels=labels
         )
 
-    estimator = build_estimator(
-        tf_transform_output, path_utils.serving_model_dir(fn_args.model_run_dir)
-    )
+    estimator = build_estimator(tf_transform_output, path_utils.serving_model_dir(fn_args.model_run_dir))
     tf.estimator.train_and_evaluate(
         estimator,
         tf.estimator.TrainSpec(
@@ -109,9 +104,7 @@ def run_fn(fn_args: FnArgs):
             exporters=[tf.estimator.LatestExporter("book-loans", serving_input_receiver_fn)],
         ),
     )
-    io_utils.copy_dir(
-        path_utils.serving_model_path(fn_args.model_run_dir), fn_args.serving_model_dir
-    )
+    io_utils.copy_dir(path_utils.serving_model_path(fn_args.model_run_dir), fn_args.serving_model_dir)
     tfma.export.export_eval_savedmodel(
         estimator=estimator,
         export_dir_base=fn_args.eval_model_dir,

@@ -48,10 +48,7 @@ class ExecutingServer(KfpServer):
             told = {"apiServerTagName": self.version} if self.version else {}
             return {**super()._route(method, path, query, body), **told}
         if path == "runs" and method == "GET":
-            return {
-                "runs": [self._described(run) for run in self.runs],
-                "total_size": len(self.runs),
-            }
+            return {"runs": [self._described(run) for run in self.runs], "total_size": len(self.runs)}
         if path == "runs":
             run = super()._route(method, path, query, body)
             self._start(run)
@@ -125,9 +122,7 @@ class Execution:
     def start(self):
         """Runs what has not succeeded yet."""
         kept = {} if "no kept outputs" in self._faults else self._kept
-        self._workflow = KubeflowWorkflow(
-            self._pipeline, self._launcher, self._cache, Silent(), 2, kept=kept
-        )
+        self._workflow = KubeflowWorkflow(self._pipeline, self._launcher, self._cache, Silent(), 2, kept=kept)
         self.state = "RUNNING"
         threading.Thread(target=self._run, daemon=True).start()
 
@@ -243,9 +238,7 @@ class PodLauncher(Launcher):
         for secret in settings.get("secretAsEnv", []):
             for item in secret["keyToEnv"]:
                 reference = {"name": _constant(secret, "secretName"), "key": item["secretKey"]}
-                environment.append(
-                    {"name": item["envVar"], "valueFrom": {"secretKeyRef": reference}}
-                )
+                environment.append({"name": item["envVar"], "valueFrom": {"secretKeyRef": reference}})
         asked = container.get("resources", {})
         volumes, mounts = [], []
         for mount in settings.get("pvcMount", []):
@@ -262,10 +255,7 @@ class PodLauncher(Launcher):
             "resources": {
                 kind: {
                     name: value
-                    for name, key in (
-                        ("cpu", f"resourceCpu{end}"),
-                        ("memory", f"resourceMemory{end}"),
-                    )
+                    for name, key in (("cpu", f"resourceCpu{end}"), ("memory", f"resourceMemory{end}"))
                     if (value := asked.get(key))
                 }
                 for kind, end in (("limits", "Limit"), ("requests", "Request"))

@@ -41,17 +41,13 @@ class Pod:
     def __init__(self, body, log, steps=None):
         self.body, self.log, self._steps, self.is_deleted = body, log, steps, False
         self._process, self._phase = None, "Pending"
-        body["metadata"]["creationTimestamp"] = datetime.datetime.now(
-            datetime.timezone.utc
-        ).isoformat()
+        body["metadata"]["creationTimestamp"] = datetime.datetime.now(datetime.timezone.utc).isoformat()
 
     def run(self, process, log, timeout_secs=None):
         """Runs a container as `Processes.run` of the local execution does; its umask is 0, as Argo's are."""
         self.log = log.with_name(f"{self.body['metadata']['name']}.log")
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        self._process = self._steps.start(
-            process.arguments, process.environment, process.folder, self.log, 0
-        )
+        self._process = self._steps.start(process.arguments, process.environment, process.folder, self.log, 0)
         self._phase = "Running"
         try:
             code = self._process.wait(timeout_secs)
@@ -234,7 +230,5 @@ class PodsServer:
             (container,) = body["spec"]["containers"]
             folder = str(Path(sys.executable).parent)
             path = os.pathsep.join((folder, os.environ.get("PATH", os.defpath)))
-            pod.start(
-                container["command"], {**os.environ, "PATH": path, "PYTHONPATH": str(PROJECT)}
-            )
+            pod.start(container["command"], {**os.environ, "PATH": path, "PYTHONPATH": str(PROJECT)})
         return pod.as_json()

@@ -97,9 +97,7 @@ def test_a_version_that_can_be_used(kubeflow, told, version):
 
 def test_a_version_that_is_too_old(kubeflow):
     kubeflow.version = "2.4.1"
-    with pytest.raises(
-        NotUsableError, match=r"is Kubeflow Pipelines 2\.4\.1\. .* need 2\.5 or newer"
-    ):
+    with pytest.raises(NotUsableError, match=r"is Kubeflow Pipelines 2\.4\.1\. .* need 2\.5 or newer"):
         target(kubeflow.url).check()
 
 
@@ -169,10 +167,7 @@ def test_a_server_that_leaves_settings_out_and_forgets_its_cache(run, kubeflow):
     code, output = run(f"{FOLDER}/test_demo.py")
     assert code == 1
     failed = set(re.findall(r"^FAILED \S+::(\w+)", output, re.MULTILINE))
-    assert failed == {
-        "test_pods_have_their_settings",
-        "test_a_recurring_run_comes_from_the_cache",
-    }
+    assert failed == {"test_pods_have_their_settings", "test_a_recurring_run_comes_from_the_cache"}
 
 
 @pytest.mark.slow
@@ -182,7 +177,4 @@ def test_a_server_that_kills_at_once_and_retries_all(run, kubeflow):
     code, output = run(f"{FOLDER}/test_failures.py")
     assert code == 1
     failed = set(re.findall(r"^FAILED \S+::(\w+)", output, re.MULTILINE))
-    assert failed == {
-        "test_a_retry_fails_again_and_another_succeeds",
-        "test_a_terminated_run_is_interrupted",
-    }
+    assert failed == {"test_a_retry_fails_again_and_another_succeeds", "test_a_terminated_run_is_interrupted"}

@@ -30,10 +30,7 @@ def _dense(label, make):
 
 
 PROGRAMS = {
-    "linear_classifier": _program(
-        "binary",
-        lambda e, **kw: e.LinearClassifier(LINEAR, **kw),
-    ),
+    "linear_classifier": _program("binary", lambda e, **kw: e.LinearClassifier(LINEAR, **kw)),
     "linear_classifier_words": _program(
         "word",
         lambda e, **kw: e.LinearClassifier(
@@ -41,8 +38,7 @@ PROGRAMS = {
         ),
     ),
     "linear_regressor_weighted": _program(
-        "number",
-        lambda e, **kw: e.LinearRegressor(LINEAR, weight_column="weight", **kw),
+        "number", lambda e, **kw: e.LinearRegressor(LINEAR, weight_column="weight", **kw)
     ),
     "linear_sparse_mean": _program(
         "binary",
@@ -51,12 +47,10 @@ PROGRAMS = {
         ),
     ),
     "linear_sparse_sgd": _program(
-        "number",
-        lambda e, **kw: e.LinearRegressor([SIZE, TAG], optimizer="SGD", **kw),
+        "number", lambda e, **kw: e.LinearRegressor([SIZE, TAG], optimizer="SGD", **kw)
     ),
     "dnn_classifier": _program(
-        "binary",
-        lambda e, **kw: e.DNNClassifier([8, 4], DEEP, weight_column="weight", **kw),
+        "binary", lambda e, **kw: e.DNNClassifier([8, 4], DEEP, weight_column="weight", **kw)
     ),
     "dnn_classifier_batch_norm": _program(
         "grade",
@@ -129,8 +123,7 @@ PROGRAMS = {
         ),
     ),
     "linear_poisson_regression": _program(
-        "count",
-        lambda e, **kw: e.LinearEstimator(e.PoissonRegressionHead(), LINEAR, **kw),
+        "count", lambda e, **kw: e.LinearEstimator(e.PoissonRegressionHead(), LINEAR, **kw)
     ),
     "dnn_multi_label": _program(
         "topics",
@@ -151,8 +144,7 @@ PROGRAMS = {
         "both",
         lambda e, **kw: e.LinearEstimator(
             e.MultiHead(
-                [e.RegressionHead(name="price"), e.MultiLabelHead(3, name="topics")],
-                head_weights=[1.0, 0.5],
+                [e.RegressionHead(name="price"), e.MultiLabelHead(3, name="topics")], head_weights=[1.0, 0.5]
             ),
             LINEAR,
             **kw,
@@ -170,10 +162,7 @@ PROGRAMS = {
             label_dimension=2, optimizer="Adagrad", loss_reduction="sum", **kw
         ),
     ),
-    "baseline_estimator": _dense(
-        "binary",
-        lambda e, **kw: e.BaselineEstimator(e.BinaryClassHead(), **kw),
-    ),
+    "baseline_estimator": _dense("binary", lambda e, **kw: e.BaselineEstimator(e.BinaryClassHead(), **kw)),
 }
 
 MODEL_DIRS = [

@@ -54,9 +54,7 @@ def _shared_by_tags():
 
 def _linear(columns, **arguments):
     return Program(
-        _inputs("number"),
-        lambda e, **kw: e.LinearRegressor(columns, **arguments, **kw),
-        SERVING_FEATURES,
+        _inputs("number"), lambda e, **kw: e.LinearRegressor(columns, **arguments, **kw), SERVING_FEATURES
     )
 
 

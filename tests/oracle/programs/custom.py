@@ -49,9 +49,7 @@ def classifier_model_fn(e, features, labels, mode, params):
             mode,
             predictions=predictions,
             export_outputs={
-                "serving_default": e.export.ClassificationOutput(
-                    probabilities, tf.expand_dims(classes, 1)
-                ),
+                "serving_default": e.export.ClassificationOutput(probabilities, tf.expand_dims(classes, 1)),
                 "scores": e.export.RegressionOutput(predictions["best"]),
                 "all": e.export.PredictOutput(predictions),
             },
@@ -138,9 +136,7 @@ def head_model_fn(e, features, labels, mode, params):
     logits = _layer("hidden", _dense_features(features), 4, tf.nn.tanh)
     logits = _layer("logits", logits, 1)
     head = e.BinaryClassHead(weight_column="weight", thresholds=[0.4])
-    seen = tf1.get_variable(
-        "examples_seen", [], initializer=tf1.zeros_initializer(), trainable=False
-    )
+    seen = tf1.get_variable("examples_seen", [], initializer=tf1.zeros_initializer(), trainable=False)
     num_examples = tf.cast(tf.shape(logits)[0], tf.float32)
     kernels = [v for v in tf1.trainable_variables() if "kernel" in v.name]
 
@@ -205,8 +201,6 @@ PROGRAMS = {
         SERVING_FEATURES,
     ),
     "custom_metrics": Program(
-        dense("binary"),
-        _with_added_metrics,
-        {"size": tf.io.FixedLenFeature([1], tf.float32)},
+        dense("binary"), _with_added_metrics, {"size": tf.io.FixedLenFeature([1], tf.float32)}
     ),
 }

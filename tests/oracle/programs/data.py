@@ -23,13 +23,7 @@ def _data():
     tags = [[f"tag{i}" for i in rng.randint(0, 12, n)] for n in num_tags]
     tag_weights = [list(rng.rand(n).astype(np.float32) + 0.5) for n in num_tags]
     score = size + 2.0 * place[:, 0] - kind + 0.2 * floor + 0.5 * rng.randn(NUM_EXAMPLES)
-    features = {
-        "size": size,
-        "place": place,
-        "kind": np.array(KINDS)[kind],
-        "floor": floor,
-        "weight": weight,
-    }
+    features = {"size": size, "place": place, "kind": np.array(KINDS)[kind], "floor": floor, "weight": weight}
     labels = {
         "binary": (score > np.median(score)).astype(np.int64),
         "grade": np.digitize(score, np.quantile(score, [0.33, 0.66])).astype(np.int64),

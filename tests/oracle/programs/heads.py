@@ -43,22 +43,16 @@ HEADS = {
             label_dimension=2, weight_column="weight", loss_reduction="sum", name="price"
         ),
     ),
-    "regression_inverse_link": (
-        "count",
-        lambda e: e.RegressionHead(inverse_link_fn=tf.math.softplus),
-    ),
+    "regression_inverse_link": ("count", lambda e: e.RegressionHead(inverse_link_fn=tf.math.softplus)),
     "logistic": ("share", lambda e: e.LogisticRegressionHead()),
     "poisson": (
         "count",
-        lambda e: e.PoissonRegressionHead(
-            label_dimension=1, weight_column="weight", compute_full_loss=False
-        ),
+        lambda e: e.PoissonRegressionHead(label_dimension=1, weight_column="weight", compute_full_loss=False),
     ),
     "multi_head": (
         "both",
         lambda e: e.MultiHead(
-            [e.RegressionHead(name="price"), e.MultiLabelHead(3, name="topics")],
-            head_weights=[0.3, 2.0],
+            [e.RegressionHead(name="price"), e.MultiLabelHead(3, name="topics")], head_weights=[0.3, 2.0]
         ),
     ),
 }
@@ -71,9 +65,7 @@ FAMILIES = {
     "linear": lambda e, head, optimizer, **kw: e.LinearEstimator(
         head, LINEAR_COLUMNS, optimizer=optimizer, **kw
     ),
-    "dnn": lambda e, head, optimizer, **kw: e.DNNEstimator(
-        head, [3], DNN_COLUMNS, optimizer=optimizer, **kw
-    ),
+    "dnn": lambda e, head, optimizer, **kw: e.DNNEstimator(head, [3], DNN_COLUMNS, optimizer=optimizer, **kw),
     "combined": lambda e, head, optimizer, **kw: e.DNNLinearCombinedEstimator(
         head,
         linear_feature_columns=LINEAR_COLUMNS,
@@ -82,9 +74,7 @@ FAMILIES = {
         dnn_hidden_units=[3],
         **kw,
     ),
-    "baseline": lambda e, head, optimizer, **kw: e.BaselineEstimator(
-        head, optimizer=optimizer, **kw
-    ),
+    "baseline": lambda e, head, optimizer, **kw: e.BaselineEstimator(head, optimizer=optimizer, **kw),
 }
 OPTIMIZERS = ("Adagrad", "Adam", "Ftrl", "RMSProp", "SGD")
 

@@ -112,9 +112,7 @@ def _all_calls(e, model_dir):
 def stopping(e, model_dir):
     log = []
     estimator = small.regressor(e, model_dir, save_checkpoints_steps=50)
-    estimator.train(
-        small.train_input_fn, hooks=[recording_hook(e, "first", log, stop_after=3)], steps=10
-    )
+    estimator.train(small.train_input_fn, hooks=[recording_hook(e, "first", log, stop_after=3)], steps=10)
     estimator.train(small.train_input_fn, hooks=[e.StopAtStepHook(last_step=7)], steps=10)
     estimator.train(small.train_input_fn, hooks=[e.StopAtStepHook(num_steps=2)], max_steps=20)
     estimator.train(small.train_input_fn, hooks=[recording_hook(e, "done", log)], max_steps=9)
@@ -145,14 +143,10 @@ def ready_made(e, model_dir):
         return {
             "training_hooks": [
                 e.LoggingTensorHook(
-                    {"the_loss": loss, "half_of_it": loss / 2.0},
-                    every_n_iter=4,
-                    formatter=format_values,
+                    {"the_loss": loss, "half_of_it": loss / 2.0}, every_n_iter=4, formatter=format_values
                 ),
                 e.LoggingTensorHook([named_loss.name], at_end=True, formatter=format_values),
-                e.SummarySaverHook(
-                    save_steps=8, output_dir=f"{model_dir}/of_the_hook", summary_op=summary
-                ),
+                e.SummarySaverHook(save_steps=8, output_dir=f"{model_dir}/of_the_hook", summary_op=summary),
                 e.CheckpointSaverHook(f"{model_dir}/copies", save_steps=6),
                 e.StepCounterHook(every_n_steps=4, output_dir=f"{model_dir}/rates"),
                 e.GlobalStepWaiterHook(0),

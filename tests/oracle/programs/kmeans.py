@@ -82,9 +82,7 @@ def _initial_centers(e, model_dir):
     seed = 87654321
     seen = {}
     for method in ("random", "kmeans_plus_plus"):
-        model = e.experimental.KMeans(
-            4, os.path.join(model_dir, method), initial_clusters=method, seed=seed
-        )
+        model = e.experimental.KMeans(4, os.path.join(model_dir, method), initial_clusters=method, seed=seed)
         model.train(_input_fn(60, repeat=1))  # ends with the batch that the centers are drawn from
         seen[method] = _numbers(model.cluster_centers())
     return seen
@@ -92,13 +90,9 @@ def _initial_centers(e, model_dir):
 
 SCENARIOS = {
     "kmeans_euclidean": _scenario(initial_clusters=FIRST, use_mini_batch=False),
-    "kmeans_cosine": _scenario(
-        initial_clusters=FIRST, use_mini_batch=False, distance_metric="cosine"
-    ),
+    "kmeans_cosine": _scenario(initial_clusters=FIRST, use_mini_batch=False, distance_metric="cosine"),
     "kmeans_columns": _scenario(
-        initial_clusters=FIRST[:, 1:],
-        use_mini_batch=False,
-        feature_columns=[fc.numeric_column("others", 2)],
+        initial_clusters=FIRST[:, 1:], use_mini_batch=False, feature_columns=[fc.numeric_column("others", 2)]
     ),
     "kmeans_relative_tolerance": _scenario(
         initial_clusters=FIRST, use_mini_batch=False, relative_tolerance=0.01

@@ -10,16 +10,7 @@ import functools
 import numpy as np
 import tensorflow as tf
 
-from tests.oracle.programs.data import (
-    BATCH_SIZE,
-    FEATURES,
-    FLOOR,
-    LABELS,
-    NUM_EXAMPLES,
-    PLACE,
-    SIZE,
-    dense,
-)
+from tests.oracle.programs.data import BATCH_SIZE, FEATURES, FLOOR, LABELS, NUM_EXAMPLES, PLACE, SIZE, dense
 from tests.oracle.programs.program import Program
 
 tf1 = tf.compat.v1
@@ -53,10 +44,7 @@ def layers_model_fn(e, features, labels, mode):
     outputs = tf.nn.relu(layers.batch_normalization(outputs, training=training, momentum=0.9))
     outputs = layers.max_pooling2d(outputs, pool_size=[2, 2], strides=2)
     outputs = layers.dense(
-        layers.flatten(outputs),
-        4,
-        use_bias=False,
-        kernel_regularizer=tf.keras.regularizers.l2(0.01),
+        layers.flatten(outputs), 4, use_bias=False, kernel_regularizer=tf.keras.regularizers.l2(0.01)
     )
     outputs = tf.nn.relu(layers.batch_normalization(outputs, training=training, name="norm"))
     outputs = layers.dropout(outputs, rate=0.0, training=training)
@@ -189,10 +177,7 @@ def _of_a_keras_model(e, config):
     return make(model, config=config, checkpoint_format="saver")
 
 
-RAW = {
-    "size": tf.io.FixedLenFeature([], tf.float32),
-    "place": tf.io.FixedLenFeature([2], tf.float32),
-}
+RAW = {"size": tf.io.FixedLenFeature([], tf.float32), "place": tf.io.FixedLenFeature([2], tf.float32)}
 COLUMNS = {
     "size": tf.io.FixedLenFeature([1], tf.float32),
     "place": tf.io.FixedLenFeature([2], tf.float32),
@@ -209,19 +194,13 @@ PROGRAMS = {
     "legacy_keras_get_updates": _program(
         dense("number"), functools.partial(_estimator, get_updates_model_fn), RAW
     ),
-    "legacy_keras_head": _program(
-        dense("binary"), functools.partial(_estimator, head_model_fn), RAW
-    ),
+    "legacy_keras_head": _program(dense("binary"), functools.partial(_estimator, head_model_fn), RAW),
     "legacy_keras_optimizer_object": _program(
         dense("binary"), _with_optimizer_object, {name: COLUMNS[name] for name in ("size", "place")}
     ),
-    "legacy_keras_optimizer_functions": _program(
-        dense("binary"), _with_optimizer_functions, COLUMNS
-    ),
+    "legacy_keras_optimizer_functions": _program(dense("binary"), _with_optimizer_functions, COLUMNS),
     "legacy_keras_functions_in_an_optimizer": _program(
-        dense("number"),
-        _with_functions_in_an_optimizer,
-        {name: COLUMNS[name] for name in ("size", "place")},
+        dense("number"), _with_functions_in_an_optimizer, {name: COLUMNS[name] for name in ("size", "place")}
     ),
     "legacy_keras_model_to_estimator": _program(
         _batches({"a_input": SIZE_AND_PLACE}, LABELS["binary"]),

@@ -94,9 +94,7 @@ def lines(e, model_dir):
         return result
 
     def make(**config):
-        return small.regressor(
-            e, model_dir, save_checkpoints_steps=6, log_step_count_steps=4, **config
-        )
+        return small.regressor(e, model_dir, save_checkpoints_steps=6, log_step_count_steps=4, **config)
 
     estimator = log("constructor", make)
     log("evaluate_untrained", estimator.evaluate, small.eval_input_fn)
@@ -109,10 +107,7 @@ def lines(e, model_dir):
     log("predict", lambda: list(make().predict(small.eval_input_fn)))
     base = os.path.join(model_dir, "export")
     log("export", make().export_saved_model, base, small.receiver_fn(e))
-    exporters = [
-        e.FinalExporter("final", small.receiver_fn(e)),
-        e.BestExporter("best", small.receiver_fn(e)),
-    ]
+    exporters = [e.FinalExporter("final", small.receiver_fn(e)), e.BestExporter("best", small.receiver_fn(e))]
     log(
         "train_and_evaluate",
         e.train_and_evaluate,
@@ -121,9 +116,7 @@ def lines(e, model_dir):
         e.EvalSpec(small.eval_input_fn, steps=None, exporters=exporters, throttle_secs=0),
     )
     # That the graph of the first evaluation serves the others as well is an improvement.
-    logs["train_and_evaluate"] = [
-        line for line in logs["train_and_evaluate"] if not re.match(BUILDING, line)
-    ]
+    logs["train_and_evaluate"] = [line for line in logs["train_and_evaluate"] if not re.match(BUILDING, line)]
     return logs
 
 

@@ -45,9 +45,7 @@ def evaluate(e, model_dir):
         "metrics": small.plain(metrics),
         "types": {key: type(value).__name__ for key, value in metrics["newest"].items()},
         "summaries": {
-            name: sorted(
-                [step, tag.replace(model_dir, "MODEL_DIR"), kind] for step, tag, kind in rows
-            )
+            name: sorted([step, tag.replace(model_dir, "MODEL_DIR"), kind] for step, tag, kind in rows)
             for name, rows in summaries.items()
         },
         "eval_dir": [os.path.basename(estimator.eval_dir(name)) for name in (None, "", "test")],
@@ -92,9 +90,7 @@ def predict(e, model_dir):
         "first": rows(checkpoint_path=first),
         "number": len(rows(1000)),
         "tensor": [small.plain(row) for row in tensor.predict(small.eval_input_fn)][:3],
-        "uneven": small.plain(
-            next(uneven.predict(small.eval_input_fn, yield_single_examples=False))
-        ),
+        "uneven": small.plain(next(uneven.predict(small.eval_input_fn, yield_single_examples=False))),
         "features_only": len(
             list(estimator.predict(lambda: tf.data.Dataset.from_tensors({"size": [1.0, 2.0]})))
         ),
@@ -126,9 +122,7 @@ def _graphs(export_dir):
         {
             "tags": list(graph.meta_info_def.tags),
             "signatures": sorted(graph.signature_def),
-            "outputs": {
-                name: sorted(signature.outputs) for name, signature in graph.signature_def.items()
-            },
+            "outputs": {name: sorted(signature.outputs) for name, signature in graph.signature_def.items()},
         }
         for graph in proto.meta_graphs
     ]
@@ -150,14 +144,10 @@ def export(e, model_dir):
 
     plain_dir = os.fsdecode(estimator.export_saved_model(base, receiver))
     text_dir = os.fsdecode(
-        estimator.export_saved_model(
-            base, receiver, assets_extra={"more/notes.txt": notes}, as_text=True
-        )
+        estimator.export_saved_model(base, receiver, assets_extra={"more/notes.txt": notes}, as_text=True)
     )
     first_dir = os.fsdecode(
-        estimator.export_saved_model(
-            base, receiver, checkpoint_path=os.path.join(model_dir, "model.ckpt-3")
-        )
+        estimator.export_saved_model(base, receiver, checkpoint_path=os.path.join(model_dir, "model.ckpt-3"))
     )
     loaded = tf.saved_model.load(plain_dir)
     served = loaded.signatures["serving_default"](tf.constant([1.0, -2.0]))
@@ -213,11 +203,7 @@ def arguments(e, model_dir):
         "no_model_fn": (e.Estimator, (None,), {}),
         "without_features": (e.Estimator, (without_features,), {}),
         "without_params": (e.Estimator, (without_params,), {"params": {"x": 1}}),
-        "two_model_dirs": (
-            e.Estimator,
-            (without_params,),
-            {"model_dir": model_dir, "config": other_dir},
-        ),
+        "two_model_dirs": (e.Estimator, (without_params,), {"model_dir": model_dir, "config": other_dir}),
         "config": (e.Estimator, (without_params,), {"config": 7}),
         "variable_untrained": (estimator.get_variable_value, ("slope",), {}),
         "names_untrained": (estimator.get_variable_names, (), {}),
@@ -248,11 +234,7 @@ def arguments(e, model_dir):
         "run_config_hours": (e.RunConfig, (), {"keep_checkpoint_every_n_hours": 0}),
         "run_config_log_steps": (e.RunConfig, (), {"log_step_count_steps": -1}),
         "run_config_replace": (e.RunConfig().replace, (), {"num_ps_replicas": 2}),
-        "exporter_keep": (
-            e.LatestExporter,
-            ("latest", small.receiver_fn(e)),
-            {"exports_to_keep": 0},
-        ),
+        "exporter_keep": (e.LatestExporter, ("latest", small.receiver_fn(e)), {"exports_to_keep": 0}),
         "best_exporter_compare": (
             e.BestExporter,
             ("best", small.receiver_fn(e)),
@@ -260,8 +242,7 @@ def arguments(e, model_dir):
         ),
     }
     return {
-        name: small.error_of(function, *args, **kwargs)
-        for name, (function, args, kwargs) in errors.items()
+        name: small.error_of(function, *args, **kwargs) for name, (function, args, kwargs) in errors.items()
     }
 
 

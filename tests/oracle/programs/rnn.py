@@ -113,13 +113,7 @@ PROGRAMS = {
     "rnn_simple": _classifier("binary", SEQUENCE, units=[4]),
     "rnn_simple_one_layer": _classifier("binary", [AMOUNTS], units=4, cell_type="simple_rnn"),
     "rnn_lstm_context": _classifier(
-        "grade",
-        SEQUENCE,
-        CONTEXT,
-        units=[4, 3],
-        cell_type="lstm",
-        n_classes=3,
-        weight_column="weight",
+        "grade", SEQUENCE, CONTEXT, units=[4, 3], cell_type="lstm", n_classes=3, weight_column="weight"
     ),
     "rnn_lstm_words": _classifier(
         "word",
@@ -131,9 +125,7 @@ PROGRAMS = {
         optimizer="SGD",
     ),
     "rnn_gru": _classifier("binary", SEQUENCE, CONTEXT, units=[3, 4], cell_type="gru"),
-    "rnn_gru_one_layer": _classifier(
-        "binary", SEQUENCE, units=4, cell_type="gru", optimizer="Ftrl"
-    ),
+    "rnn_gru_one_layer": _classifier("binary", SEQUENCE, units=4, cell_type="gru", optimizer="Ftrl"),
     # Gradients of a sum of squares are far above the norm at which they are clipped.
     "rnn_regressor_clipped": _estimator(
         "number",
@@ -158,9 +150,7 @@ PROGRAMS = {
         ),
     ),
     "rnn_cell_class": _classifier("binary", SEQUENCE, units=[4], cell_type=tf.keras.layers.GRUCell),
-    "rnn_sequences": _classifier(
-        "up", SEQUENCE, units=[4], cell_type="lstm", return_sequences=True
-    ),
+    "rnn_sequences": _classifier("up", SEQUENCE, units=[4], cell_type="lstm", return_sequences=True),
     "rnn_sequences_weighted": _classifier(
         "course",
         SEQUENCE,
@@ -177,9 +167,7 @@ PROGRAMS = {
     "rnn_sequences_regression": _estimator(
         "sum",
         lambda e: _sequential_head(
-            e,
-            e.RegressionHead(weight_column="step_weights", name="sum"),
-            feature_columns=["step_weights"],
+            e, e.RegressionHead(weight_column="step_weights", name="sum"), feature_columns=["step_weights"]
         ),
         [AMOUNTS],
         units=4,

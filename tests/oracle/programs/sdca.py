@@ -60,9 +60,7 @@ def _weights_hook(norms):
         def begin(self):
             variables = sorted(tf1.global_variables(), key=lambda variable: variable.op.name)
             self.norms = {
-                v.op.name: tf.norm(v.read_value())
-                for v in variables
-                if v.dtype.base_dtype == tf.float32
+                v.op.name: tf.norm(v.read_value()) for v in variables if v.dtype.base_dtype == tf.float32
             }
 
         def after_run(self, run_context, run_values):
@@ -83,9 +81,7 @@ def _scenario(label, make, v1=False):
         return {
             "norms": norms,
             "variables": {name: [v["shape"], v["dtype"]] for name, v in variables.items()},
-            "values": {
-                name: v["values"] for name, v in variables.items() if "HashTable" not in name
-            },
+            "values": {name: v["values"] for name, v in variables.items() if "HashTable" not in name},
             "tags": observe.tags_of(model_dir),
             "metrics": {key: float(v) for key, v in model.evaluate(inputs(repeat=1)).items()},
             "predictions": [{k: observe.as_json(v) for k, v in row.items()} for row in rows],
@@ -128,10 +124,7 @@ SCENARIOS = {
     "sdca_binary_head": _scenario(
         "binary",
         lambda e, **kw: e.LinearEstimator(
-            e.BinaryClassHead(name="sold"),
-            [SIZE, FLOOR],
-            optimizer=e.experimental.LinearSDCA("id"),
-            **kw,
+            e.BinaryClassHead(name="sold"), [SIZE, FLOOR], optimizer=e.experimental.LinearSDCA("id"), **kw
         ),
     ),
     "sdca_v1_classifier": _scenario(
@@ -146,10 +139,7 @@ SCENARIOS = {
     "sdca_v1_regressor": _scenario(
         "number",
         lambda e, **kw: e.LinearRegressor(
-            [SIZE, PLACE],
-            weight_column="weight",
-            optimizer=e.experimental.LinearSDCA("id"),
-            **kw,
+            [SIZE, PLACE], weight_column="weight", optimizer=e.experimental.LinearSDCA("id"), **kw
         ),
         v1=True,
     ),

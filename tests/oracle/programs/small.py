@@ -77,9 +77,7 @@ def plain(values):
 
 def variables_of(estimator):
     """Returns the variables of the newest checkpoint."""
-    return {
-        name: plain(estimator.get_variable_value(name)) for name in estimator.get_variable_names()
-    }
+    return {name: plain(estimator.get_variable_value(name)) for name in estimator.get_variable_names()}
 
 
 def files_in(directory, suffix=""):

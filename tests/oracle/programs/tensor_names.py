@@ -29,11 +29,7 @@ CASES = {
 FAMILIES = {
     "Linear": {"feature_columns": [X]},
     "DNN": {"feature_columns": [X], "hidden_units": [2]},
-    "DNNLinearCombined": {
-        "linear_feature_columns": [X],
-        "dnn_feature_columns": [X],
-        "dnn_hidden_units": [2],
-    },
+    "DNNLinearCombined": {"linear_feature_columns": [X], "dnn_feature_columns": [X], "dnn_hidden_units": [2]},
     "Baseline": {},
 }
 SCOPES = {"Linear": "linear/", "DNN": "dnn/"}

@@ -32,15 +32,11 @@ def _estimator(e, config, **arguments):
 
     def model_fn(features, labels, mode, params):
         with tf1.variable_scope("layer"):
-            kernel = tf1.get_variable(
-                "kernel", [3, 3], initializer=tf1.glorot_uniform_initializer()
-            )
+            kernel = tf1.get_variable("kernel", [3, 3], initializer=tf1.glorot_uniform_initializer())
             bias = tf1.get_variable("bias", [3], initializer=tf1.zeros_initializer())
         logits = tf.matmul(features["size"], kernel) + bias
         if mode == e.ModeKeys.PREDICT:
-            return e.tpu.TPUEstimatorSpec(
-                mode, predictions={"class": tf.argmax(logits, 1), "logits": logits}
-            )
+            return e.tpu.TPUEstimatorSpec(mode, predictions={"class": tf.argmax(logits, 1), "logits": logits})
         loss = tf1.losses.sparse_softmax_cross_entropy(labels, logits)
         if mode == e.ModeKeys.EVAL:
             metrics = {"labels": labels, "logits": logits}
@@ -144,13 +140,8 @@ def on_the_host(e, model_dir):
         step = tf1.train.get_global_step()
         host_call = (called_on_host(mode), [tf.identity(step), loss])
         if mode == e.ModeKeys.EVAL:
-            mae = (
-                lambda a, b: {"mae": tf1.metrics.mean_absolute_error(a, b)},
-                [labels, prediction],
-            )
-            return e.tpu.TPUEstimatorSpec(
-                mode, loss=loss, eval_metrics=mae, host_call=host_call, **hooks
-            )
+            mae = (lambda a, b: {"mae": tf1.metrics.mean_absolute_error(a, b)}, [labels, prediction])
+            return e.tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=mae, host_call=host_call, **hooks)
 
         def scaffold_fn():
             return tf1.train.Scaffold(init_fn=lambda scaffold, session: scaffolds.append("init"))
@@ -159,12 +150,7 @@ def on_the_host(e, model_dir):
         with tf.control_dependencies(host_call[1]):
             train_op = tf1.train.GradientDescentOptimizer(0.02).minimize(loss, step)
         return e.tpu.TPUEstimatorSpec(
-            mode,
-            loss=loss,
-            train_op=train_op,
-            host_call=host_call,
-            scaffold_fn=scaffold_fn,
-            **hooks,
+            mode, loss=loss, train_op=train_op, host_call=host_call, scaffold_fn=scaffold_fn, **hooks
         )
 
     lines = _Lines()
@@ -207,8 +193,6 @@ def on_the_host(e, model_dir):
 
 
 PROGRAMS = {
-    "tpu_classifier": Program(
-        inputs, _estimator, {"size": tf.io.FixedLenFeature([3], tf.float32)}, v1=True
-    ),
+    "tpu_classifier": Program(inputs, _estimator, {"size": tf.io.FixedLenFeature([3], tf.float32)}, v1=True)
 }
 SCENARIOS = {"tpu_on_the_host": Scenario(on_the_host, v1=True)}

@@ -89,9 +89,7 @@ def exporters(e, model_dir):
         "results": [result is not None for result in results],
         "checkpoints": small.files_in(model_dir, ".index"),
         "evaluations": _evaluations(os.path.join(model_dir, "eval")),
-        "directories": [
-            name for name in small.files_in(model_dir) if os.path.isdir(f"{model_dir}/{name}")
-        ],
+        "directories": [name for name in small.files_in(model_dir) if os.path.isdir(f"{model_dir}/{name}")],
         "losses": observe.losses_of(model_dir),
     }
 
@@ -151,9 +149,7 @@ def early_stopping(e, model_dir):
         return len(asked) > 7
 
     hooks = {
-        "lower": lambda estimator: e.experimental.stop_if_lower_hook(
-            estimator, "loss", 2.72, **every_step
-        ),
+        "lower": lambda estimator: e.experimental.stop_if_lower_hook(estimator, "loss", 2.72, **every_step),
         "lower_after_min_steps": lambda estimator: e.experimental.stop_if_lower_hook(
             estimator, "loss", 100.0, min_steps=23, **every_step
         ),
@@ -169,14 +165,9 @@ def early_stopping(e, model_dir):
         "own_function": lambda estimator: e.experimental.make_early_stopping_hook(
             estimator, after_seven, run_every_secs=None, run_every_steps=3
         ),
-        "never": lambda estimator: e.experimental.stop_if_lower_hook(
-            estimator, "loss", -1.0, **every_step
-        ),
+        "never": lambda estimator: e.experimental.stop_if_lower_hook(estimator, "loss", -1.0, **every_step),
     }
-    return {
-        name: _stops(e, os.path.join(model_dir, name), make_hook)
-        for name, make_hook in hooks.items()
-    }
+    return {name: _stops(e, os.path.join(model_dir, name), make_hook) for name, make_hook in hooks.items()}
 
 
 def in_memory_evaluator(e, model_dir):

@@ -98,11 +98,7 @@ PROGRAMS = {
     "v1_dnn_regressor": _program(
         "numbers",
         lambda e, **kw: e.DNNRegressor(
-            [6],
-            DEEP,
-            label_dimension=2,
-            optimizer=lambda: tf1.train.MomentumOptimizer(0.0002, 0.9),
-            **kw,
+            [6], DEEP, label_dimension=2, optimizer=lambda: tf1.train.MomentumOptimizer(0.0002, 0.9), **kw
         ),
     ),
     "v1_combined_classifier": _program(
@@ -147,13 +143,9 @@ PROGRAMS = {
         ),
     ),
     "v1_baseline_regressor": _dense(
-        "numbers",
-        lambda e, **kw: e.BaselineRegressor(label_dimension=2, optimizer="Adam", **kw),
+        "numbers", lambda e, **kw: e.BaselineRegressor(label_dimension=2, optimizer="Adam", **kw)
     ),
-    "v1_baseline_estimator": _dense(
-        "binary",
-        lambda e, **kw: e.BaselineEstimator(e.BinaryClassHead(), **kw),
-    ),
+    "v1_baseline_estimator": _dense("binary", lambda e, **kw: e.BaselineEstimator(e.BinaryClassHead(), **kw)),
 }
 
 
@@ -173,8 +165,7 @@ def _slots_of_several_parts(e, model_dir):
     return {
         "halfway": {key: float(value) for key, value in halfway.items()},
         "metrics": {
-            key: float(value)
-            for key, value in estimator.evaluate(dense("binary")(repeat=1)).items()
+            key: float(value) for key, value in estimator.evaluate(dense("binary")(repeat=1)).items()
         },
         "shapes": dict(tf.train.list_variables(model_dir)),
     }

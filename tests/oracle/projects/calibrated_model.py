@@ -122,8 +122,6 @@ def main():
         estimator.train(lambda: input_fn(None), steps=13)
         metrics = estimator.evaluate(lambda: input_fn(1, 30))
         steps = estimator.get_variable_value("calibration_age/steps").ravel().tolist()
-        predictions = [
-            float(row["predictions"][0]) for row in estimator.predict(lambda: input_fn(1))
-        ]
+        predictions = [float(row["predictions"][0]) for row in estimator.predict(lambda: input_fn(1))]
         seen[name] = {"metrics": metrics, "age": steps, "predictions": predictions[:5]}
     return seen

@@ -50,9 +50,7 @@ class PrivateHead(base_head.Head):
 
     name = "private"
     logits_dimension = 1
-    loss_reduction = (
-        "sum_over_batch_size"  # the value of tf.keras.losses.Reduction.SUM_OVER_BATCH_SIZE
-    )
+    loss_reduction = "sum_over_batch_size"  # the value of tf.keras.losses.Reduction.SUM_OVER_BATCH_SIZE
 
     def _losses(self, labels, logits):
         logits = base_head.check_logits_final_dim(logits, self.logits_dimension)
@@ -60,9 +58,7 @@ class PrivateHead(base_head.Head):
         return tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
 
     def loss(self, labels, logits, features=None, mode=None, regularization_losses=None):
-        return tf.reduce_mean(self._losses(labels, logits)) + tf.add_n(
-            regularization_losses or [0.0]
-        )
+        return tf.reduce_mean(self._losses(labels, logits)) + tf.add_n(regularization_losses or [0.0])
 
     def predictions(self, logits, keys=None):
         logistic = tf.sigmoid(logits)
@@ -70,14 +66,9 @@ class PrivateHead(base_head.Head):
         return {KEYS.LOGITS: logits, KEYS.LOGISTIC: logistic, KEYS.PROBABILITIES: probabilities}
 
     def metrics(self, regularization_losses=None):
-        return {
-            "mean_loss": tf.keras.metrics.Mean("mean_loss"),
-            "hits": tf.keras.metrics.Mean("hits"),
-        }
+        return {"mean_loss": tf.keras.metrics.Mean("mean_loss"), "hits": tf.keras.metrics.Mean("hits")}
 
-    def update_metrics(
-        self, eval_metrics, features, logits, labels, mode=None, regularization_losses=None
-    ):
+    def update_metrics(self, eval_metrics, features, logits, labels, mode=None, regularization_losses=None):
         eval_metrics["mean_loss"].update_state(self._losses(labels, logits))
         hits = tf.equal(tf.reshape(labels, [-1, 1]) > 0, logits > 0)
         eval_metrics["hits"].update_state(tf.cast(hits, tf.float32))
@@ -108,9 +99,7 @@ class PrivateHead(base_head.Head):
                 ),
                 base_head.PREDICT_SERVING_KEY: export_output.PredictOutput(predictions),
             }
-            return model_fn_lib._TPUEstimatorSpec(
-                mode=mode, predictions=predictions, export_outputs=outputs
-            )
+            return model_fn_lib._TPUEstimatorSpec(mode=mode, predictions=predictions, export_outputs=outputs)
         loss = self.loss(labels, logits, features, mode, regularization_losses)
         if mode == ModeKeys.EVAL:
             arguments = {

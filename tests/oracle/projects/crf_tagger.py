@@ -51,9 +51,7 @@ def input_fn(words, tags, params=None, num_epochs=1):
 def sequence_score(potentials, tags, mask, transitions):
     emitted = tf.reduce_sum(potentials * tf.one_hot(tags, len(TAGS)), 2)
     pairs = tf.stack([tags[:, :-1], tags[:, 1:]], 2)
-    return tf.reduce_sum(emitted * mask, 1) + tf.reduce_sum(
-        tf.gather_nd(transitions, pairs) * mask[:, 1:], 1
-    )
+    return tf.reduce_sum(emitted * mask, 1) + tf.reduce_sum(tf.gather_nd(transitions, pairs) * mask[:, 1:], 1)
 
 
 def log_normalizer(potentials, mask, transitions):
@@ -106,9 +104,7 @@ def model_fn(features, labels, mode, params):
     mask = tf.sequence_mask(lengths, tf.shape(words)[1], dtype=tf.float32)
     predicted = viterbi(potentials, mask, transitions)
     if mode == tf.estimator.ModeKeys.PREDICT:
-        strings = index_to_string_table_from_file(params["tags"]).lookup(
-            tf.cast(predicted, tf.int64)
-        )
+        strings = index_to_string_table_from_file(params["tags"]).lookup(tf.cast(predicted, tf.int64))
         return tf.estimator.EstimatorSpec(mode, predictions={"tags": strings, "mask": mask})
     tags = tf.cast(index_table_from_file(params["tags"]).lookup(labels), tf.int32)
     scores = sequence_score(potentials, tags, mask, transitions)
@@ -134,12 +130,7 @@ def main():
     config = tf.estimator.RunConfig("model", save_summary_steps=4, save_checkpoints_steps=12)
     estimator = tf.estimator.Estimator(model_fn, config=config, params=params)
     hook = tf.estimator.experimental.stop_if_no_increase_hook(
-        estimator,
-        "acc",
-        max_steps_without_increase=500,
-        min_steps=8,
-        run_every_secs=None,
-        run_every_steps=4,
+        estimator, "acc", max_steps_without_increase=500, min_steps=8, run_every_secs=None, run_every_steps=4
     )
     tf.estimator.train_and_evaluate(
         estimator,

@@ -75,9 +75,7 @@ class AveragePrecision:
 
     def metric_fn(self, boxes, scores, truth, losses):
         update_op = tf.py_func(self._update, [boxes, scores, truth], tf.float32)
-        values = tf.py_func(
-            lambda: np.array(self._evaluate(), np.float32), [], tf.float32, stateful=True
-        )
+        values = tf.py_func(lambda: np.array(self._evaluate(), np.float32), [], tf.float32, stateful=True)
         values = tf.reshape(values, [len(self.names)])
         metrics = {name: (values[i], update_op) for i, name in enumerate(self.names)}
         return {**metrics, "box_loss": tf.metrics.mean(losses)}
@@ -94,9 +92,7 @@ def host_call_fn(global_step, box_loss, learning_rate):
 
 def model_fn(features, labels, mode, params):
     images = features["image"] if isinstance(features, dict) else features
-    maps = tf.nn.relu(
-        tf.nn.conv2d(images, tf.get_variable("filters", initializer=FILTERS), 2, "SAME")
-    )
+    maps = tf.nn.relu(tf.nn.conv2d(images, tf.get_variable("filters", initializer=FILTERS), 2, "SAME"))
     maps = tf.tanh(tf.nn.conv2d(maps, tf.get_variable("pooled", initializer=POOLED), 2, "SAME"))
     outputs = tf.tensordot(maps, tf.get_variable("output", initializer=OUTPUT), 1)
     outputs = tf.reshape(outputs, [-1, CELLS * CELLS, 5])
@@ -112,16 +108,9 @@ def model_fn(features, labels, mode, params):
     focus = tf.square(target - tf.sigmoid(logits))
     entropy = tf.nn.sigmoid_cross_entropy_with_logits(labels=target, logits=logits)
     errors = tf.reduce_sum(target[..., None] * tf.abs(boxes - labels[:, None]), [1, 2]) / STEP
-    loss = tf.reduce_mean(tf.reduce_sum(focus * entropy, 1)) + params[
-        "box_weight"
-    ] * tf.reduce_mean(errors)
+    loss = tf.reduce_mean(tf.reduce_sum(focus * entropy, 1)) + params["box_weight"] * tf.reduce_mean(errors)
     if mode == tf.estimator.ModeKeys.EVAL:
-        tensors = {
-            "boxes": boxes,
-            "scores": tf.sigmoid(logits),
-            "truth": labels,
-            "losses": errors,
-        }
+        tensors = {"boxes": boxes, "scores": tf.sigmoid(logits), "truth": labels, "losses": errors}
         return tf.estimator.tpu.TPUEstimatorSpec(
             mode, loss=loss, eval_metrics=(AveragePrecision().metric_fn, tensors)
         )
@@ -130,15 +119,10 @@ def model_fn(features, labels, mode, params):
     optimizer = tf.train.MomentumOptimizer(rate, 0.9)
     if params["use_tpu"]:
         optimizer = tf.tpu.CrossShardOptimizer(optimizer)
-    host_call = (
-        host_call_fn,
-        [tf.reshape(step, [1]), tf.reshape(errors, [-1]), tf.reshape(rate, [1])],
-    )
+    host_call = (host_call_fn, [tf.reshape(step, [1]), tf.reshape(errors, [-1]), tf.reshape(rate, [1])])
     with tf.control_dependencies([host_call[1][0]]):
         train_op = optimizer.minimize(loss, step)
-    return tf.estimator.tpu.TPUEstimatorSpec(
-        mode, loss=loss, train_op=train_op, host_call=host_call
-    )
+    return tf.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op, host_call=host_call)
 
 
 def input_fn(params):

@@ -100,9 +100,7 @@ class EnsembleEstimator(tf.estimator.Estimator):
                 own, scope = self._candidates[name].build(features["x"], iteration)
                 is_frozen = iteration < len(names) - 1
                 own = tf.stop_gradient(own) if is_frozen else own
-                weight = tf1.get_variable(
-                    f"mixture_{iteration}", [], initializer=tf1.ones_initializer()
-                )
+                weight = tf1.get_variable(f"mixture_{iteration}", [], initializer=tf1.ones_initializer())
                 logits += weight * own
             loss = tf1.losses.mean_squared_error(labels, logits)
             metrics = {"average_loss": tf1.metrics.mean_squared_error(labels, logits)}

@@ -63,8 +63,7 @@ def model_fn(features, labels, mode, params):
         generator_optimizer = tf.tpu.CrossShardOptimizer(generator_optimizer)
     with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
         discriminator_step = discriminator_optimizer.minimize(
-            discriminator_loss,
-            var_list=tf.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES, "discriminator"),
+            discriminator_loss, var_list=tf.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES, "discriminator")
         )
         generator_gradients = generator_optimizer.compute_gradients(
             generator_loss, tf.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES, "generator")
@@ -101,9 +100,7 @@ def main(use_tpu=False):
         seen.append(estimator.evaluate(input_fn, steps=2))
     points = [
         row["points"].tolist()
-        for row in estimator.predict(
-            lambda params: input_fn(params).take(2), yield_single_examples=True
-        )
+        for row in estimator.predict(lambda params: input_fn(params).take(2), yield_single_examples=True)
     ]
     weights = {name: estimator.get_variable_value(f"{name}/kernel").tolist() for name in WEIGHTS}
     return {"evaluations": seen, "points": points, "weights": weights}

@@ -68,9 +68,7 @@ class RankingHead:
             return tf.estimator.EstimatorSpec(mode, predictions=logits, export_outputs=outputs)
         loss = self._loss_fn(labels, logits)
         if mode == tf.estimator.ModeKeys.EVAL:
-            metrics = {
-                f"metric/{name}": fn(labels, logits) for name, fn in self._metric_fns.items()
-            }
+            metrics = {f"metric/{name}": fn(labels, logits) for name, fn in self._metric_fns.items()}
             metrics["labels_mean"] = tf1.metrics.mean(labels, labels >= 0)
             return tf.estimator.EstimatorSpec(mode, loss=loss, eval_metric_ops=metrics)
         return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=self._train_op_fn(loss))
@@ -96,9 +94,7 @@ def make_groupwise_ranking_fn(score_fn, head):
 
 def context_columns():
     topic = tf.feature_column.categorical_column_with_identity("topic", 4)
-    return [
-        tf.feature_column.embedding_column(topic, 2, initializer=tf1.constant_initializer(TABLE))
-    ]
+    return [tf.feature_column.embedding_column(topic, 2, initializer=tf1.constant_initializer(TABLE))]
 
 
 def score_fn(inputs, mode, params, config):
@@ -123,9 +119,7 @@ def input_fn(epochs, batch_size):
 
 def main():
     head = RankingHead(
-        softmax_loss,
-        {"ndcg@3": ndcg(3), "ndcg@5": ndcg(5), "mrr": mean_reciprocal_rank},
-        train_op_fn,
+        softmax_loss, {"ndcg@3": ndcg(3), "ndcg@5": ndcg(5), "mrr": mean_reciprocal_rank}, train_op_fn
     )
     config = tf.estimator.RunConfig("model", save_summary_steps=1, save_checkpoints_steps=9)
     estimator = tf.estimator.Estimator(
@@ -146,11 +140,7 @@ def main():
         estimator,
         tf.estimator.TrainSpec(lambda: input_fn(None, 12), max_steps=18),
         tf.estimator.EvalSpec(
-            lambda: input_fn(1, 10),
-            steps=None,
-            exporters=exporter,
-            start_delay_secs=0,
-            throttle_secs=0,
+            lambda: input_fn(1, 10), steps=None, exporters=exporter, start_delay_secs=0, throttle_secs=0
         ),
     )
     scores = [row.tolist() for row in estimator.predict(lambda: input_fn(1, 12))]

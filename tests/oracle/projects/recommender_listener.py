@@ -93,9 +93,7 @@ def main():
     config = tf.estimator.RunConfig(
         "model", save_summary_steps=1, save_checkpoints_steps=6, keep_checkpoint_max=3
     )
-    estimator = tf.estimator.Estimator(
-        model_fn, config=config, params={"learning_rate": 1.0, "l2": 0.002}
-    )
+    estimator = tf.estimator.Estimator(model_fn, config=config, params={"learning_rate": 1.0, "l2": 0.002})
     listener, rates = BestCheckpoint("auc", patience=1), LearningRateLog()
     executor = training._TrainingExecutor(
         estimator,

@@ -81,9 +81,7 @@ class Model:
         return functools.partial(cls._estimator_model_fn, hparams, problem)
 
     @classmethod
-    def _estimator_model_fn(
-        cls, hparams, problem, features, labels, mode, config=None, params=None
-    ):
+    def _estimator_model_fn(cls, hparams, problem, features, labels, mode, config=None, params=None):
         model = cls(hparams, problem)
         with tf.variable_scope(cls.__name__.lower()):
             logits = model.body(features["inputs"])
@@ -106,9 +104,7 @@ class Model:
         gradients, norm = tf.clip_by_global_norm(gradients, hparams.clip_norm)
         tf.summary.scalar("global_gradient_norm", norm)
         train_op = optimizer.apply_gradients(zip(gradients, variables, strict=True), step)
-        return tf.estimator.EstimatorSpec(
-            mode, loss=loss, train_op=train_op, eval_metric_ops=metrics
-        )
+        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op, eval_metric_ops=metrics)
 
 
 @register(MODELS)
@@ -149,9 +145,7 @@ class Experiment:
         results, step = [], 0
         while step < self.train_steps:
             step = min(step + self._eval_every, self.train_steps)
-            self._estimator.train(
-                self._train_spec.input_fn, hooks=self._train_spec.hooks, max_steps=step
-            )
+            self._estimator.train(self._train_spec.input_fn, hooks=self._train_spec.hooks, max_steps=step)
             results.append(self.evaluate())
             if continuous_eval_predicate_fn and not continuous_eval_predicate_fn(results[-1]):
                 break

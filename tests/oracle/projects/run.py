@@ -19,7 +19,7 @@ import numpy as np
 from tests.integration.old_projects.run import left_in
 
 HERE = pathlib.Path(__file__).parent
-GAN = "gan_on_shards"
+ON_SHARDS = ("contrastive_on_shards", "gan_on_shards")
 PROJECTS = sorted(path.stem for path in HERE.glob("*.py") if path.stem != "run")
 
 
@@ -67,13 +67,20 @@ def main():
     parser.add_argument("projects", nargs="*")
     parser.add_argument("--reference", action="store_true")
     args = parser.parse_args()
-    if not args.reference:
+    if args.reference:
+        import tensorflow.compat.v1 as tf
+
+        from tests.oracle import contrib_formulas
+
+        tf.contrib = contrib_formulas
+    else:
         import estimator_core
 
-        estimator_core.install()
+        estimator_core.install(contrib=True)
     runs = {project: in_a_child(project) for project in args.projects or PROJECTS}
-    if not args.reference and GAN in runs:
-        runs[f"{GAN} with use_tpu"] = in_a_child(GAN, use_tpu=True)
+    for project in ON_SHARDS:
+        if not args.reference and project in runs:
+            runs[f"{project} with use_tpu"] = in_a_child(project, use_tpu=True)
     json.dump(runs, sys.stdout, indent=None, sort_keys=True)
     print()
     return int(any("error" in seen for seen in runs.values()))

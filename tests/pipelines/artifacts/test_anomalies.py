@@ -30,19 +30,14 @@ def artifact(tmp_path):
 
 
 def test_white_space_at_the_end_is_left_out(artifact):
-    (found,) = read_anomalies(
-        artifact(train={"city": ("New", "Values are new: A (~5%). ", WARNING)})
-    )
+    (found,) = read_anomalies(artifact(train={"city": ("New", "Values are new: A (~5%). ", WARNING)}))
     assert found.text == "train split, column 'city': Values are new: A (~5%)."
 
 
 def test_each_feature_of_each_split_is_one_sentence(artifact):
     found = read_anomalies(
         artifact(
-            train={
-                "fare": ("Out of range", "Values above 100.", ERROR),
-                "age": ("Missing", "", WARNING),
-            },
+            train={"fare": ("Out of range", "Values above 100.", ERROR), "age": ("Missing", "", WARNING)},
             eval={"fare": ("Out of range", "Values above 99.", WARNING)},
         )
     )

@@ -28,10 +28,7 @@ def test_the_best_trial_is_compared_with_the_training_without_a_search():
     expected = f"{START}, without a search 0.7: rate = 0.01235, units = 64"
     assert search_in_words(SEARCH) == expected
     assert search_in_words({**SEARCH, "default": 1}).endswith("none was better")
-    assert (
-        search_in_words({**SEARCH, "default": None})
-        == f"{START}; without a search, there was no result"
-    )
+    assert search_in_words({**SEARCH, "default": None}) == f"{START}; without a search, there was no result"
 
 
 def test_a_difference_that_may_be_chance_is_said_to_be():

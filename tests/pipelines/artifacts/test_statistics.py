@@ -32,16 +32,13 @@ def test_numbers_with_their_histogram_of_equal_widths():
 
 
 def test_several_values_in_an_example_are_not_missing_ones():
-    text = NUMBERS.replace(
-        "max_num_values: 1 tot_num_values: 7", "max_num_values: 4 tot_num_values: 30"
-    )
+    text = NUMBERS.replace("max_num_values: 1 tot_num_values: 7", "max_num_values: 4 tot_num_values: 30")
     assert describe_feature(feature(text), 10)["missing"] == 1  # of 10 examples 9 have some
 
 
 def test_text_with_its_most_frequent_values():
     buckets = "".join(
-        f'buckets {{ label: "{"x" * 90}{number}" sample_count: {40 - number} }}'
-        for number in range(30)
+        f'buckets {{ label: "{"x" * 90}{number}" sample_count: {40 - number} }}' for number in range(30)
     )
     found = describe_feature(
         feature(
@@ -89,9 +86,7 @@ def test_the_values_of_a_parsed_column_are_beside_its_cells():
         'tot_num_values: 9 } unique: 2 rank_histogram { buckets { label: "$4" sample_count: 9 } } }'
     )
     add_reading(column, "amounts of money (USD)", "numbers", feature(NUMBERS.replace("name", "#")))
-    add_reading(
-        column, "of the former data", "numbers", feature("type: FLOAT num_stats { mean: 1 }")
-    )
+    add_reading(column, "of the former data", "numbers", feature("type: FLOAT num_stats { mean: 1 }"))
     found = describe_feature(column, 10)
     assert (found["type"], found["missing"], found["top"]) == ("text", 1, [["$4", 9.0]])
     assert found["parsed"] == {

@@ -12,10 +12,7 @@ def test_options_that_beam_has():
 @pytest.mark.parametrize(
     ("arg", "message"),
     [
-        (
-            "--direct_num_worker=2",
-            r"no option '--direct_num_worker=2'.*mean '--direct_num_workers'",
-        ),
+        ("--direct_num_worker=2", r"no option '--direct_num_worker=2'.*mean '--direct_num_workers'"),
         ("--direct_num_workers=two", r"--direct_num_workers: invalid int value: 'two'"),
         ("--direct_running_mode=x", r"--direct_running_mode: invalid choice: 'x'"),
     ],

@@ -70,9 +70,7 @@ def test_a_job_manager_that_does_not_run_is_an_error_at_once(tmp_path):
     config = BeamConfig.model_validate({"runner": "flink", "flink": {"master": "localhost:9"}})
     start = time.monotonic()
     with (
-        pytest.raises(
-            RunFailedError, match=r"beam\.flink\.master = 'localhost:9'.*correct the address"
-        ),
+        pytest.raises(RunFailedError, match=r"beam\.flink\.master = 'localhost:9'.*correct the address"),
         running_engine(config, tmp_path),
     ):
         pass
@@ -80,17 +78,12 @@ def test_a_job_manager_that_does_not_run_is_an_error_at_once(tmp_path):
 
 
 def test_flink_with_a_job_server_that_runs(tmp_path):
-    with (
-        job_manager(json.dumps(OVERVIEW)) as master,
-        socket.create_server(("localhost", 0)) as server,
-    ):
+    with job_manager(json.dumps(OVERVIEW)) as master, socket.create_server(("localhost", 0)) as server:
         jobs = f"localhost:{server.getsockname()[1]}"
         flink = {"master": master, "job_server": jobs, "parallelism": 3}
         config = BeamConfig.model_validate({"runner": "flink", "flink": flink})
         with running_engine(config, tmp_path / "beam") as options:
-            assert {f"--job_endpoint={jobs}", f"--flink_master={master}", "--parallelism=3"} < set(
-                options
-            )
+            assert {f"--job_endpoint={jobs}", f"--flink_master={master}", "--parallelism=3"} < set(options)
     assert (tmp_path / "beam" / "worker.sh").stat().st_mode & 0o111
 
 

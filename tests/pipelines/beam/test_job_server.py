@@ -62,16 +62,11 @@ def test_one_that_does_not_answer_is_an_error_at_once():
 @pytest.mark.parametrize(
     ("config", "expected"),
     [
-        (
-            FlinkConfig(master="jobs:8081", staging="/shared"),
-            ["--flink-master", "jobs:8081", "/shared"],
-        ),
+        (FlinkConfig(master="jobs:8081", staging="/shared"), ["--flink-master", "jobs:8081", "/shared"]),
         (SparkConfig(master="local[3]"), ["--spark-master-url", "local[3]", "beam/staging"]),
     ],
 )
-def test_one_is_started_from_its_jar_and_ends_with_the_context(
-    java, jar, tmp_path, config, expected
-):
+def test_one_is_started_from_its_jar_and_ends_with_the_context(java, jar, tmp_path, config, expected):
     java(SERVER)
     folder = tmp_path / "beam"
     folder.mkdir()
@@ -96,9 +91,7 @@ with job_server(config, pathlib.Path({str(tmp_path)!r})) as address:
     print(address, flush=True)
     time.sleep(60)
 """
-    with subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
-    ) as run:
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as run:
         host, port = run.stdout.readline().strip().split(":")
         socket.create_connection((host, int(port)), timeout=5).close()
         run.kill()
@@ -110,10 +103,7 @@ with job_server(config, pathlib.Path({str(tmp_path)!r})) as address:
 
 @pytest.mark.parametrize(
     ("program", "message"),
-    [
-        (BROKEN, r"ended with code 3 .*first line \| the reason"),
-        (SILENT, r"did not answer within 0\.5 s"),
-    ],
+    [(BROKEN, r"ended with code 3 .*first line \| the reason"), (SILENT, r"did not answer within 0\.5 s")],
 )
 def test_one_that_does_not_start_says_why(java, jar, tmp_path, program, message):
     java(program)

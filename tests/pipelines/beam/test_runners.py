@@ -28,8 +28,7 @@ def test_what_is_no_engine_for_a_run_here_is_refused(settings, message):
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [{"direct": {"workers": 2}}, {"runner": "flink", "flink": {"master": "jobs:8081"}}],
+    "settings", [{"direct": {"workers": 2}}, {"runner": "flink", "flink": {"master": "jobs:8081"}}]
 )
 def test_engines_for_a_run_here_are_accepted(settings):
     BeamRunner().check(BeamConfig.model_validate(settings))

@@ -215,9 +215,7 @@ def test_bad_configuration_exits_with_2(warm_command, tmp_path):
         (["--set", 'evaluator.slices=[["z"]]'], "no column 'z'"),
         (["--set", "module.path=no_such_module"], "no_such_module cannot be imported"),
     ):
-        result = warm_command(
-            "run", "--data", data, "--label", "y", "--root", tmp_path / "root", *arguments
-        )
+        result = warm_command("run", "--data", data, "--label", "y", "--root", tmp_path / "root", *arguments)
         assert result.returncode == 2, arguments
         assert part in json.loads(result.stdout.splitlines()[-1])["reason"]
     assert not (tmp_path / "root").exists()
@@ -250,9 +248,7 @@ def test_resume_with_nothing_to_resume_is_refused_and_starts_nothing(warm_comman
     result = warm_command("run", "--resume", "--root", tmp_path / "root")
     assert result.returncode == 2
     reason = json.loads(result.stdout)["reason"]
-    assert reason.startswith(
-        f"--resume: there is nothing to resume in {tmp_path / 'root'}: it has no"
-    )
+    assert reason.startswith(f"--resume: there is nothing to resume in {tmp_path / 'root'}: it has no")
     assert not (tmp_path / "root").exists()
 
 
@@ -290,9 +286,7 @@ def test_two_runs_are_compared_by_id_or_version(warm_command, tmp_path):
     assert [one["name"] for one in found["differences"]] == ["version", "auc"]
     result = warm_command("runs", "--compare", "7", "8", "--root", tmp_path)
     assert "+0.125" in result.stdout
-    assert (
-        "Nothing differs" in warm_command("runs", "--compare", "7", "7", "--root", tmp_path).stdout
-    )
+    assert "Nothing differs" in warm_command("runs", "--compare", "7", "7", "--root", tmp_path).stdout
     result = warm_command("runs", "--compare", "7", "9", "--root", tmp_path)
     assert (result.returncode, result.stdout) == (2, "")
     assert "There is no run '9'" in result.stderr

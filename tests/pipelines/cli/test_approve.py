@@ -29,9 +29,7 @@ def test_approve_prints_the_version_alone_on_stdout(killed, tmp_path):
     result = call(held.run_id, *place, "--because", "it is right", "--by", "ann")
     assert result.exit_code == 0, result.output
     assert result.stdout == f"{root.versions.serving()}\n"
-    assert result.stderr.endswith(
-        f"version {root.versions.serving()}: approved by ann: it is right\n"
-    )
+    assert result.stderr.endswith(f"version {root.versions.serving()}: approved by ann: it is right\n")
     again = call(held.run_id, *place, "--because", "once more")
     assert (again.exit_code, again.stdout) == (2, "")
     assert "was approved by ann: it is right, as version " in again.stderr

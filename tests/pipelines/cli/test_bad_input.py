@@ -37,12 +37,7 @@ def invoke(*arguments):
 def test_a_root_that_is_no_folder_is_bad_input(command, tmp_path):
     (tmp_path / "file").write_text("x")
     (tmp_path / "loop").symlink_to("loop")
-    for name, why in (
-        ("missing", ""),
-        ("file", " (it is a file)"),
-        ("file/below", ""),
-        ("loop", ""),
-    ):
+    for name, why in (("missing", ""), ("file", " (it is a file)"), ("file/below", ""), ("loop", "")):
         code, stdout, stderr = invoke(*command.split(), "--root", tmp_path / name)
         assert (code, stdout) == (2, ""), name
         assert stderr.startswith(f"There is no folder {tmp_path / name}{why}: give the --root of")

@@ -152,9 +152,7 @@ def test_compile_says_what_has_no_effect_there(config, tmp_path):
 
 
 def test_compile_says_what_is_wrong(config, tmp_path):
-    ran = call(
-        "compile", "--config", config, "--set", "kubeflow.root=/else/where", "-o", tmp_path / "a"
-    )
+    ran = call("compile", "--config", config, "--set", "kubeflow.root=/else/where", "-o", tmp_path / "a")
     assert ran.exit_code == 2
     assert "is not on a volume" in ran.output
     assert not (tmp_path / "a").exists()
@@ -177,9 +175,7 @@ def test_compile_looks_at_its_output_first(config, tmp_path, monkeypatch):
 def test_submit_starts_a_run_and_waits_for_it(config, server, monkeypatch):
     monkeypatch.setattr(submission, "_POLL_SECS", 0.0)
     server.states = ["RUNNING", "FAILED"]
-    ran = call(
-        "submit", "--config", config, "--host", server.url, "--param", "train_steps=70", "--wait"
-    )
+    ran = call("submit", "--config", config, "--host", server.url, "--param", "train_steps=70", "--wait")
     assert ran.exit_code == 1
     line = json.loads(ran.stdout.splitlines()[-1])
     assert line["status"] == "FAILED"
@@ -216,10 +212,7 @@ def test_submit_makes_a_recurring_run(config, server):
     ran = call("submit", "--config", config, "--host", server.url, "--cron", "0 0 3 * * *")
     assert ran.exit_code == 0, ran.output
     (recurring,) = server.recurring.values()
-    assert (
-        json.loads(ran.stdout.splitlines()[-1])["recurring_run_id"]
-        == (recurring["recurring_run_id"])
-    )
+    assert json.loads(ran.stdout.splitlines()[-1])["recurring_run_id"] == (recurring["recurring_run_id"])
     assert not server.runs
 
 
@@ -229,9 +222,7 @@ def test_submit_replaces_the_schedule(config, server):
     first = json.loads(call(*schedule, "0 0 3 * * *", *steps).stdout.splitlines()[-1])
     ran = call(*schedule, "0 4 * * *")  # second 0
     assert "! the previous schedule set --param train_steps=70" in ran.stderr
-    assert (
-        f"deleted: the previous schedule of the pipeline, {first['recurring_run_id']}" in ran.stderr
-    )
+    assert f"deleted: the previous schedule of the pipeline, {first['recurring_run_id']}" in ran.stderr
     assert json.loads(ran.stdout.splitlines()[-1])["replaced"] == [first["recurring_run_id"]]
     (recurring,) = server.recurring.values()
     assert recurring["trigger"]["cron_schedule"]["cron"] == "0 0 4 * * *"
@@ -258,13 +249,9 @@ def test_submit_does_not_speak_to_vertex(server, tmp_path):
 def test_submit_with_a_token(config, server, tmp_path):
     server.token = "abc.def"
     (tmp_path / "token").write_text("abc.def\n")
-    ran = call(
-        "submit", "--config", config, "--host", server.url, "--token-file", tmp_path / "token"
-    )
+    ran = call("submit", "--config", config, "--host", server.url, "--token-file", tmp_path / "token")
     assert ran.exit_code == 0, ran.output
-    ran = call(
-        "submit", "--config", config, "--host", server.url, "--token-file", tmp_path / "other"
-    )
+    ran = call("submit", "--config", config, "--host", server.url, "--token-file", tmp_path / "other")
     assert ran.exit_code == 2
     assert "abc.def" not in ran.output
 

@@ -41,7 +41,5 @@ app(["lineage", "--root", {str(tmp_path)!r}], standalone_mode=False)
 heavy = ("tensorflow", "tfx", "pandas", "numpy", "matplotlib", "jinja2", "apache_beam")
 print([name for name in heavy if name in sys.modules])
 """
-    result = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert result.stdout.splitlines()[-1] == "[]"

@@ -39,9 +39,7 @@ def test_a_pattern_is_no_file_to_predict(pushed, tmp_path):
     assert lines[1].endswith("--data NEW.csv")
 
 
-def test_a_program_that_the_shell_does_not_find_is_called_by_its_path(
-    pushed, tmp_path, monkeypatch
-):
+def test_a_program_that_the_shell_does_not_find_is_called_by_its_path(pushed, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     lines = next_steps(pushed, Root(Path("/elsewhere")), "python -m pipelines")
     own = Path(sys.executable).parent / "python"

@@ -7,8 +7,7 @@ from pipelines.kubeflow.server.submission import ServerError
 
 
 @pytest.mark.parametrize(
-    ("error", "code"),
-    [(BadInputError("no"), 2), (FileNotFoundError("no"), 2), (ServerError("no"), 1)],
+    ("error", "code"), [(BadInputError("no"), 2), (FileNotFoundError("no"), 2), (ServerError("no"), 1)]
 )
 def test_errors_become_messages_and_exit_codes(error, code, capsys):
     with pytest.raises(typer.Exit) as raised, errors_as_exit_codes():

@@ -57,9 +57,7 @@ def test_a_copy_of_the_label_is_said_and_does_not_stop(tmp_path):
     assert not any("`run` stops" in line for line in describe_plan(given)[1])
 
 
-def test_what_tensorflow_says_when_a_module_imports_it_is_left_out(
-    data, tmp_path, monkeypatch, capfd
-):
+def test_what_tensorflow_says_when_a_module_imports_it_is_left_out(data, tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "2")
     module = tmp_path / "talking_module.py"
     module.write_text(

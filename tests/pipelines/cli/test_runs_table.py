@@ -17,14 +17,9 @@ def root(killed, tmp_path):
     """Two runs have pushed 1000 and 2000, a third one found nothing new."""
     root = tmp_path / "root"
     records = Root(root).records
-    for run_id, version, baseline in (
-        ("20260101-000001", 1000, None),
-        ("20260101-000002", 2000, 0.75),
-    ):
+    for run_id, version, baseline in (("20260101-000001", 1000, None), ("20260101-000002", 2000, 0.75)):
         write_version(
-            Provenance(run_id, str(root)),
-            str(root / "serving" / str(version)),
-            str(root / "serving"),
+            Provenance(run_id, str(root)), str(root / "serving" / str(version)), str(root / "serving")
         )
         records.write(
             killed.changed(
@@ -89,11 +84,7 @@ def test_runs_as_json(root):
         listed = runs_json(Root(root), read_runs(Root(root)))
         return [(run["status"], run["served"], run["version_state"]) for run in listed]
 
-    assert found() == [
-        ("pushed", False, "kept"),
-        ("pushed", True, "serving"),
-        ("unchanged", False, None),
-    ]
+    assert found() == [("pushed", False, "kept"), ("pushed", True, "serving"), ("unchanged", False, None)]
     rollback(Root(root))
     assert found()[:2] == [("pushed", True, "serving"), ("withdrawn", False, "withdrawn")]
     assert read_runs(Root(root))[1].status == "pushed"  # how the run ended does not change

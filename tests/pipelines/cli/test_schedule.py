@@ -122,13 +122,8 @@ def test_parameters_of_a_schedule_on_kubeflow(here):
         assert sent["runtime_config"]["parameters"] == {"train_steps": 70}
         assert "train_steps=70" in invoke("list", *host).stdout
         ended = invoke(*create, "--replace")
-        assert (
-            "! the previous schedule set --param train_steps=70; the new schedule does not"
-            in ended.stderr
-        )
-        assert json.loads(ended.stdout.splitlines()[-1])["dropped_parameters"] == {
-            "train_steps": 70
-        }
+        assert "! the previous schedule set --param train_steps=70; the new schedule does not" in ended.stderr
+        assert json.loads(ended.stdout.splitlines()[-1])["dropped_parameters"] == {"train_steps": 70}
     refused = invoke(*create[:-2], "--param", "train_steps=70", code=2)
     assert "--param is for --host" in refused.stderr
 
@@ -141,9 +136,7 @@ def test_a_server_that_is_not_there(here):
 HEAVY = ("tensorflow", "tfx", "kfp", "apache_beam", "ml_metadata", "pandas")
 
 
-@pytest.mark.parametrize(
-    "words", [("--help",), ("create", "--help"), ("list",), ("check",), ("metrics",)]
-)
+@pytest.mark.parametrize("words", [("--help",), ("create", "--help"), ("list",), ("check",), ("metrics",)])
 def test_nothing_heavy_is_imported(here, words):
     invoke("create", "--config", "trips.toml", "--cron", "0 3 * * *")
     code = (

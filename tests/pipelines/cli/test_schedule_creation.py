@@ -3,12 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.cli.schedule_creation import (
-    CreateRequest,
-    create_local,
-    create_on_kubeflow,
-    switch_local,
-)
+from pipelines.cli.schedule_creation import CreateRequest, create_local, create_on_kubeflow, switch_local
 from pipelines.config.tfx_pipeline import load_any_config
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.server.recurring import Recurrence
@@ -50,9 +45,7 @@ def stored(request_of, store):
     return make
 
 
-def test_data_and_label_make_a_schedule_without_a_configuration(
-    stored, spans, monkeypatch, tmp_path
-):
+def test_data_and_label_make_a_schedule_without_a_configuration(stored, spans, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     given = {"config": None, "data": os.path.relpath(str(spans), tmp_path), "every": "6h"}
     schedule, config = stored(name="trips", settings=("data.label=z",), label="y", **given)
@@ -267,10 +260,7 @@ def test_a_recurring_run(request_of):
         ({"every": "6h", "missed": "skip"}, "--missed skip: Kubeflow has"),
         ({"every": "6h", "timeout": "2h"}, "--timeout is for a schedule of this machine"),
         ({"cron": "61 3 * * *"}, r'--cron "61 3 \* \* \*": \'61\' is not a valid minute'),
-        (
-            {"every": "6h", "param": ("train_step=5",)},
-            "--param train_step: .* Did you mean train_steps",
-        ),
+        ({"every": "6h", "param": ("train_step=5",)}, "--param train_step: .* Did you mean train_steps"),
         ({"cron": "0 3 * * *", "timezone": "Europe/Berlin"}, "--timezone: Kubeflow's server"),
     ],
 )
@@ -285,9 +275,7 @@ def test_what_kubeflow_has_not(request_of, changes, message, monkeypatch):
 
 def test_tensorflow_does_not_greet_on_the_way_to_kubeflow(request_of, monkeypatch, capfd):
     def compiled(*given):
-        os.write(
-            2, b"I0000 00:00:1764000000.000000    1 port.cc:153] oneDNN custom operations are on.\n"
-        )
+        os.write(2, b"I0000 00:00:1764000000.000000    1 port.cc:153] oneDNN custom operations are on.\n")
         os.write(2, b"what matters\n")
         return "compiled"
 

@@ -88,9 +88,7 @@ def test_three_ticks_by_a_real_clock(here, records):
         second = SchedulerProcess(here)
         assert second.process.wait(60) == 2
         assert "Another scheduler is working in" in second.log.read_text()
-        (address,) = re.findall(
-            r"metrics: (http://127\.0\.0\.1:\d+/metrics)", scheduler.log.read_text()
-        )
+        (address,) = re.findall(r"metrics: (http://127\.0\.0\.1:\d+/metrics)", scheduler.log.read_text())
         with urllib.request.urlopen(address, timeout=30) as answer:
             text = answer.read().decode()
         names = {family.name for family in text_string_to_metric_families(text)}
@@ -159,12 +157,7 @@ def test_now_runs_what_is_not_due_and_a_run_of_a_broken_configuration_is_listed(
     invoke("disable", "trips", "--root", "root")
     ended = invoke("run", "--now", "trips", "--root", "root", code=1)
     (record,) = records()
-    expected = {
-        "run_id": record.run_id,
-        "status": "failed",
-        "version": None,
-        "reason": record.reason,
-    }
+    expected = {"run_id": record.run_id, "status": "failed", "version": None, "reason": record.reason}
     assert record.reason
     assert json.loads(ended.stdout.splitlines()[-1]) == expected
     assert record.scheduled_by.startswith("trips/now-")
@@ -196,9 +189,7 @@ def test_metrics_are_printed_or_written_to_a_file(here):
 
 
 def test_manifests_are_made_for_systemd_and_for_a_schedule(here):
-    unit = invoke(
-        "manifest", "--kind", "systemd", "--root", "root", "--metrics-port", "9200"
-    ).stdout
+    unit = invoke("manifest", "--kind", "systemd", "--root", "root", "--metrics-port", "9200").stdout
     assert f'"--root" "{here}/root" "--metrics-port" "9200"\n' in unit
     words = ("manifest", "--kind", "kubernetes", "--root", "root")
     job = yaml.safe_load(invoke(*words).stdout)

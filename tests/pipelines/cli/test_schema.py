@@ -101,13 +101,8 @@ def test_the_help_names_the_subcommands(warm_command):
 
 
 @pytest.mark.parametrize("command", ["show", "accept"])
-def test_the_schema_of_a_tfx_pipeline_is_in_its_definition(
-    warm_command, tmp_path, of_tfx_pipeline, command
-):
+def test_the_schema_of_a_tfx_pipeline_is_in_its_definition(warm_command, tmp_path, of_tfx_pipeline, command):
     of_tfx_pipeline(tmp_path)
     result = warm_command("schema", command, "--root", tmp_path)
     assert result.returncode == 2
-    assert (
-        "its runs are of the TFX pipeline 'team', whose definition makes the schema"
-        in result.stderr
-    )
+    assert "its runs are of the TFX pipeline 'team', whose definition makes the schema" in result.stderr

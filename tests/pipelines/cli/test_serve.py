@@ -69,23 +69,15 @@ def run_serve(monkeypatch, root, *arguments):
 def test_options_are_the_limits(monkeypatch, tmp_path):
     limits = ["--max-body", "1000", "--max-rows", "11", "--max-waiting", "12", "--timeout", "13"]
     more = ["--max-connections", "14", "--max-header", "500", "--header-timeout", "1.5"]
-    (settings,), _ = run_serve(
-        monkeypatch, tmp_path, *limits, *more, "--idle-timeout", "16", "--name", "m"
-    )
+    (settings,), _ = run_serve(monkeypatch, tmp_path, *limits, *more, "--idle-timeout", "16", "--name", "m")
     batches, connections = settings.batches, settings.connections
     assert settings.max_body_bytes == 1_000
-    assert (batches.max_request_rows, batches.max_waiting_rows, batches.timeout_secs) == (
-        11,
-        12,
-        13,
-    )
+    assert (batches.max_request_rows, batches.max_waiting_rows, batches.timeout_secs) == (11, 12, 13)
     assert (connections.max_connections, connections.max_header_bytes) == (14, 500)
     assert (connections.header_secs, connections.idle_secs) == (1.5, 16)
 
 
-@pytest.mark.parametrize(
-    "token", ["geheimß", "two words", "two\nlines", b"\xff\xfe", "\ufefftoken"]
-)
+@pytest.mark.parametrize("token", ["geheimß", "two words", "two\nlines", b"\xff\xfe", "\ufefftoken"])
 def test_a_token_that_no_header_can_carry_is_refused(monkeypatch, tmp_path, token):
     file = tmp_path / "token.txt"
     file.write_bytes(token if isinstance(token, bytes) else token.encode())
@@ -101,10 +93,7 @@ def test_a_token_that_no_header_can_carry_is_refused(monkeypatch, tmp_path, toke
 def test_white_space_around_a_token_does_not_count(monkeypatch, tmp_path):
     (tmp_path / "token.txt").write_text("secret!~\n")
     monkeypatch.setenv("ESTIMATOR_PIPELINES_TOKEN", " other\n")
-    for arguments, token in (
-        (["--token-file", f"{tmp_path}/token.txt"], "secret!~"),
-        ([], "other"),
-    ):
+    for arguments, token in ((["--token-file", f"{tmp_path}/token.txt"], "secret!~"), ([], "other")):
         (settings,), _ = run_serve(monkeypatch, tmp_path, "--name", "m", *arguments)
         assert settings.token == token
 

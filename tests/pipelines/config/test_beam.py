@@ -52,10 +52,7 @@ def test_sections_of_other_engines_are_kept(tmp_path):
         ({"runner": "spark"}, ["needs spark.master", "spark://host:port"]),
         ({**DATAFLOW, "dataflow.region": "Europe"}, ["beam.dataflow.region = 'Europe'"]),
         *(
-            (
-                {k: v for k, v in DATAFLOW.items() if k != f"dataflow.{key}"},
-                [f"needs dataflow.{key}"],
-            )
+            ({k: v for k, v in DATAFLOW.items() if k != f"dataflow.{key}"}, [f"needs dataflow.{key}"])
             for key in ("project", "region", "temp_location", "worker_image")
         ),
         ({"dataflow.temp_location": "/tmp"}, ["dataflow.temp_location = '/tmp'", "gs://BUCKET"]),
@@ -67,10 +64,7 @@ def test_sections_of_other_engines_are_kept(tmp_path):
         ({"flink.master": "jobs"}, ["beam.flink.master = 'jobs'", '"host:port"']),
         ({"flink.master": "jobs:99999"}, ["beam.flink.master = 'jobs:99999'"]),
         ({"flink.parallelism": 0}, ["beam.flink.parallelism = 0"]),
-        (
-            {"flink.version": "'1.19'", "flink.job_server": "a.jar"},
-            ["version = '1.19'", "Remove one"],
-        ),
+        ({"flink.version": "'1.19'", "flink.job_server": "a.jar"}, ["version = '1.19'", "Remove one"]),
         ({"flink.job_server": "some server"}, ["neither an address", "nor a jar"]),
         ({"spark.staging": "/s", "spark.job_server": "h:1"}, ["staging = '/s'", "--artifacts-dir"]),
         ({"spark.master": "host:7077"}, ["beam.spark.master = 'host:7077'", "spark://host:port"]),

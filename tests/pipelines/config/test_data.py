@@ -19,11 +19,7 @@ def test_columns_splits_and_dialects_are_read():
         "split.column=t",
     )
     assert config.columns == {"t": "date", "zip": "category"}
-    assert (config.data.delimiter, config.data.encoding, config.data.decimal) == (
-        ";",
-        "iso8859-1",
-        ",",
-    )
+    assert (config.data.delimiter, config.data.encoding, config.data.decimal) == (";", "iso8859-1", ",")
     assert (config.split.by, config.split.column) == ("time", "t")
 
 

@@ -67,10 +67,7 @@ def test_all_of_it(tmp_path):
         ("[kubeflow.components.Trainer]\naccelerators = 1", "give both accelerators = 1"),
         ("[kubeflow.components.Trainer]\ncpus = 1", "Trainer.cpus = 1.*Did you mean cpu"),
         ('[kubeflow]\nenv = {KFP_RUN_ID = "1"}', "'KFP_RUN_ID': Kubeflow sets"),
-        (
-            '[[kubeflow.secrets]]\nname = "a"\nenv = {key = "KFP_POD_NAME"}',
-            "'KFP_POD_NAME': Kubeflow sets",
-        ),
+        ('[[kubeflow.secrets]]\nname = "a"\nenv = {key = "KFP_POD_NAME"}', "'KFP_POD_NAME': Kubeflow sets"),
         ('[kubeflow.components.Trainer]\nenv = {KFP_RUN_ID = "1"}', "Kubeflow sets"),
         ('[kubeflow]\nimage = "Not A Valid Image!!"', "kubeflow.image = 'Not A.*name of an image"),
         ('[kubeflow]\nimage = "host/Pipelines:1"', "kubeflow.image = 'host/Pipelines:1'"),

@@ -7,9 +7,7 @@ from pipelines.errors import BadInputError
 
 
 def test_without_the_section_there_are_no_events():
-    assert load_config(data="d.csv", label="y").lineage == LineageConfig(
-        openlineage=None, namespace=None
-    )
+    assert load_config(data="d.csv", label="y").lineage == LineageConfig(openlineage=None, namespace=None)
 
 
 @pytest.mark.parametrize("receiver", ["file", "http://marquez:5000", "https://h.example/a?b=c"])
@@ -21,13 +19,9 @@ def test_events_go_to_a_file_or_an_address(receiver):
     assert config.lineage == expected
 
 
-@pytest.mark.parametrize(
-    "receiver", ["files", "kafka://h:9092", "http://", "http://h:port", "http://h:0"]
-)
+@pytest.mark.parametrize("receiver", ["files", "kafka://h:9092", "http://", "http://h:port", "http://h:0"])
 def test_what_is_neither_is_refused(receiver):
-    with pytest.raises(
-        BadInputError, match=r'lineage\.openlineage.*give "file", or an address such as'
-    ):
+    with pytest.raises(BadInputError, match=r'lineage\.openlineage.*give "file", or an address such as'):
         load_config(data="d.csv", label="y", settings=(f"lineage.openlineage={receiver}",))
 
 

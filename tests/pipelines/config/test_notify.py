@@ -53,12 +53,7 @@ def test_what_it_refuses(load, text, message):
 
 @pytest.mark.parametrize(
     "text",
-    [
-        'webhook = "SECRET"',
-        'comand = "SECRET"',
-        'webhook_env = "https://a/SECRET"',
-        "webhook = ['SECRET']",
-    ],
+    ['webhook = "SECRET"', 'comand = "SECRET"', 'webhook_env = "https://a/SECRET"', "webhook = ['SECRET']"],
 )
 def test_what_it_refuses_is_not_repeated(load, text):
     with pytest.raises(BadInputError) as raised:

@@ -100,10 +100,7 @@ def test_missing_file_and_bad_setting(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            "[trainer]\nhidden_units = [8, 0]\n",
-            r"hidden_units\.1 = 0: .* greater than or equal to 1",
-        ),
+        ("[trainer]\nhidden_units = [8, 0]\n", r"hidden_units\.1 = 0: .* greater than or equal to 1"),
         (f"[trainer]\ntrain_steps = {2**31}\n", r"less than or equal to 2147483647"),
         ("[trainer]\nlearning_rate = inf\n", r"learning_rate = inf: .* finite"),
         (f"[trainer]\nseed = {'9' * 5000}\n", r"9999999999\.\.\. on line 5 has 5000 digits"),

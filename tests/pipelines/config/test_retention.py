@@ -25,7 +25,5 @@ def test_what_is_wrong_is_named(setting, message):
 
 def test_more_checkpoints_than_artifacts_are_refused():
     with pytest.raises(BadInputError, match="checkpoints = 4 is above artifacts = 3"):
-        load_config(
-            data="d.csv", label="y", settings=("retention.artifacts=3", "retention.checkpoints=4")
-        )
+        load_config(data="d.csv", label="y", settings=("retention.artifacts=3", "retention.checkpoints=4"))
     assert RetentionConfig(artifacts=3, checkpoints=3).checkpoints == 3

@@ -7,9 +7,7 @@ from pipelines.errors import BadInputError
 
 def test_the_section_is_the_settings_of_the_component():
     assert load_config(data="d.csv", label="y").serving_check == ServingCheckSettings()
-    given = load_config(
-        data="d.csv", label="y", settings=("serving_check.max_load_seconds=2",)
-    ).serving_check
+    given = load_config(data="d.csv", label="y", settings=("serving_check.max_load_seconds=2",)).serving_check
     assert given == ServingCheckSettings(max_load_seconds=2)
 
 

@@ -25,9 +25,7 @@ def found(tmp_path):
     def find(pattern, *names):
         make(tmp_path, *names)
         places = parse_span_pattern(f"{tmp_path}/{pattern}").places()
-        return [
-            (place.span, place.version, str(place.path.relative_to(tmp_path))) for place in places
-        ]
+        return [(place.span, place.version, str(place.path.relative_to(tmp_path))) for place in places]
 
     return find
 
@@ -57,9 +55,7 @@ def test_dates_are_found_in_paths(found):
         (days[0], None, "logs/2026/01/31.csv"),
         (days[1], None, "logs/2026/02/01.csv"),
     ]
-    assert found("d{DD}{MM}{YYYY}/v{VERSION}", "d31012026/v7/x.csv") == [
-        (days[0], 7, "d31012026/v7")
-    ]
+    assert found("d{DD}{MM}{YYYY}/v{VERSION}", "d31012026/v7/x.csv") == [(days[0], 7, "d31012026/v7")]
 
 
 def test_a_placeholder_in_two_places_says_the_same(found):
@@ -71,11 +67,7 @@ def test_a_placeholder_in_two_places_says_the_same(found):
 
 def test_wildcards_take_no_digits_of_a_number(found):
     names = ("eu12.csv", "us7-b.csv", "x3/a.csv")
-    assert found("*{SPAN}*", *names) == [
-        (12, None, "eu12.csv"),
-        (7, None, "us7-b.csv"),
-        (3, None, "x3"),
-    ]
+    assert found("*{SPAN}*", *names) == [(12, None, "eu12.csv"), (7, None, "us7-b.csv"), (3, None, "x3")]
     assert found("?u{SPAN}.[!t]sv") == [(12, None, "eu12.csv")]
     assert found("[z-a]{SPAN}.csv") == []
     assert found("l1{SPAN}[xy].csv", "l124x.csv") == [(24, None, "l124x.csv")]

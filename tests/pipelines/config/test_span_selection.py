@@ -88,9 +88,7 @@ def test_holes_of_a_range(present, holes):
 
 
 def test_holes_of_a_range_of_dates_and_of_a_very_long_one():
-    assert find_holes(day(30), day(3, 2), [day(30), day(2, 2)]) == (
-        "2026-01-31..2026-02-01, 2026-02-03"
-    )
+    assert find_holes(day(30), day(3, 2), [day(30), day(2, 2)]) == ("2026-01-31..2026-02-01, 2026-02-03")
     assert find_holes(0, 10**18, [5]) == f"0..4, 6..{10**18}"
     last = datetime.date(9999, 12, 31)  # no day follows it
     assert find_holes(last, last, [last]) == ""

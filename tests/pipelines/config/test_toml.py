@@ -76,19 +76,14 @@ def test_a_setting_is_split_at_the_dots_outside_of_quotes(setting, names, value)
 
 
 @pytest.mark.parametrize(
-    "setting",
-    ["trainer", "=1", "a..b=1", ".a=1", "a.=1", 'columns."a.b=1', r'a."\q"=1', 'a."b"c=1'],
+    "setting", ["trainer", "=1", "a..b=1", ".a=1", "a.=1", 'columns."a.b=1', r'a."\q"=1', 'a."b"c=1']
 )
 def test_a_setting_without_a_key_is_refused(setting):
-    with pytest.raises(
-        BadInputError, match=r"--set takes section\.key=value, .*columns\.\"a\.b\"=number"
-    ):
+    with pytest.raises(BadInputError, match=r"--set takes section\.key=value, .*columns\.\"a\.b\"=number"):
         split_setting(setting)
 
 
-@pytest.mark.parametrize(
-    "name", ["zip", "Lease term", "a.b", 'a "quoted" one', "Straße", "1\\2\x7f", ""]
-)
+@pytest.mark.parametrize("name", ["zip", "Lease term", "a.b", 'a "quoted" one', "Straße", "1\\2\x7f", ""])
 def test_an_advised_entry_of_columns_can_be_copied(name):
     section, entry = columns_entry(name, "number").split(" ", 1)
     assert tomllib.loads(f"{section}\n{entry}\n") == {"columns": {name: "number"}}

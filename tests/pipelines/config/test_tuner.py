@@ -38,10 +38,7 @@ FAULTS_OF_THE_SPACE = [
     ("tuner.space.a={low = 1, high = 2, log = 1}", "a.log = 1 is neither true nor false"),
     ("tuner.space.a=0.1", "a = 0.1: give a list of values"),
     ("tuner.space.a=[]", "a has no values"),
-    (
-        "tuner.space.a=[0, 0.5]",
-        r"a = [0, 0.5]: the values must be of one type: write 0.0 in place of 0",
-    ),
+    ("tuner.space.a=[0, 0.5]", r"a = [0, 0.5]: the values must be of one type: write 0.0 in place of 0"),
     ("tuner.space.a=[1, 'b']", "a = [1, 'b']: the values must be of one type, as in KerasTuner"),
     ("tuner.space.m={a = {low = 2, high = 1}}", "m.a.low = 2 is above"),
 ]

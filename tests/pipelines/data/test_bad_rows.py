@@ -24,13 +24,7 @@ def write(folder: Path, content: bytes, name: str = "a.csv") -> Path:
 
 
 def test_rows_that_cannot_be_read_are_left_out_and_kept_with_place_and_reason(tmp_path):
-    bad = [
-        b"3,c\n",
-        b"4,c,x,more\n",
-        b"5,\xff\xfe,x\n",
-        b"6,a\0b,x\n",
-        b"7," + b"c" * 131_073 + b",x\n",
-    ]
+    bad = [b"3,c\n", b"4,c,x,more\n", b"5,\xff\xfe,x\n", b"6,a\0b,x\n", b"7," + b"c" * 131_073 + b",x\n"]
     first = write(tmp_path, GOOD)
     second = write(tmp_path, b"\n" + b"".join(row + GOOD for row in bad), "b.csv")
     files, found = split(first, second)
@@ -107,7 +101,5 @@ def test_a_quote_that_is_not_closed_is_refused(tmp_path):
 def test_a_quote_that_swallows_whole_rows_is_refused(tmp_path):
     rows = b"1,b,x\n" * 50 + b'1,b,"x\n' + b"1,b,x\n" * 9 + b'1,"b",x\n' + b"1,b,x\n" * 400
     file = write(tmp_path, rows)
-    with pytest.raises(
-        BadInputError, match=r"a\.csv, line 52: a stray quote, .* one row of 11 lines"
-    ):
+    with pytest.raises(BadInputError, match=r"a\.csv, line 52: a stray quote, .* one row of 11 lines"):
         split(file)

@@ -25,10 +25,7 @@ def profile(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (
-            gzip.compress(b"a,y\n1,2\n", mtime=0),
-            r"line 1: the file is compressed with gzip\. Unpack it",
-        ),
+        (gzip.compress(b"a,y\n1,2\n", mtime=0), r"line 1: the file is compressed with gzip\. Unpack it"),
         (bz2.compress(b"a,y\n1,2\n"), r"compressed with bzip2\..* name end in \.csv\.bz2"),
         (b"\x28\xb5\x2f\xfd\x04\x00", r"compressed with zstd\..* name end in \.csv\.zst"),
         (b"PAR1\x15\x04\x15", r"is a Parquet file\. Let its name end in \.parquet"),
@@ -67,9 +64,7 @@ def test_a_carriage_return_at_the_end_of_a_block(profile, monkeypatch):
     assert profile(b"a,y\r\n1,2\r\n").num_rows == 1
 
 
-def test_quotes_in_the_middle_of_a_field_are_written_as_csv_example_gen_reads_them(
-    profile, tmp_path
-):
+def test_quotes_in_the_middle_of_a_field_are_written_as_csv_example_gen_reads_them(profile, tmp_path):
     regular = profile('a,y\n"say ""hi""\nthere",1\n')
     assert not regular.has_irregular_quotes
     irregular = profile('a,y\n5" pipe,1\n6" pipe,2\n')

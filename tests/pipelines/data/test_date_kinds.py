@@ -1,12 +1,7 @@
 import pytest
 
 from pipelines.data.column_cells import ColumnCells
-from pipelines.data.date_kinds import (
-    AmbiguousDatesError,
-    find_date_formats,
-    measure,
-    recognise_dates,
-)
+from pipelines.data.date_kinds import AmbiguousDatesError, find_date_formats, measure, recognise_dates
 from pipelines.data.formats.date_format import DAY_FIRST, ISO, MONTH_FIRST
 from pipelines.data.profile import profile_csv
 

@@ -26,10 +26,7 @@ def test_the_header_is_trimmed_and_quotes_are_read(csv):
         ("", "is empty: a header line"),
         ("\n \n", "line 1: a header line with the column names is expected"),
         ("a,b,a\n", r"'a' appears 2 times \(columns 1, 3\)"),
-        (
-            "5,1.5,x,5\n",
-            r"'5' appears 2 times \(columns 1, 4\)\. The first line looks like a row of data",
-        ),
+        ("5,1.5,x,5\n", r"'5' appears 2 times \(columns 1, 4\)\. The first line looks like a row of data"),
         (",b,unnamed\n", r"'unnamed' appears 2 times \(columns 1, 3\)"),
         ('"a,b",c\n', "column 1 holds a comma"),
         ('"a\n', "the header cannot be read: unexpected end of data"),
@@ -42,8 +39,7 @@ def test_headers_that_cannot_be_used(csv, content, message):
 
 
 @pytest.mark.parametrize(
-    ("line", "is_plain"),
-    [("a,b c", True), ('a,"b c"', False), ("a, b c", False), ("a,b c ", True)],
+    ("line", "is_plain"), [("a,b c", True), ('a,"b c"', False), ("a, b c", False), ("a,b c ", True)]
 )
 def test_a_plain_header_needs_no_quotes_and_no_white_space(line, is_plain):
     assert faults.is_plain_header(line + "\r\n", ["a", "b c"]) is is_plain

@@ -36,9 +36,7 @@ def test_a_path_without_csv_files_is_refused(tmp_path):
         find_csv_files(str(tmp_path / "none.csv"))
     with pytest.raises(BadInputError, match="No file matches"):
         find_csv_files(str(tmp_path / "*.csv"))
-    with pytest.raises(
-        NoCsvFileError, match=r"is a URL.* Download it \(`curl -LO 'https://a\.org/"
-    ):
+    with pytest.raises(NoCsvFileError, match=r"is a URL.* Download it \(`curl -LO 'https://a\.org/"):
         find_csv_files("https://a.org/b.csv?x=1&y=2")
     with pytest.raises(NoCsvFileError, match=r"s3://a/b\.csv is a URL.* Copy it to this machine"):
         find_csv_files("s3://a/b.csv")
@@ -49,9 +47,7 @@ def test_a_path_without_csv_files_is_refused(tmp_path):
 
 def test_a_folder_with_spreadsheets_alone(tmp_path):
     touch(tmp_path, "a.XLSX", "notes.txt")
-    with pytest.raises(
-        NoCsvFileError, match=r"it holds a\.XLSX, notes\.txt\)\. Save the sheets as CSV"
-    ):
+    with pytest.raises(NoCsvFileError, match=r"it holds a\.XLSX, notes\.txt\)\. Save the sheets as CSV"):
         find_csv_files(str(tmp_path))
 
 

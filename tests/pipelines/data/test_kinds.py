@@ -151,11 +151,7 @@ def test_numbers_that_are_stored_as_text_are_noted(tmp_path):
         ([f"0,{number:02d}" for number in range(1, 100)], "0.5.1", "is not such a number"),
         ([f"{number} kg" for number in range(1, 100)], "7 m", "is not such a number"),
         ([f"€{number}M" for number in range(1, 100)], "$2M", "is not such a number"),
-        (
-            [f"2014-03-{number % 28 + 1:02d}" for number in range(1, 100)],
-            "soon",
-            "is not such a date",
-        ),
+        ([f"2014-03-{number % 28 + 1:02d}" for number in range(1, 100)], "soon", "is not such a date"),
         ([f"2014Q{number % 4 + 1}" for number in range(1, 100)], "2014Q5", "is not such a date"),
     ],
 )
@@ -179,18 +175,12 @@ def test_a_few_cells_that_cannot_be_read_count_as_missing_and_are_named(tmp_path
         (["2015-02-28", "2015-02-30"] * 20, "date", "line 3: '2015-02-30' (40 are iso)"),
         ([18000101, 18000102] * 20, "date", "line 2: '18000101'"),
         (["5 kg", "soon"] * 20, "date", "line 2: '5 kg'"),
-        (
-            ["5 kg", "6 kg", "soon"] * 20,
-            "number",
-            "line 4: 'soon' is not a number, nor are 19 others",
-        ),
+        (["5 kg", "6 kg", "soon"] * 20, "number", "line 4: 'soon' is not a number, nor are 19 others"),
         (["true", "false"] * 20, "number", "line 2: 'true' is not a number"),
         (["a", "b"] * 20, "list", 'no cell has a ";", "|" or "," between parts'),
     ],
 )
-def test_a_configured_kind_that_does_not_fit_names_the_cells_that_resist(
-    tmp_path, cells, use, said
-):
+def test_a_configured_kind_that_does_not_fit_names_the_cells_that_resist(tmp_path, cells, use, said):
     with pytest.raises(BadInputError, match=re.escape(said)):
         kinds_of(tmp_path, {"a": cells}, {"a": use})
 

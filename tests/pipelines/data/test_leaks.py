@@ -101,9 +101,7 @@ def test_a_column_that_is_filled_in_after_the_fact_is_found_by_its_gaps(tmp_path
         },
     )
     assert set(found) == {"date", "reason", "survey", "complaint"}
-    assert found["date"].evidence.startswith(
-        "whether column 'date' is empty predicts 'y' right in 98."
-    )
+    assert found["date"].evidence.startswith("whether column 'date' is empty predicts 'y' right in 98.")
     assert not any(leak.is_copy for leak in found.values())
 
 
@@ -114,9 +112,7 @@ def test_gaps_tell_a_number(tmp_path):
     found = leaks_of(
         tmp_path,
         {
-            "paid at": [
-                f"2014-01-{n % 28 + 1:02d}" if is_paid else "" for n, is_paid in enumerate(paid)
-            ],
+            "paid at": [f"2014-01-{n % 28 + 1:02d}" if is_paid else "" for n, is_paid in enumerate(paid)],
             "asked at": [f"2014-01-{n % 28 + 1:02d}" if n % 3 else "" for n in range(NUM)],
             "y": [f"{value:.2f}" for value in label],
         },

@@ -41,7 +41,4 @@ def test_only_the_most_frequent_parts_are_used(tmp_path):
     cells = [f"p{number:03d};q" for number in range(120)] * 10
     found = find_list(cells_of(tmp_path, cells))
     assert (found.num_parts, len(found.parts), found.parts[:2]) == (121, MAX_PARTS, ("q", "p000"))
-    assert (
-        found.describe()
-        == "lists of 121 different parts between ';'; the 100 most frequent are used"
-    )
+    assert found.describe() == "lists of 121 different parts between ';'; the 100 most frequent are used"

@@ -97,16 +97,11 @@ def test_a_row_is_refused_with_its_place_or_left_out(tmp_path, read_as_a_run, ki
     content = with_row("@").encode().replace(b"@", as_bytes(row)) + E.encode()
     path = write(tmp_path, content)
     message = refusal(read_as_a_run, path)
-    assert re.search(
-        f"{FILE}, line {LINE}(?: |:|,){said.removeprefix(',').removeprefix(':')}", message
-    )
+    assert re.search(f"{FILE}, line {LINE}(?: |:|,){said.removeprefix(',').removeprefix(':')}", message)
     found = read_as_a_run(path, on_bad_row="quarantine")
     assert found.num_rows == 41
     assert re.search(rf"left out: \d rows? .*{FILE}, line {LINE}: .*{reason}", found.notes)
-    assert [name for name, column in found.types.items() if column.name == "TEXT"] == [
-        "city",
-        "day",
-    ]
+    assert [name for name, column in found.types.items() if column.name == "TEXT"] == ["city", "day"]
 
 
 # Content, message of the refusal, which `quarantine` repeats unless the third part says otherwise.
@@ -287,9 +282,7 @@ def test_files_of_other_types_are_noted(tmp_path, read_as_a_run):
     write(tmp_path, GOOD, "a.csv")
     write(tmp_path, HEADER + "".join(f"no. {row}" for row in ROWS), "b.csv")
     found = read_as_a_run(tmp_path)
-    assert re.search(
-        r"column 'n' holds numbers in \S+a\.csv and other text in \S+b\.csv; it is", found.notes
-    )
+    assert re.search(r"column 'n' holds numbers in \S+a\.csv and other text in \S+b\.csv; it is", found.notes)
     assert found.values["n"][0] == b"0.5"
 
 
@@ -323,10 +316,7 @@ def test_places_that_are_no_files_are_refused(tmp_path, read_as_a_run, kind):
 
 
 def test_a_path_that_the_system_does_not_take_is_refused(tmp_path, read_as_a_run):
-    for name, said in {
-        "a" * 300: "File name too long",
-        "a\0": "There is no file or folder",
-    }.items():
+    for name, said in {"a" * 300: "File name too long", "a\0": "There is no file or folder"}.items():
         assert said in refusal(read_as_a_run, tmp_path / f"{name}.csv")
 
 

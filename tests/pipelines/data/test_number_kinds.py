@@ -4,13 +4,7 @@ import pytest
 from pipelines.data.column_cells import ColumnCells
 from pipelines.data.dialect import Dialect
 from pipelines.data.formats.number_format import COMMA, POINT, NumberFormat
-from pipelines.data.number_kinds import (
-    compute_moments,
-    describe_format,
-    find_formats,
-    mark_of_file,
-    measure,
-)
+from pipelines.data.number_kinds import compute_moments, describe_format, find_formats, mark_of_file, measure
 from pipelines.data.profile import profile_csv
 
 MONEY = NumberFormat(".", "USD")
@@ -157,9 +151,7 @@ def test_moments_are_those_of_the_readable_numbers(tmp_path):
 
 
 def test_what_is_peculiar_is_said(tmp_path):
-    profile = profile_of(
-        tmp_path, a=["$1,234.5", "2"], b=["3%", "4 %"], c=["3%", "0,5"], d=["1 000", "2"]
-    )
+    profile = profile_of(tmp_path, a=["$1,234.5", "2"], b=["3%", "4 %"], c=["3%", "0,5"], d=["1 000", "2"])
     said = {
         name: describe_format(ColumnCells(profile, name), number_format)
         for name, number_format in {"a": MONEY, "b": POINT, "c": COMMA, "d": POINT}.items()

@@ -14,18 +14,13 @@ ROWS = "".join(f"{number},{'xyz'[number % 3]}\n" for number in range(30))
 def rows(*cells, header="n,t"):
     """Returns a file with rows before and behind some cells of the second column."""
     return (
-        "\n".join(
-            [header, "0,a", *(f"{place},{cell}" for place, cell in enumerate(cells, 1)), "9,z"]
-        )
-        + "\n"
+        "\n".join([header, "0,a", *(f"{place},{cell}" for place, cell in enumerate(cells, 1)), "9,z"]) + "\n"
     )
 
 
 def column(*cells, name="n"):
     """Returns a file whose second column has these cells."""
-    return f"t,{name}\n" + "".join(
-        f"{'abc'[place % 3]},{cell}\n" for place, cell in enumerate(cells)
-    )
+    return f"t,{name}\n" + "".join(f"{'abc'[place % 3]},{cell}\n" for place, cell in enumerate(cells))
 
 
 # Text, and how pandas has to be told to read it.
@@ -179,9 +174,7 @@ def test_names_that_pandas_reads_in_another_way(tmp_path, read_as_a_run, kind):
     assert (list(read_as_a_run(path, label=None).cells), list(expected)) == (ours, theirs)
 
 
-NUMBERS = [
-    kind for kind, (text, _) in LEGAL.items() if isinstance(text, str) and text.startswith("t,n\n")
-]
+NUMBERS = [kind for kind, (text, _) in LEGAL.items() if isinstance(text, str) and text.startswith("t,n\n")]
 
 
 @pytest.mark.parametrize("kind", NUMBERS)
@@ -194,9 +187,7 @@ def test_the_numbers_of_a_legal_file_are_those_of_pandas(tmp_path, read_as_a_run
     elif kind == "numbers beyond float64":  # pandas leaves them as text
         assert found.values["n"] == [np.inf, 0.0, 1.0]
     elif expected.dtype == np.float64:
-        np.testing.assert_array_equal(
-            np.float32(found.values["n"]), expected.to_numpy().astype(np.float32)
-        )
+        np.testing.assert_array_equal(np.float32(found.values["n"]), expected.to_numpy().astype(np.float32))
     elif kind in ("numbers beyond int64", "a column of a few words and numbers"):
         assert found.values["n"] == [str(cell).encode() or None for cell in _texts(path)]
     else:  # a boolean is text in a tf.Example

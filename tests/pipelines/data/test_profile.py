@@ -27,8 +27,7 @@ def fault(folder, text):
 
 def test_types_and_counts(tmp_path):
     result = profile(
-        tmp_path,
-        "int,float,bool,text,mixed,none\n1,1.5,true,a,1,\n-2,NA,FALSE,b,x,\n,3,true,,2,\n",
+        tmp_path, "int,float,bool,text,mixed,none\n1,1.5,true,a,1,\n-2,NA,FALSE,b,x,\n,3,true,,2,\n"
     )
     types = {name: column.type for name, column in result.columns.items()}
     assert types == {
@@ -146,9 +145,7 @@ def test_hexadecimal_codes_are_text(tmp_path):
     assert profile(tmp_path, "a\n0x1A\n0x2B\n").columns["a"].type == "string"
 
 
-@pytest.mark.parametrize(
-    "token", ["NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "?", "-", " ? "]
-)
+@pytest.mark.parametrize("token", ["NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "?", "-", " ? "])
 def test_a_token_that_means_no_value(tmp_path, token):
     column = profile(tmp_path, f"a,b\n1,x\n{token},x\n4,x\n").columns["a"]
     assert (column.type, column.num_values, column.num_missing) == ("integer", 2, 1)

@@ -134,9 +134,7 @@ def opened(path, monkeypatch, **settings):
 
 def rows(number):
     draw = random.Random(2)
-    return "id,t,y\n" + "".join(
-        f"{place},{draw.random()},{draw.randrange(2)}\n" for place in range(number)
-    )
+    return "id,t,y\n" + "".join(f"{place},{draw.random()},{draw.randrange(2)}\n" for place in range(number))
 
 
 @pytest.mark.parametrize("mode", ["fail", "quarantine"])

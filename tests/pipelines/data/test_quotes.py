@@ -121,9 +121,7 @@ def test_the_search_misses_no_quote_that_needs_a_closer_look():
     draw = random.Random(3)
     num_found = 0
     for _ in range(2_000):
-        text = "".join(
-            draw.choices(["a", ",", '"', '"', "\n", " ", "\r\n"], k=draw.randrange(1, 14))
-        )
+        text = "".join(draw.choices(["a", ",", '"', '"', "\n", " ", "\r\n"], k=draw.randrange(1, 14)))
         search, content = QuoteSearch(COMMAS), text.encode()
         cut = draw.randrange(len(content) + 1)
         for block in (content[:cut], content[cut:]):

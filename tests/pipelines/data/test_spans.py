@@ -78,9 +78,7 @@ def test_a_window_of_fewer_spans_is_noted(resolve, tmp_path):
 
 def test_a_window_that_ends_before_all_spans(resolve, tmp_path):
     make(tmp_path, "s2/x.csv", "s3/x.csv")
-    with pytest.raises(
-        BadInputError, match=r"'last 2 to 1': .* has no span as old as that\. There: 2\.\.3"
-    ):
+    with pytest.raises(BadInputError, match=r"'last 2 to 1': .* has no span as old as that\. There: 2\.\.3"):
         resolve("s{SPAN}", "last 2 to 1")
 
 
@@ -107,9 +105,7 @@ def test_holes_of_a_range_are_named(resolve, tmp_path):
 def test_no_span_at_all(resolve, tmp_path, monkeypatch):
     make(tmp_path, "s-old/x.csv")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(
-        BadInputError, match=rf"No span matches .*\(seen from {tmp_path}\): {{SPAN}}"
-    ):
+    with pytest.raises(BadInputError, match=rf"No span matches .*\(seen from {tmp_path}\): {{SPAN}}"):
         resolve("s{SPAN}")
     with pytest.raises(BadInputError, match="stand for a date, as in 2026-01-31"):
         resolve("{YYYY}{MM}{DD}.csv")
@@ -167,9 +163,7 @@ def test_what_is_being_written_beside_files_of_other_spans_is_no_span(resolve, t
 
 def test_two_names_of_a_span(resolve, tmp_path):
     make(tmp_path, "s1/x.csv", "s3/x.csv", "s03/x.csv")
-    with pytest.raises(
-        BadInputError, match=r"s03 and .*/s3 are both span 3\. Remove one of them, or"
-    ):
+    with pytest.raises(BadInputError, match=r"s03 and .*/s3 are both span 3\. Remove one of them, or"):
         resolve("s{SPAN}")
     assert names(resolve("s{SPAN:2}"), tmp_path) == ["s03/x.csv"]
     assert names(resolve("s{SPAN}", "1"), tmp_path) == ["s1/x.csv"]
@@ -215,9 +209,7 @@ def test_pinned_spans_stay_though_there_are_newer_ones(resolve, tmp_path):
     (note,) = resolve("s{SPAN}/v{VERSION}", "1..2", pinned=before.as_records()).notes
     assert note.endswith("newer: version 3 of span 2")
     (tmp_path / "s2" / "v2" / "x.csv").unlink()
-    with pytest.raises(
-        BadInputError, match=r"the run read version 2 of span 2 of .* not there any"
-    ):
+    with pytest.raises(BadInputError, match=r"the run read version 2 of span 2 of .* not there any"):
         resolve("s{SPAN}/v{VERSION}", "last 2", pinned=before.as_records())
 
 
@@ -235,9 +227,7 @@ def test_spans_in_words():
 
     assert describe_spans([record(4)]) == "4"
     assert describe_spans([record(4), record(5), record(7)]) == "4..5, 7"
-    assert describe_spans([record(4, 1), record(5, 1), record(6, 2)]) == (
-        "4..5 (version 1), 6 (version 2)"
-    )
+    assert describe_spans([record(4, 1), record(5, 1), record(6, 2)]) == ("4..5 (version 1), 6 (version 2)")
     assert describe_spans([record("2026-01-31"), record("2026-02-01")]) == "2026-01-31..2026-02-01"
     assert name_spans([record(4, 3)]) == "span 4 (version 3)"
     assert name_spans([record(4), record(6)]) == "spans 4, 6"

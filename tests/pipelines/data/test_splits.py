@@ -72,9 +72,7 @@ def test_rows_without_a_group_are_said(plan):
 def test_files_of_each_split(tmp_path):
     for name in ("train-1.csv", "train-2.csv", "eval.csv"):
         (tmp_path / name).write_text("a\n1\n")
-    found = find_split_files(
-        str(tmp_path), SplitConfig(by="files", train="train*.csv", eval="eval.csv")
-    )
+    found = find_split_files(str(tmp_path), SplitConfig(by="files", train="train*.csv", eval="eval.csv"))
     assert [file.name for file in found["train"]] == ["train-1.csv", "train-2.csv"]
     assert [file.name for file in found["eval"]] == ["eval.csv"]
     for split, path, message in (

@@ -44,10 +44,7 @@ def test_a_selection_of_a_folder_is_gathered(tmp_path):
         file.write_text("x,y\n1,2\n")
     assert stage(profile_csv(files), "y", tmp_path / "copies").pattern == "*.csv"
     staged = stage(profile_csv(files[:2]), "y", tmp_path / "copies")
-    assert sorted(file.name for file in staged.folder.iterdir()) == [
-        "data-00000.csv",
-        "data-00001.csv",
-    ]
+    assert sorted(file.name for file in staged.folder.iterdir()) == ["data-00000.csv", "data-00001.csv"]
 
 
 def test_a_header_that_example_gen_would_misread_is_written_plainly(tmp_path):

@@ -25,10 +25,7 @@ def test_values_are_counted_over_batches_in_the_order_in_which_they_come(num_bat
             assert counter.merge() == expected
     found = counter.merge()
     assert list(found.items()) == list(expected.items())
-    assert (found.texts.to_pylist(), found.occurrences.tolist()) == (
-        list(expected),
-        list(expected.values()),
-    )
+    assert (found.texts.to_pylist(), found.occurrences.tolist()) == (list(expected), list(expected.values()))
     assert bool(found) == bool(num_batches)
     assert "ü0" not in found
 

@@ -68,10 +68,7 @@ class JobController:
         given = {item["name"]: item["value"] for item in container["env"]}
         for number, port in enumerate(self._ports[name]):
             host = f"{name}-{number}.{spec['subdomain']}:{PORT}"
-            given = {
-                key: value.replace(f'"{host}"', f'"127.0.0.1:{port}"')
-                for key, value in given.items()
-            }
+            given = {key: value.replace(f'"{host}"', f'"127.0.0.1:{port}"') for key, value in given.items()}
         pod = f"{name}-{index}-{uuid.uuid4().hex[:5]}"
         started = Pod(
             pod,
@@ -105,9 +102,7 @@ class JobController:
                 return
             self._failures[name] += action == "Count"
             if self._failures[name] > spec["backoffLimit"]:
-                self._fail(
-                    name, "BackoffLimitExceeded", "Job has reached the specified backoff limit"
-                )
+                self._fail(name, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
                 return
             pods.append(self._pod(name, index))
             return

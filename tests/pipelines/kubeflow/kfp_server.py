@@ -69,9 +69,7 @@ class KfpServer:
 
     def started_by(self, recurring_run_id):
         return [
-            run_id
-            for run_id, run in self.runs.items()
-            if run.get("recurring_run_id") == recurring_run_id
+            run_id for run_id, run in self.runs.items() if run.get("recurring_run_id") == recurring_run_id
         ]
 
     def close(self):
@@ -161,11 +159,7 @@ class KfpServer:
         raise RefusedError(404, f"{method} {path}")
 
     def _add_version(self, pipeline_id, name, specification):
-        version = {
-            "pipeline_id": pipeline_id,
-            "display_name": name,
-            "pipeline_spec": specification,
-        }
+        version = {"pipeline_id": pipeline_id, "display_name": name, "pipeline_spec": specification}
         return _add(self.versions, "pipeline_version_id", version)
 
     def _check_parameters(self, body):

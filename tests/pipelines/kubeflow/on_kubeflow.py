@@ -36,11 +36,7 @@ class TeamOnKubeflow:
 
     def plan(self, run="run-1", kubeflow=(), parameters=(), **arguments):
         """Plans a run, and returns the keys of its steps."""
-        source = {
-            "file": str(self._team.file),
-            "arguments": arguments,
-            "parameters": dict(parameters),
-        }
+        source = {"file": str(self._team.file), "arguments": arguments, "parameters": dict(parameters)}
         config = TfxPipelineConfig.model_validate({"pipeline": source, "kubeflow": dict(kubeflow)})
         return plan_on_kubeflow(self.root, config, run, self._tasks)
 

@@ -24,9 +24,7 @@ CLUSTER = task_addresses("t", workers=2, ps=2)
     [(0, ("chief", 0)), (1, ("worker", 0)), (2, ("worker", 1)), (3, ("ps", 0)), (4, ("ps", 1))],
 )
 def test_the_part_belongs_to_the_index(index, task):
-    config = json.loads(
-        pod_tf_config({CLUSTER_VARIABLE: json.dumps(CLUSTER), INDEX_VARIABLE: str(index)})
-    )
+    config = json.loads(pod_tf_config({CLUSTER_VARIABLE: json.dumps(CLUSTER), INDEX_VARIABLE: str(index)}))
     assert config["cluster"] == CLUSTER
     kind, number = task
     assert config["task"] == {"type": kind, "index": number}
@@ -112,9 +110,7 @@ def test_it_plays_the_part_of_the_file(tmp_path, monkeypatch):
     assert played == [TASK]
 
 
-def test_the_reason_is_the_last_line_and_the_task_is_not_started_again(
-    tmp_path, monkeypatch, capsys
-):
+def test_the_reason_is_the_last_line_and_the_task_is_not_started_again(tmp_path, monkeypatch, capsys):
     def fail(task):
         raise TaskFailedError.from_error(ArithmeticError("odd row"))
 

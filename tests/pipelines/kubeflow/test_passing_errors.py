@@ -38,14 +38,8 @@ def raised_from(error, cause):
         (raised_from(RunFailedError("Trainer", "a check"), os_error(errno.EIO)), False),
         (raised_from(BadInputError("no such column"), os_error(errno.EIO)), False),
         (RootBusyError("waited for the lock"), False),
-        (
-            RuntimeError("Traceback ...\nOSError: [Errno 2] No such\nOSError: [Errno 116] Stale"),
-            True,
-        ),
-        (
-            RuntimeError("Traceback ...\nOSError: [Errno 116] Stale\nOSError: [Errno 2] No such"),
-            False,
-        ),
+        (RuntimeError("Traceback ...\nOSError: [Errno 2] No such\nOSError: [Errno 116] Stale"), True),
+        (RuntimeError("Traceback ...\nOSError: [Errno 116] Stale\nOSError: [Errno 2] No such"), False),
     ],
 )
 def test_what_may_pass(error, expected):

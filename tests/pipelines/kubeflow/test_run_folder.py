@@ -4,13 +4,7 @@ import shutil
 
 import pytest
 
-from pipelines.kubeflow.run_folder import (
-    PlannedRun,
-    PlannedStep,
-    RunFolder,
-    StepEnd,
-    current_kubeflow_run,
-)
+from pipelines.kubeflow.run_folder import PlannedRun, PlannedStep, RunFolder, StepEnd, current_kubeflow_run
 from pipelines.root import Root
 from pipelines.steps.step_plan import FolderRef, OutputRef, StepPlan
 
@@ -70,9 +64,7 @@ def test_the_run_is_known_from_the_pod_or_on_vertex_from_the_output_file():
 
 def test_a_plan_is_read_as_it_was_written(tmp_path):
     inputs = {"data": (OutputRef("Gen", "ab", "examples"), FolderRef("kept/a/model", "x.Model"))}
-    step = StepPlan(
-        "Trainer", {"type": "t"}, {"p": [1]}, inputs, {"model": "x.Model"}, {"code": "c"}
-    )
+    step = StepPlan("Trainer", {"type": "t"}, {"p": [1]}, inputs, {"model": "x.Model"}, {"code": "c"})
     planned = PlannedRun(
         (PlannedStep(step, {"type": "t"}, "run-a", "it is new", {"kind": "SearchCheck"}),),
         ("--a=1",),

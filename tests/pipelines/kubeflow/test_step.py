@@ -150,9 +150,7 @@ class Component:
 def begun(killed, tmp_path):
     """The root of a run that the step Plan has begun."""
     root = Root(tmp_path / "root")
-    begin(
-        root, killed, *(planned(name, killed.run_id) for name in ("Trainer", "Evaluator", "Check"))
-    )
+    begin(root, killed, *(planned(name, killed.run_id) for name in ("Trainer", "Evaluator", "Check")))
     return root
 
 
@@ -195,9 +193,7 @@ def test_a_failure_counts_until_its_step_is_tried_again(begun, tmp_path):
     assert check.record().status == "running"
 
 
-def test_a_run_whose_step_got_a_signal_is_interrupted(
-    begun, tmp_path, handles_signals, monkeypatch
-):
+def test_a_run_whose_step_got_a_signal_is_interrupted(begun, tmp_path, handles_signals, monkeypatch):
     close = record_steps.close_failed_run
 
     def close_at_second_signal(*given):
@@ -319,13 +315,7 @@ def test_a_component_can_import_the_module_file_by_its_name(tmp_path, killed, mo
     module.parent.mkdir()
     module.write_text("WORD = 'here'\n")
     root = Root(tmp_path / "root")
-    begin(
-        root,
-        killed,
-        planned("Transform", killed.run_id),
-        definition=None,
-        user_files=(str(module),),
-    )
+    begin(root, killed, planned("Transform", killed.run_id), definition=None, user_files=(str(module),))
     words = []
 
     def run_component(*_):
@@ -337,9 +327,7 @@ def test_a_component_can_import_the_module_file_by_its_name(tmp_path, killed, mo
     assert words == ["here"]
 
 
-def test_a_try_that_failed_does_not_count_when_the_next_one_went_well(
-    tmp_path, config_of, monkeypatch
-):
+def test_a_try_that_failed_does_not_count_when_the_next_one_went_well(tmp_path, config_of, monkeypatch):
     RunFolder(Root(tmp_path), "run-1").write_step(StepEnd("Plan", 1.0, "no such file"))
     monkeypatch.setattr(plan_step, "plan_on_kubeflow", lambda *_: {"Trainer": "abc"})
     assert step.main(plan_arguments(tmp_path, config_of)) == 0

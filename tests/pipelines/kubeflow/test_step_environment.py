@@ -23,16 +23,7 @@ def test_the_umask_of_a_step(tmp_path, inherited, given, expected):
     theirs.chmod(0o666)
     environment = {**os.environ, **({UMASK_VARIABLE: given} if given else {})}
     subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pipelines.kubeflow.step",
-            "End",
-            "--root",
-            str(tmp_path),
-            "--run",
-            "run-1",
-        ],
+        [sys.executable, "-m", "pipelines.kubeflow.step", "End", "--root", str(tmp_path), "--run", "run-1"],
         env=environment,
         umask=inherited,
         check=True,

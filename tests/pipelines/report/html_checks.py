@@ -119,9 +119,7 @@ def _check_tables(page):
         assert heads
         assert all(head.get("scope") in ("col", "row") for head in heads)
         assert all(head.text for head in heads if head.get("scope") == "col")
-        widths = {
-            len([e for e in row.children if e.tag in ("td", "th")]) for row in table.all("tr")
-        }
+        widths = {len([e for e in row.children if e.tag in ("td", "th")]) for row in table.all("tr")}
         assert len(widths) == 1, (caption.text, widths)
         assert table.parent.get("class", "").split()[0] == "wide"
 

@@ -109,9 +109,7 @@ def test_an_unchanged_run_takes_the_plots_of_the_run_that_it_repeats(root, monke
     drawn = []
     stock = Plot.svg.fget
     monkeypatch.setattr(Plot, "svg", property(lambda plot: drawn.append(plot.title) or stock(plot)))
-    again = dataclasses.replace(
-        RECORD, run_id="20990101-000000", status="unchanged", same_as=RECORD.run_id
-    )
+    again = dataclasses.replace(RECORD, run_id="20990101-000000", status="unchanged", same_as=RECORD.run_id)
     target = root / "runs" / f"{again.run_id}.html"
     write_pages(Root(root), again, target)
     assert "ROC curve" in target.read_text()

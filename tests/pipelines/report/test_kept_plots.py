@@ -36,9 +36,7 @@ def test_a_plot_is_drawn_once(tmp_path):
     assert [item.name for item in file.parent.iterdir()] == ["plots.json.gz"]
 
 
-@pytest.mark.parametrize(
-    "changes", [{"name": "q"}, {"title": "u"}, {"points": ((0.0, 0.25), (1.0, 0.75))}]
-)
+@pytest.mark.parametrize("changes", [{"name": "q"}, {"title": "u"}, {"points": ((0.0, 0.25), (1.0, 0.75))}])
 def test_another_plot_is_drawn(tmp_path, changes):
     drawn = []
     kept = KeptPlots(tmp_path / "plots")
@@ -81,9 +79,7 @@ from pipelines.cli.app import app
 app(["report", "--root", {str(tmp_path)!r}], standalone_mode=False)
 print([name for name in ("matplotlib", "tensorflow") if name in sys.modules])
 """
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-2:] == [str(first), "[]"]
     text = first.read_text()
     assert "(serving when this page was made)" in text

@@ -18,9 +18,7 @@ def page(full):
 def test_the_structure_is_sound_and_all_sections_are_there(page):
     assert [one.get("id") for one in page.all("section")] == [one.id for one in SECTIONS]
     links = [one.get("href") for one in page.all("a")]
-    assert [link for link in links if link.startswith("#")][1:] == [
-        f"#{one.id}" for one in SECTIONS
-    ]
+    assert [link for link in links if link.startswith("#")][1:] == [f"#{one.id}" for one in SECTIONS]
     assert "index.html" in links
 
 
@@ -35,15 +33,7 @@ def test_nothing_that_a_user_gives_becomes_markup(full, page):
 
 def test_no_number_is_lost_or_shown_raw(page):
     text = page.root.text
-    for part in (
-        "0.81",
-        "0.77 to 0.85",
-        "+0.31",
-        "1 of 2 passed",
-        "city:" + RTL,
-        "1.2 MB",
-        "12.3 kB",
-    ):
+    for part in ("0.81", "0.77 to 0.85", "+0.31", "1 of 2 passed", "city:" + RTL, "1.2 MB", "12.3 kB"):
         assert part in text
     for part in ("None", "nan", "undefined"):
         assert not re.search(rf"\b{part}\b", text), part
@@ -58,9 +48,7 @@ def test_a_record_of_an_older_version_says_what_it_lacks(bare):
 
 @pytest.mark.parametrize("changes", [{}, {"status": "not_blessed", "version": None}])
 def test_a_record_without_anything_new_since(bare, changes):
-    old = dataclasses.replace(
-        bare.record, graph={}, environment={}, data_files=(), spans=(), **changes
-    )
+    old = dataclasses.replace(bare.record, graph={}, environment={}, data_files=(), spans=(), **changes)
     page = check_page(render_report(Context(old, bare.root, {}, (old,))))
     assert page.root.text.count(NOT_RECORDED) == 9  # and files, environment; not the graph
 
@@ -90,18 +78,13 @@ def test_very_many_columns_stay_usable(full):
 
 def _variables(css):
     light, dark = css.split("@media (prefers-color-scheme: dark)")
-    return [
-        dict(re.findall(r"--([\w-]+):\s*(#[0-9a-f]{6})", part.split("}")[0]))
-        for part in (light, dark)
-    ]
+    return [dict(re.findall(r"--([\w-]+):\s*(#[0-9a-f]{6})", part.split("}")[0])) for part in (light, dark)]
 
 
 def _luminance(color):
     """WCAG 2.2's relative luminance."""
     parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
-    ]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 

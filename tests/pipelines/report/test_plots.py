@@ -18,9 +18,7 @@ PLOTS = {
     ),
     "unit_square": lambda text: plots.unit_square(text, [CURVE], "x", "y", "chance"),
     "calibration": lambda text: plots.calibration(text, ROWS, ROWS),
-    "two_histograms": lambda text: plots.two_histograms(
-        text, [[3.0, 1.0], [1.0, 5.0]], ["no", HOSTILE], "x"
-    ),
+    "two_histograms": lambda text: plots.two_histograms(text, [[3.0, 1.0], [1.0, 5.0]], ["no", HOSTILE], "x"),
     "histogram": lambda text: plots.histogram(text, [3, 4], [-1.0, 0.0, 1.0], "x"),
     "scatter": lambda text: plots.scatter(text, [(1.0, 2.0), (3.0, 3.5)], "x", "y"),
 }
@@ -67,9 +65,7 @@ def test_no_point_of_a_calibration_lies_under_its_legend():
     ]
     root = ET.fromstring(plots.calibration(TEXT, everywhere, everywhere).svg)
     legend = [
-        float(text.get("y"))
-        for text in root.iter("text")
-        if text.text in ("calibrated", "baseline", "model")
+        float(text.get("y")) for text in root.iter("text") if text.text in ("calibrated", "baseline", "model")
     ]
     points = [float(one.get("y")) for one in root.iter("use")]
     assert len(legend) == 3

@@ -25,8 +25,7 @@ def put_statistics(store, run_id, folder, is_cached=False):
     kind = store.put_execution_type(types.ExecutionType(name="components.StatisticsGen"))
     context = store.put_context_type(types.ContextType(name="pipeline_run"))
     artifact = types.Artifact(
-        type_id=store.put_artifact_type(types.ArtifactType(name="ExampleStatistics")),
-        uri=str(folder),
+        type_id=store.put_artifact_type(types.ArtifactType(name="ExampleStatistics")), uri=str(folder)
     )
     existing = store.get_artifacts_by_uri(str(folder))
     if existing:

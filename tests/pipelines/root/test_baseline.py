@@ -4,11 +4,7 @@ import pytest
 
 from pipelines.errors import BadInputError
 from pipelines.root import Root
-from pipelines.root.baseline import (
-    find_baseline_model,
-    find_baseline_statistics,
-    statistics_folder,
-)
+from pipelines.root.baseline import find_baseline_model, find_baseline_statistics, statistics_folder
 from pipelines.root.records import ComponentRecord, RunRecord
 
 
@@ -60,14 +56,10 @@ def test_the_model_that_serves_and_its_statistics_are_found(root):
     for version, run_id in ((5, "run-a"), (7, "run-b")):
         keep(root, run_id)
         put(root, version, run_id)
-    assert find_baseline_model(root, "run-new", required=True) == root.kept_artifact(
-        "run-b", "model"
-    )
+    assert find_baseline_model(root, "run-new", required=True) == root.kept_artifact("run-b", "model")
     assert find_baseline_statistics(root, "run-new") == root.kept_artifact("run-b", "statistics")
     (root.serving / "7").rename(root.path / "7")  # a rollback
-    assert find_baseline_model(root, "run-new", required=True) == root.kept_artifact(
-        "run-a", "model"
-    )
+    assert find_baseline_model(root, "run-new", required=True) == root.kept_artifact("run-a", "model")
 
 
 def test_a_root_can_be_moved(root, tmp_path):
@@ -75,9 +67,7 @@ def test_a_root_can_be_moved(root, tmp_path):
     put(root, 5, "run-a")
     root.path.rename(tmp_path / "moved")
     moved = Root(tmp_path / "moved")
-    assert find_baseline_model(moved, "run-new", required=True) == moved.kept_artifact(
-        "run-a", "model"
-    )
+    assert find_baseline_model(moved, "run-new", required=True) == moved.kept_artifact("run-a", "model")
 
 
 @pytest.mark.parametrize("place", ["Trainer/abc/model", "Trainer/model/3"])
@@ -119,7 +109,5 @@ def test_an_accepted_run_takes_the_place_of_what_serves(root):
     for run_id in ("run-a", "run-b"):
         keep(root, run_id)
     put(root, 5, "run-a")
-    assert find_baseline_statistics(root, "run-new", "run-b") == root.kept_artifact(
-        "run-b", "statistics"
-    )
+    assert find_baseline_statistics(root, "run-new", "run-b") == root.kept_artifact("run-b", "statistics")
     assert find_baseline_statistics(root, "run-new", "run-c") is None

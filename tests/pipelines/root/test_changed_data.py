@@ -16,8 +16,7 @@ def note(metrics, intervals):
 
 def test_metrics_that_are_apart_are_named():
     found = note(
-        {"auc": 0.6, "binary_crossentropy": 1.5},
-        {"auc": (0.55, 0.65), "binary_crossentropy": (1.2, 1.8)},
+        {"auc": 0.6, "binary_crossentropy": 1.5}, {"auc": (0.55, 0.65), "binary_crossentropy": (1.2, 1.8)}
     )
     assert found.startswith(
         "the data or their meaning have changed: of version 7, auc was 0.9 and is 0.6 and its "

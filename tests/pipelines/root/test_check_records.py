@@ -4,13 +4,7 @@ import pytest
 
 from components.evaluator.gate.check import Check
 from pipelines.config.evaluator import ThresholdConfig
-from pipelines.root.check_records import (
-    against_text,
-    check_line,
-    check_records,
-    interval_text,
-    shown,
-)
+from pipelines.root.check_records import against_text, check_line, check_records, interval_text, shown
 
 CHECK = Check(
     metric="mean_squared_error",
@@ -69,8 +63,7 @@ def test_a_threshold_has_the_interval_that_is_known_of_its_metric():
 
 def test_lines_of_text():
     below, regression = records(
-        ThresholdConfig(metric="auc", lower=0.8, max_regression=0.1),
-        intervals={"auc": (0.65, 0.75)},
+        ThresholdConfig(metric="auc", lower=0.8, max_regression=0.1), intervals={"auc": (0.65, 0.75)}
     )
     assert check_line(below) == "✗ auc 0.7 >= 0.8, lower (interval 0.65 to 0.75)"
     assert check_line(regression) == (

@@ -11,10 +11,7 @@ def test_sections_are_files_beside_the_records_and_no_records(tmp_path):
     details.write("training", {"curves": [[1, 0.5]]})
     details.write("training", {"curves": [[1, 0.25]]})
     details.write("anomalies", {"found": ["ü"]})
-    assert details.read_all() == {
-        "anomalies": {"found": ["ü"]},
-        "training": {"curves": [[1, 0.25]]},
-    }
+    assert details.read_all() == {"anomalies": {"found": ["ü"]}, "training": {"curves": [[1, 0.25]]}}
     assert [file.name for file in details.files()] == ["anomalies.json", "training.json"]
     assert not list((tmp_path / "runs").glob("*.json"))
     assert Root(tmp_path).details("r2").read_all() == {}

@@ -106,10 +106,7 @@ def test_steps_at_work_stay_though_another_step_of_their_run_has_failed(on_kubef
     made = root.artifacts / "Transform" / STEP
     for folder in (training, made):
         folder.mkdir(parents=True)
-    with (
-        FileLock(made / ".lock").held(),
-        FileLock(training.parents[1] / ".lock").held(),
-    ):
+    with FileLock(made / ".lock").held(), FileLock(training.parents[1] / ".lock").held():
         assert remove_leftovers(root, "20260103-000000") == []
         assert StepFolders(root.artifacts).unfinished() == []
     assert [training.exists(), made.exists()] == [True, True]
@@ -122,9 +119,7 @@ def test_copies_of_versions_that_cannot_be_served_any_more_go(tmp_path):
         root.records.write(record_of(name, "running" if name == names[0] else "failed"))
     for name in (*names, "serving", "withdrawn"):
         root.kept_artifact(name, "model").mkdir(parents=True)
-    for number, (name, folder) in enumerate(
-        (("serving", root.serving), ("withdrawn", root.withdrawn)), 5
-    ):
+    for number, (name, folder) in enumerate((("serving", root.serving), ("withdrawn", root.withdrawn)), 5):
         (folder / str(number)).mkdir(parents=True)
         model = str(root.kept_artifact(name, "model"))
         write_version(Provenance(name, model), str(folder / str(number)), str(folder))

@@ -5,12 +5,7 @@ import pytest
 
 from pipelines.errors import BadInputError
 from pipelines.root import Root
-from pipelines.root.lineage import (
-    find_lineage,
-    lineage_lines,
-    lineage_parameters,
-    versions_of_spans,
-)
+from pipelines.root.lineage import find_lineage, lineage_lines, lineage_parameters, versions_of_spans
 from pipelines.root.records import RunRecord
 from tests.pushed_versions import add_model
 
@@ -61,10 +56,7 @@ def test_by_version_by_run_and_forward_from_a_span(root):
     assert [(one["run_id"], one["version"]) for one in found] == [
         (SECOND.run_id, "1800"), (THIRD.run_id, None),
     ]  # fmt: skip
-    assert [one["run_id"] for one in find_lineage(Root(root), span="3")] == [
-        FIRST.run_id,
-        SECOND.run_id,
-    ]
+    assert [one["run_id"] for one in find_lineage(Root(root), span="3")] == [FIRST.run_id, SECOND.run_id]
 
 
 def test_runs_whose_records_were_removed_are_told(root):
@@ -92,9 +84,7 @@ def test_runs_whose_records_were_removed_are_told(root):
 
 
 def test_what_is_not_there_is_named_with_what_is(root, tmp_path):
-    with pytest.raises(
-        BadInputError, match=r"No run that .* knows of has read the span 7. Spans: 3, 4"
-    ):
+    with pytest.raises(BadInputError, match=r"No run that .* knows of has read the span 7. Spans: 3, 4"):
         find_lineage(Root(root), span="7")
     with pytest.raises(BadInputError, match=r"'9' .* Versions: 1700, 1800; the newest runs: 2026"):
         find_lineage(Root(root), "9")

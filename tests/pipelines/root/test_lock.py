@@ -16,10 +16,7 @@ def test_one_run_at_a_time(tmp_path):
     assert not Root(root).lock.is_held()
     with Root(root).lock.writing.held():
         assert Root(root).lock.is_held()
-        with (
-            pytest.raises(BadInputError, match=f"process {os.getpid()}"),
-            Root(root).lock.writing.held(),
-        ):
+        with pytest.raises(BadInputError, match=f"process {os.getpid()}"), Root(root).lock.writing.held():
             pass
     assert not Root(root).lock.is_held()
     with Root(root).lock.writing.held():
@@ -72,9 +69,7 @@ def test_a_folder_in_its_place_is_named(tmp_path):
     (tmp_path / "root" / ".lock").mkdir(parents=True)
     assert not lock.is_held()
     with (
-        pytest.raises(
-            BadInputError, match=r"\.lock cannot be used as a lock: it is not a regular file"
-        ),
+        pytest.raises(BadInputError, match=r"\.lock cannot be used as a lock: it is not a regular file"),
         lock.writing.held(),
     ):
         pass
@@ -86,8 +81,5 @@ def test_a_full_disk_is_named(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "write", fail)
     lock = Root(tmp_path).lock.writing
-    with (
-        pytest.raises(OSError, match=rf"No space left on device: '{tmp_path}/\.lock'"),
-        lock.held(),
-    ):
+    with pytest.raises(OSError, match=rf"No space left on device: '{tmp_path}/\.lock'"), lock.held():
         pass

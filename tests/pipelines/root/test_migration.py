@@ -60,9 +60,7 @@ def test_statistics_that_new_data_may_be_compared_with_are_kept(root):
     assert line.endswith(f"Nothing reads {root}/metadata.old any longer.")
     assert statistics(root) == EXPECTED
     assert find_baseline_statistics(root, "run-new") == root.kept_artifact(SERVED, "statistics")
-    assert find_baseline_statistics(root, "run-new", NEWEST[0]) == root.kept_artifact(
-        NEWEST[0], "statistics"
-    )
+    assert find_baseline_statistics(root, "run-new", NEWEST[0]) == root.kept_artifact(NEWEST[0], "statistics")
     assert take_over(root) is None
 
 

@@ -37,9 +37,7 @@ def test_half_a_line_costs_no_other(tmp_path, killed, caplog):
 
 def test_the_tick_and_the_number_of_a_run_outlive_its_record(tmp_path, killed):
     root = Root(tmp_path / "root")
-    run = killed.changed(
-        run_id="20260101-000000", scheduled_by="nightly/20260101T000000Z", number=12
-    )
+    run = killed.changed(run_id="20260101-000000", scheduled_by="nightly/20260101T000000Z", number=12)
     root.pruned.add([run])
     older = '{"run_id": "20251231-000000", "name": "taxi", "status": "failed", "finished": null, '
     older += '"started": "2025-12-31T00:00:00+00:00", "version": null, "spans": []}\n'

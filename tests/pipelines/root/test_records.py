@@ -109,9 +109,7 @@ def test_a_record_that_cannot_be_read_is_left_out_with_a_warning(tmp_path, caplo
         ("finished", "2026-01-02T03:04:05"),
     ],
 )
-def test_a_record_with_a_field_of_another_type_is_left_out_with_a_warning(
-    tmp_path, caplog, field, value
-):
+def test_a_record_with_a_field_of_another_type_is_left_out_with_a_warning(tmp_path, caplog, field, value):
     records = Root(tmp_path).records
     records.write(RECORD)
     (file,) = records.folder.iterdir()
@@ -149,6 +147,4 @@ def test_files_that_are_not_ours_are_told_once_and_ignored(tmp_path, caplog, nam
     for _ in range(3):
         assert records.read_all() == [RECORD]
     (line,) = caplog.messages
-    assert line.startswith(
-        f"{copy} is not the record of a run and is left out (it is that of run 2026"
-    )
+    assert line.startswith(f"{copy} is not the record of a run and is left out (it is that of run 2026")

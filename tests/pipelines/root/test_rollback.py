@@ -64,21 +64,14 @@ def test_a_rollback_that_is_killed_leaves_the_present_version_in_service(root, k
     with pytest.raises(KeyboardInterrupt):
         rollback(Root(root), to=5)  # 70, 800 and 9000 have to go
     assert Root(root).versions.served()[-1] == 9000
-    assert sorted(Root(root).versions.served() + Root(root).versions.withdrawn()) == [
-        5,
-        70,
-        800,
-        9000,
-    ]
+    assert sorted(Root(root).versions.served() + Root(root).versions.withdrawn()) == [5, 70, 800, 9000]
     kill_after(10)
     assert rollback(Root(root), to=5) == 5
     assert Root(root).versions.served() == [5]
 
 
 @pytest.mark.parametrize(("moves", "left"), [(0, [800]), (1, [5, 800])])
-def test_a_killed_rollback_to_a_withdrawn_version_leaves_one_that_serves(
-    root, kill_after, moves, left
-):
+def test_a_killed_rollback_to_a_withdrawn_version_leaves_one_that_serves(root, kill_after, moves, left):
     (root / "withdrawn").mkdir()
     for version in ("5", "70"):
         (root / "serving" / version).rename(root / "withdrawn" / version)
@@ -107,9 +100,7 @@ def test_a_rollback_that_was_killed_after_its_move_is_completed_and_goes_no_furt
     done = []
     assert rollback(Root(root), say=done.append) == 70
     assert (Root(root).versions.served(), Root(root).versions.withdrawn()) == ([5, 70], [800])
-    assert str(done[0]).startswith(
-        "rolled back from 800 to 70: this was begun before and interrupted"
-    )
+    assert str(done[0]).startswith("rolled back from 800 to 70: this was begun before and interrupted")
     assert rollback(Root(root), say=done.append) == 5  # a second wish
     assert str(done[1]) == "rolled back from 70 to 5"
 

@@ -34,9 +34,7 @@ def test_the_folders_of_a_root_have_their_paths():
         "kubeflow": ROOT.kubeflow,
         "kubeflow_local": ROOT.local_kubeflow,
     }
-    assert {name: str(path) for name, path in found.items()} == {
-        name: f"/data/taxi/{name}" for name in found
-    }
+    assert {name: str(path) for name, path in found.items()} == {name: f"/data/taxi/{name}" for name in found}
 
 
 def test_it_is_its_path_in_messages_and_for_the_system(tmp_path):
@@ -56,11 +54,7 @@ def test_a_relative_path_is_made_absolute(tmp_path, monkeypatch):
 def test_looking_makes_no_folder(tmp_path):
     root = Root(tmp_path / "root")
     assert root.records.read_all() == root.pruned.read_all() == root.versions.served() == []
-    assert (root.schema.read(), root.versions.serving(), root.versions.origin()) == (
-        None,
-        None,
-        None,
-    )
+    assert (root.schema.read(), root.versions.serving(), root.versions.origin()) == (None, None, None)
     assert not root.lock.is_held()
     assert not root.path.exists()
 

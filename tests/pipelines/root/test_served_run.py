@@ -54,11 +54,7 @@ def test_an_empty_root_takes_any_pipeline(tmp_path):
     [
         ({}, {"label": "z"}, r"has data\.label = 'y'; received 'z'.*with --root\."),
         ({}, {"name": "trips"}, r"has name = 'jan'; received 'trips'.*or leave the name out\."),
-        (
-            {"name": "trips"},
-            {"name": "other"},
-            r"which has name = 'trips'; received 'other'",
-        ),
+        ({"name": "trips"}, {"name": "other"}, r"which has name = 'trips'; received 'other'"),
         (
             {"evaluator__label": "a_xf"},
             {"evaluator__label": "b_xf"},
@@ -96,7 +92,5 @@ def test_a_version_of_unknown_origin_takes_any_pipeline(tmp_path):
 
 def test_a_root_of_a_tfx_pipeline_takes_no_other(tmp_path, of_tfx_pipeline):
     of_tfx_pipeline(tmp_path)
-    with pytest.raises(
-        BadInputError, match="has runs of the TFX pipeline 'team': use another --root"
-    ):
+    with pytest.raises(BadInputError, match="has runs of the TFX pipeline 'team': use another --root"):
         named_as_in_root(Root(tmp_path), config())

@@ -38,9 +38,7 @@ def test_a_run_whose_step_was_killed_has_failed_for_whoever_reads_it(signs):
     record = signs(5000, Trainer=LOST_SECS + 1, Evaluator=4000)
     assert record.status == "failed"
     # 2027-01-15 08:00:00 less 15 minutes and a second
-    assert record.reason.startswith(
-        "Trainer: no sign of life since 2027-01-15T07:44:59+00:00: it was killed"
-    )
+    assert record.reason.startswith("Trainer: no sign of life since 2027-01-15T07:44:59+00:00: it was killed")
     assert "team/run-1" in record.reason
     assert signs.root.records.read(record.run_id).status == "running"  # a reader writes nothing
 

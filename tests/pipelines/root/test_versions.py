@@ -24,8 +24,5 @@ def test_where_tf_serving_would_serve_something_else(root):
         (root / "serving" / name).mkdir()
     assert Root(root).versions.served() == [5, 70, 800]
     found = Root(root).versions.warnings()
-    assert [line.split(" is not a version")[0].rpartition("/")[2] for line in found] == [
-        "0800",
-        "900",
-    ]
+    assert [line.split(" is not a version")[0].rpartition("/")[2] for line in found] == ["0800", "900"]
     assert "(here: 800)" in found[0]

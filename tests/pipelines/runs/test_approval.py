@@ -77,11 +77,7 @@ def test_an_approved_model_is_pushed_as_it_is_and_serves(held):
     origin = read_provenance(str(held.root.serving), int(record.version))
     assert origin == Provenance(HELD, str(held.model), "f")
     assert held.root.versions.serving() == record.version
-    assert (record.status, record.reason, record.serving_version) == (
-        "pushed",
-        None,
-        record.version,
-    )
+    assert (record.status, record.reason, record.serving_version) == ("pushed", None, record.version)
     assert record == held.read()
     assert (record.decision.kind, record.decision.by) == ("approved", "ann")
     assert record.decision.because == "a new price list"
@@ -97,9 +93,7 @@ def test_an_approved_model_is_pushed_as_it_is_and_serves(held):
 
 def test_a_second_approval_is_refused_and_pushes_nothing(held):
     version = held.approve().version
-    with pytest.raises(
-        BadInputError, match=f"approved by ann: a new price list, as version {version}"
-    ):
+    with pytest.raises(BadInputError, match=f"approved by ann: a new price list, as version {version}"):
         held.approve()
     assert held.root.versions.served() == [1000, int(version)]
 
@@ -129,10 +123,7 @@ def test_a_rejected_model_is_never_pushed(held):
 
 def test_a_newer_run_that_pushes_supersedes_a_held_model_and_says_so(held, killed):
     held.push(LATER, 2000, killed)
-    assert (
-        f"the held model of run {HELD} is superseded by the model of this run"
-        in held.read(LATER).notes
-    )
+    assert f"the held model of run {HELD} is superseded by the model of this run" in held.read(LATER).notes
     assert held.shown()[HELD] == "superseded"
     with pytest.raises(BadInputError, match=f"superseded by run {LATER}, which has pushed"):
         held.approve()

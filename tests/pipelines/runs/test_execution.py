@@ -64,14 +64,10 @@ class Executors:
         self.leaves = {}
         self.beam_options = None
 
-    def __call__(
-        self, component, executor, parameters, inputs, outputs, scratch, beam_options, run_id
-    ):
+    def __call__(self, component, executor, parameters, inputs, outputs, scratch, beam_options, run_id):
         self.beam_options = beam_options
         if component not in COMPONENTS:
-            run_executor(
-                component, executor, parameters, inputs, outputs, scratch, beam_options, run_id
-            )
+            run_executor(component, executor, parameters, inputs, outputs, scratch, beam_options, run_id)
             return
         for (artifact,) in outputs.values():
             leaf = self.leaves[type(artifact)]
@@ -168,8 +164,7 @@ def run(data, tmp_path, display):
 
     def execute_plan(*settings, **former):
         plan = plan_run(
-            RunRequest(root=Root(tmp_path / "root"), data=str(data), label="y", settings=settings),
-            display,
+            RunRequest(root=Root(tmp_path / "root"), data=str(data), label="y", settings=settings), display
         )
         plan = replace(plan, **former)
         recorder = RunRecorder(Root(tmp_path / "root"), start_record(plan), display)
@@ -218,14 +213,10 @@ def test_only_the_push_is_not_reused(leave, run):
 def push(root, run_id, version=5):
     model = root / "kept" / run_id / "model"
     model.mkdir(parents=True)
-    write_version(
-        Provenance(run_id, str(model)), str(root / "serving" / str(version)), str(root / "serving")
-    )
+    write_version(Provenance(run_id, str(model)), str(root / "serving" / str(version)), str(root / "serving"))
 
 
-def test_the_schema_of_the_first_pushed_run_is_the_roots(
-    leave, executors, run, tmp_path, monkeypatch
-):
+def test_the_schema_of_the_first_pushed_run_is_the_roots(leave, executors, run, tmp_path, monkeypatch):
     root = tmp_path / "root"
     leave(PASSED, version="5")
     start, recorder = run()
@@ -370,9 +361,7 @@ def test_what_breaks_the_data_ends_the_run_unless_it_is_allowed(leave, run):
 
 
 @pytest.mark.parametrize(("anomalies", "ends"), [(2, True), (0, False)])
-def test_anomalies_end_the_run_before_others_run_where_that_is_asked_for(
-    leave, run, anomalies, ends
-):
+def test_anomalies_end_the_run_before_others_run_where_that_is_asked_for(leave, run, anomalies, ends):
     leave(PASSED, version="1", anomalies=anomalies)
     start, recorder = run("example_validator.on_anomalies=fail")
     if not ends:
@@ -417,10 +406,7 @@ FORMERS = {
     "continued": lambda killed, older: ({"continued": (killed,)}, killed),
     # Stopped before its Trainer began.
     "continued twice": lambda killed, older: ({"continued": (killed, older)}, older),
-    "resumed and continued": lambda killed, older: (
-        {"unfinished": killed, "continued": (older,)},
-        older,
-    ),
+    "resumed and continued": lambda killed, older: ({"unfinished": killed, "continued": (older,)}, older),
 }
 
 
@@ -552,9 +538,7 @@ APART = {"train": [0] * 300 + [1] * 100, "eval": [0] * 50 + [1] * 150}
 def test_labels_that_differ_in_the_splits_end_the_run_before_others_run(leave, run):
     leave(PASSED, version="1", labels=APART)
     start, recorder = run()
-    with pytest.raises(
-        RunFailedError, match=r"75\.0% of the labels 'y' in train and 25\.0% in"
-    ) as error:
+    with pytest.raises(RunFailedError, match=r"75\.0% of the labels 'y' in train and 25\.0% in") as error:
         start()
     assert (error.value.component, error.value.is_bad_input) == ("CsvExampleGen", True)
     assert 'split.on_label_difference = "warn"' in str(error.value)
@@ -678,9 +662,7 @@ def stopping_in(component, executors):
     return run_or_stop
 
 
-def test_a_resumed_run_is_judged_against_what_serves_now(
-    leave, executors, run, tmp_path, monkeypatch
-):
+def test_a_resumed_run_is_judged_against_what_serves_now(leave, executors, run, tmp_path, monkeypatch):
     root = tmp_path / "root"
     leave(PASSED, version="1")
     push(root, "20250101-000000", 1)

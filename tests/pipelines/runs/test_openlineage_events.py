@@ -133,10 +133,7 @@ def summary(events):
 
 
 def datasets(event, kind):
-    return {
-        data["name"]: data["facets"].get("version", {}).get("datasetVersion")
-        for data in event[kind]
-    }
+    return {data["name"]: data["facets"].get("version", {}).get("datasetVersion") for data in event[kind]}
 
 
 def tags(event):
@@ -164,9 +161,7 @@ def test_a_run_and_its_steps_start_and_complete(run, team):
     assert datasets(last(events, "team.Copy"), "inputs") == {"team.Write.examples": write}
     assert datasets(last(events, "team.Copy"), "outputs") == {"team.Copy.model": copy}
     parents = {
-        event["run"]["facets"]["parent"]["run"]["runId"]
-        for event in events
-        if event["job"]["name"] != "team"
+        event["run"]["facets"]["parent"]["run"]["runId"] for event in events if event["job"]["name"] != "team"
     }
     assert parents == {events[0]["run"]["runId"]}
     assert tags(events[-1])["run_id"] == record.run_id
@@ -321,17 +316,9 @@ def test_an_example_gen_reads_a_folder_whose_version_is_the_content_of_its_files
             return pipeline(CsvExampleGen(input_base=folder))
     """)
     (plan,) = team.plan(folder=str(folder)).steps
-    step = FinishedStep(
-        asdict(plan), {"examples": {}}, 1, "run", 1.0, team.root.artifacts / "a" / "b"
-    )
+    step = FinishedStep(asdict(plan), {"examples": {}}, 1, "run", 1.0, team.root.artifacts / "a" / "b")
     record = RunRecord(
-        run_id="run",
-        name="team",
-        status="running",
-        started="",
-        config={},
-        data_fingerprint="",
-        log="",
+        run_id="run", name="team", status="running", started="", config={}, data_fingerprint="", log=""
     )
     (source,), (examples,) = Datasets(team.root, record, "shop").step_datasets(step)
     assert (source.namespace, source.name) == ("file", str(folder))
@@ -343,18 +330,10 @@ def test_an_example_gen_reads_a_folder_whose_version_is_the_content_of_its_files
 
 def test_a_folder_of_the_root_that_no_step_made_is_a_file(team):
     record = RunRecord(
-        run_id="run",
-        name="team",
-        status="running",
-        started="",
-        config={},
-        data_fingerprint="",
-        log="",
+        run_id="run", name="team", status="running", started="", config={}, data_fingerprint="", log=""
     )
     plan = {"inputs": {"model": [{"folder": "kept/a/model", "type": "x"}]}, "parameters": {}}
-    step = FinishedStep(
-        {"component": "A", "outputs": {}, **plan}, {}, 1, "run", 1.0, team.root.path
-    )
+    step = FinishedStep({"component": "A", "outputs": {}, **plan}, {}, 1, "run", 1.0, team.root.path)
     (model,), _ = Datasets(team.root, record, "shop").step_datasets(step)
     assert (model.namespace, model.name) == ("file", str(team.root.path / "kept/a/model"))
 

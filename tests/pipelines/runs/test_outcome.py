@@ -32,9 +32,7 @@ def test_a_model_was_pushed(outcome):
 
 
 def test_a_model_was_not_blessed(outcome):
-    assert outcome("too low", "too high", pushed=0) == RunOutcome(
-        "not_blessed", reason="too low; too high"
-    )
+    assert outcome("too low", "too high", pushed=0) == RunOutcome("not_blessed", reason="too low; too high")
 
 
 def test_the_serving_check_did_not_bless_a_model_that_the_evaluator_did(outcome):

@@ -42,12 +42,8 @@ def plan_of(component, parts=(), settings=(), inputs=(), value="1"):
     return StepPlan(
         component,
         executor={},
-        parameters={
-            "parameters": {name: {"fieldValue": {"stringValue": value}} for name in settings}
-        },
-        inputs={
-            key: (OutputRef(producer, value, "output"),) for key, producer in dict(inputs).items()
-        },
+        parameters={"parameters": {name: {"fieldValue": {"stringValue": value}} for name in settings}},
+        inputs={key: (OutputRef(producer, value, "output"),) for key, producer in dict(inputs).items()},
         fingerprints=dict.fromkeys(parts, value),
     )
 
@@ -96,9 +92,7 @@ def test_how_the_data_changed(now, former, said):
 def test_which_functions_changed():
     former = record(code_definitions={"taxi.py:preprocessing_fn": "1", "taxi.py:trainer_fn": "2"})
     now = record(code_definitions={"taxi.py:preprocessing_fn": "3", "taxi.py:trainer_fn": "2"})
-    assert (
-        changed("Transform", now, former, parts=("code",)) == "preprocessing_fn of taxi.py changed"
-    )
+    assert changed("Transform", now, former, parts=("code",)) == "preprocessing_fn of taxi.py changed"
     now = record(code_definitions={"taxi.py:(module level)": "1", "taxi.py:trainer_fn": "2"})
     assert changed("Transform", now, former, parts=("code",)) == (
         "the top level of taxi.py, preprocessing_fn of taxi.py changed"
@@ -109,12 +103,8 @@ def test_which_functions_changed():
 def test_settings_are_named_with_both_values_where_they_are_the_components_own():
     now = record("trainer.train_steps=500", "evaluator.tolerance=0.1", "data.path=b/x.csv")
     former = record("trainer.train_steps=1000")
-    assert changed("Trainer", now, former, settings=("train_args",)) == (
-        "trainer.train_steps 1000 -> 500"
-    )
-    assert changed("Evaluator", now, former, settings=("checks",)) == (
-        "evaluator.tolerance 0.05 -> 0.1"
-    )
+    assert changed("Trainer", now, former, settings=("train_args",)) == ("trainer.train_steps 1000 -> 500")
+    assert changed("Evaluator", now, former, settings=("checks",)) == ("evaluator.tolerance 0.05 -> 0.1")
     assert changed("Transform", now, former, settings=("custom_config",)) == (
         "its settings changed (custom_config)"
     )
@@ -147,6 +137,6 @@ def test_several_changes_are_said_at_once_and_the_rest_counted():
         "TensorFlow, TFX or another library was updated; the code of the model changed; "
         "the code of `estimator_core` changed; and 4 more"
     )
-    assert changed(
-        "Evaluator", now, record(), inputs={"model": "Trainer", "baseline_model": "Trainer"}
-    ) == ("Trainer has a new output; another version serves")
+    assert changed("Evaluator", now, record(), inputs={"model": "Trainer", "baseline_model": "Trainer"}) == (
+        "Trainer has a new output; another version serves"
+    )

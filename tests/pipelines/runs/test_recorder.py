@@ -29,9 +29,7 @@ def test_the_record_of_a_new_run(plan, killed, tmp_path):
 
 
 def test_the_spans_are_recorded(spans, tmp_path, display):
-    request = RunRequest(
-        root=Root(tmp_path / "root"), data=spans, label="y", settings=("data.spans=8..9",)
-    )
+    request = RunRequest(root=Root(tmp_path / "root"), data=spans, label="y", settings=("data.spans=8..9",))
     assert start_record(plan_run(request, display)).spans == (
         {"span": 8, "version": 1, "num_files": 1},
         {"span": 9, "version": 1, "num_files": 1},
@@ -60,10 +58,7 @@ def test_the_tick_of_a_schedule_stays_with_its_run(data, tmp_path, display, kill
     from dataclasses import replace
 
     request = RunRequest(
-        root=Root(tmp_path / "root"),
-        data=str(data),
-        label="y",
-        scheduled_by="nightly/20260131T030000Z",
+        root=Root(tmp_path / "root"), data=str(data), label="y", scheduled_by="nightly/20260131T030000Z"
     )
     plan = plan_run(request, display)
     record = start_record(plan)
@@ -105,9 +100,7 @@ def test_every_step_is_on_disk_at_once(plan, display, shown, tmp_path):
     assert [part.name for part in record.components] == ["Transform", "Trainer"]
     assert "! some rows are left out\n" in shown.getvalue()
     (check,) = check_records([], [ThresholdConfig(metric="auc", lower=0.6)], {"auc": 0.9}, {}, {})
-    verdict = VerdictRecord(
-        {"auc": 0.9}, {"auc": 0.8}, {"x:1": {"auc": None}}, (check,), ("the loss",)
-    )
+    verdict = VerdictRecord({"auc": 0.9}, {"auc": 0.8}, {"x:1": {"auc": None}}, (check,), ("the loss",))
     recorder.add_findings(Findings(verdict=verdict))
     (record,) = root.records.read_all()
     assert (record.status, record.metrics) == ("running", {"auc": 0.9})

@@ -49,9 +49,7 @@ def run_with(data, tmp_path, display, monkeypatch):
     def run_it(error):
         runner = RecordingRunner(tmp_path / "root", error)
         monkeypatch.setitem(RUNNERS, "recording", runner)
-        request = RunRequest(
-            root=Root(tmp_path / "root"), data=str(data), label="y", runner="recording"
-        )
+        request = RunRequest(root=Root(tmp_path / "root"), data=str(data), label="y", runner="recording")
         return run(request, Progress(display), NoCapture()), runner
 
     return run_it
@@ -104,10 +102,7 @@ def test_however_a_run_ends_its_record_and_report_say_so(
     run_with, tmp_path, handles_signals, error, status, reason
 ):
     record, _ = run_with(error)
-    assert (record.status, html.escape(record.reason).replace("&#x27;", "&#39;")) == (
-        status,
-        reason,
-    )
+    assert (record.status, html.escape(record.reason).replace("&#x27;", "&#39;")) == (status, reason)
     assert reason in (tmp_path / "root" / "runs" / f"{record.run_id}.html").read_text()
     assert not Root(tmp_path / "root").lock.is_held()
 
@@ -276,12 +271,7 @@ def run_first(data, tmp_path, display, monkeypatch):
             return run_executor(component, *others)
 
         monkeypatch.setattr(running, "run_executor", run_the_first)
-        request = RunRequest(
-            root=Root(tmp_path / "root"),
-            data=str(data),
-            label="y",
-            settings=settings,
-        )
+        request = RunRequest(root=Root(tmp_path / "root"), data=str(data), label="y", settings=settings)
         return run(request, Progress(display), NoCapture())
 
     return run_it
@@ -296,9 +286,7 @@ def test_a_file_that_is_replaced_after_it_was_looked_at_is_not_learned_from(run_
     assert run_first(lambda: None).reason == "StatisticsGen: stopped here"
 
 
-def test_a_file_that_changes_before_it_is_copied_ends_the_run(
-    run_first, data, tmp_path, monkeypatch
-):
+def test_a_file_that_changes_before_it_is_copied_ends_the_run(run_first, data, tmp_path, monkeypatch):
     data.write_text("\ufeff" + data.read_text())  # the mark makes a copy of it
     execute = run_module.execute
 
@@ -344,9 +332,7 @@ def test_a_module_that_changes_after_it_was_imported_ends_the_run(run_first, tmp
     assert f"The module {module}, or a Python file next to it, was changed" in record.reason
 
 
-def test_a_run_that_another_process_has_resumed_is_not_resumed_again(
-    data, tmp_path, display, monkeypatch
-):
+def test_a_run_that_another_process_has_resumed_is_not_resumed_again(data, tmp_path, display, monkeypatch):
     root = Root(tmp_path / "root")
     monkeypatch.setitem(RUNNERS, "stops", RecordingRunner(root, RunFailedError("Trainer", "x")))
     request = {"root": root, "data": str(data), "label": "y", "runner": "stops"}

@@ -14,12 +14,7 @@ from pipelines.errors import BadInputError
 from pipelines.root.history import read_runs
 from pipelines.root.lineage import find_lineage, lineage_lines
 from pipelines.root.rollback import rollback
-from pipelines.runs.tfx_pipeline import (
-    TfxPipelineRequest,
-    recorded_config,
-    run_tfx_pipeline,
-    with_origin,
-)
+from pipelines.runs.tfx_pipeline import TfxPipelineRequest, recorded_config, run_tfx_pipeline, with_origin
 from pipelines.scheduling.run_process import run_command
 from pipelines.scheduling.schedule import Schedule
 from pipelines.scheduling.ticks import time_tick
@@ -39,9 +34,7 @@ def run(team, display):
     """Returns a function that runs the team's pipeline."""
 
     def run_it(*, arguments=(), parameters=(), settings=(), **request):
-        config = load_tfx_pipeline_config(
-            None, str(team.file), dict(arguments), dict(parameters), settings
-        )
+        config = load_tfx_pipeline_config(None, str(team.file), dict(arguments), dict(parameters), settings)
         return run_tfx_pipeline(
             TfxPipelineRequest(team.root, config, **request), Progress(display), NoCapture()
         )
@@ -78,9 +71,7 @@ def test_a_pipeline_without_a_pusher_finishes_and_is_unchanged_afterwards(run, t
 
 
 @pytest.mark.parametrize("is_absolute", [True, False])
-def test_a_push_into_the_root_is_a_version_of_the_root(
-    run, team, tmp_path, monkeypatch, is_absolute
-):
+def test_a_push_into_the_root_is_a_version_of_the_root(run, team, tmp_path, monkeypatch, is_absolute):
     team.define(PUSHING)
     monkeypatch.chdir(tmp_path)
     folder = team.root.serving if is_absolute else team.root.serving.relative_to(tmp_path)
@@ -91,16 +82,10 @@ def test_a_push_into_the_root_is_a_version_of_the_root(
     again = run(arguments={"folder": str(folder)})
     assert (again.status, again.version) == ("unchanged", None)
     judged = run(arguments={"folder": str(folder), "bound": "8"})
-    assert (judged.status, judged.reason) == (
-        "unchanged",
-        "the model that was pushed has not changed",
-    )
+    assert (judged.status, judged.reason) == ("unchanged", "the model that was pushed has not changed")
     for _ in range(2):
         refused = run(arguments={"folder": str(folder), "bound": "9"})
-        assert (refused.status, refused.reason) == (
-            "not_blessed",
-            "Judge has not blessed the model",
-        )
+        assert (refused.status, refused.reason) == ("not_blessed", "Judge has not blessed the model")
 
 
 def test_the_lineage_of_a_version_has_its_pipeline_and_code(run, team, tmp_path, monkeypatch):
@@ -203,9 +188,7 @@ def test_a_failed_run_is_resumed_under_its_id_and_keeps_what_had_finished(run, t
     resumed = run(resume=True)
     assert (resumed.run_id, resumed.status) == (failed.run_id, "finished")
     assert components_of(resumed)[0][2] == "it was finished when the run stopped"
-    with pytest.raises(
-        BadInputError, match=r"there is nothing to resume in .* has ended \(finished\)"
-    ):
+    with pytest.raises(BadInputError, match=r"there is nothing to resume in .* has ended \(finished\)"):
         run(resume=True)
 
 
@@ -272,11 +255,7 @@ def test_the_configuration_may_be_a_file(team, run, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "settings", "message"),
     [
-        (
-            "[pipeline]\nfil = 'a.py'",
-            (),
-            r"pipeline.fil = 'a.py': there is no such key. Did you mean file\?",
-        ),
+        ("[pipeline]\nfil = 'a.py'", (), r"pipeline.fil = 'a.py': there is no such key. Did you mean file\?"),
         ("", (), r"pipeline.file is missing"),
         ("[pipeline]\nfile = 'a.py'\n[data]\npath='x'", (), r"data.*: there is no such key"),
         ("pipeline = 7", (), r"pipeline = 7: "),
@@ -292,9 +271,7 @@ def test_a_configuration_that_cannot_be_used_is_refused(tmp_path, text, settings
 def test_commands_that_need_a_csv_refuse_a_tfx_pipeline(run, tmp_path):
     file = tmp_path / "team.toml"
     file.write_text("[pipeline]\nfile = 'a.py'")
-    with pytest.raises(
-        BadInputError, match=r"team.toml has \[pipeline\], .* needs a pipeline from a CSV"
-    ):
+    with pytest.raises(BadInputError, match=r"team.toml has \[pipeline\], .* needs a pipeline from a CSV"):
         load_config(file)
     record = run()
     with pytest.raises(BadInputError, match=f"of run {record.run_id} has \\[pipeline\\]"):
@@ -302,9 +279,7 @@ def test_commands_that_need_a_csv_refuse_a_tfx_pipeline(run, tmp_path):
 
 
 def test_the_command_runs_a_pipeline_and_prints_its_outcome(warm_command, team):
-    ended = warm_command(
-        "run", "--pipeline", str(team.file), "--arg", "times=2", "--root", str(team.root)
-    )
+    ended = warm_command("run", "--pipeline", str(team.file), "--arg", "times=2", "--root", str(team.root))
     assert ended.returncode == 0, ended.stderr
     line = json.loads(ended.stdout.splitlines()[-1])
     assert (line["status"], line["version"]) == ("finished", None)
@@ -344,10 +319,7 @@ def test_resume_needs_no_options_but_the_root(warm_command, team, run):
     ("options", "message"),
     [
         (("--data", "a.csv"), "--data and --label are for a pipeline from a CSV"),
-        (
-            ("--runner", "kubeflow"),
-            "--runner kubeflow runs the compiled pipeline here with --local",
-        ),
+        (("--runner", "kubeflow"), "--runner kubeflow runs the compiled pipeline here with --local"),
         (("--runner", "kubeflow", "--local", "--resume"), "--resume does not apply"),
         (("--local",), "--local is for --runner kubeflow only"),
         (("--arg", "times"), "--arg takes name=value. Received: 'times'"),
@@ -405,9 +377,7 @@ def test_a_configuration_needs_the_file_of_its_pipeline(tmp_path):
 def test_what_python_cannot_run_is_bad_input_and_touches_nothing(team, given, message):
     with pytest.raises(BadInputError, match=message):
         pipelines.run(team.load(), root=team.root.path, **given)
-    with pytest.raises(
-        BadInputError, match=r"pipelines\.run gives no TFX pipeline. Received: dict"
-    ):
+    with pytest.raises(BadInputError, match=r"pipelines\.run gives no TFX pipeline. Received: dict"):
         pipelines.run({}, root=team.root.path)
     assert not team.root.path.exists()
 

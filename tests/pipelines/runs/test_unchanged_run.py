@@ -14,9 +14,7 @@ from pipelines.runs.run import record_unchanged
 from pipelines.runs.unchanged_run import find_unchanged, run_identity, unchanged_record
 from pipelines.terminal.progress import Progress
 
-CHECKS = tuple(
-    {"against": against} for against in ("trivial", "baseline", "baseline when pushed", "lower")
-)
+CHECKS = tuple({"against": against} for against in ("trivial", "baseline", "baseline when pushed", "lower"))
 
 
 class Module:
@@ -46,17 +44,13 @@ class Module:
         self.root.records.write(self.former)
 
     def write_code(self, constant):
-        self.file.write_text(
-            f"def preprocessing_fn(inputs):\n    return inputs['x'] * {constant}\n"
-        )
+        self.file.write_text(f"def preprocessing_fn(inputs):\n    return inputs['x'] * {constant}\n")
 
     def serve(self, version):
         extra = self.root.serving / str(version) / "assets.extra"
         extra.mkdir(parents=True)
         (extra.parent / "saved_model.pb").touch()
-        (extra / "push.json").write_text(
-            json.dumps({"pipeline_run_id": "20260101-000000", "model": "../m"})
-        )
+        (extra / "push.json").write_text(json.dumps({"pipeline_run_id": "20260101-000000", "model": "../m"}))
 
     def keep_schema(self, run_id, text='feature { name: "x" type: INT }', accepted_for=None):
         import hashlib
@@ -69,9 +63,7 @@ class Module:
         self.root.schema.file.with_name("origin.json").write_text(json.dumps(vars(origin)))
 
     def config(self, *settings):
-        return load_config(
-            data=str(self.data), label="y", settings=(f"module.file={self.file}", *settings)
-        )
+        return load_config(data=str(self.data), label="y", settings=(f"module.file={self.file}", *settings))
 
     def find(self, *settings, data="f", spans=()):
         schema = self.root.schema.read()
@@ -85,10 +77,7 @@ def module(tmp_path, data):
 
 def test_what_nothing_has_changed_for_is_the_former_run(module):
     assert module.find() == (module.former, module.former.identity)
-    assert module.find("beam.args=['--a=1']", "retention.runs=7") == (
-        module.former,
-        module.former.identity,
-    )
+    assert module.find("beam.args=['--a=1']", "retention.runs=7") == (module.former, module.former.identity)
 
 
 def test_anything_that_has_changed_makes_a_run(module, monkeypatch):
@@ -109,11 +98,7 @@ def test_it_is_the_version_that_serves_that_counts(module):
     assert module.find() is None
     module.root.records.write(
         replace(
-            module.former,
-            run_id="20260102-000000",
-            status="not_blessed",
-            version=None,
-            serving_version="6",
+            module.former, run_id="20260102-000000", status="not_blessed", version=None, serving_version="6"
         )
     )
     record, _ = module.find()
@@ -132,9 +117,7 @@ def test_it_is_the_version_that_serves_that_counts(module):
     ],
     ids=["its own", "of another run", "edited", "accepted"],
 )
-def test_the_schema_is_the_one_that_the_run_itself_has_left(
-    module, origin, text, accepted_for, is_unchanged
-):
+def test_the_schema_is_the_one_that_the_run_itself_has_left(module, origin, text, accepted_for, is_unchanged):
     module.keep_schema(origin, accepted_for=accepted_for)
     if text:
         module.root.schema.file.write_text('feature { name: "y" type: INT }')
@@ -164,9 +147,7 @@ def test_its_record_is_that_of_the_former_run_held_against_itself(module):
     assert (record.baseline_version, record.baseline_metrics) == ("5", {"auc": 0.75})
     assert [check["against"] for check in record.checks] == ["trivial", "lower"]
     assert record.components == (
-        ComponentRecord(
-            "Trainer", "cached", 0.0, "same data, code and settings as run 20260101-000000"
-        ),
+        ComponentRecord("Trainer", "cached", 0.0, "same data, code and settings as run 20260101-000000"),
     )
     once_more = unchanged_record(module.root, "20260103-000000", record, "i")
     assert (record.same_as, once_more.same_as) == ("20260101-000000", "20260101-000000")
@@ -255,9 +236,7 @@ def test_a_held_model_that_was_superseded_is_judged_anew(module):
 
 def test_a_run_that_repeats_an_approved_one_has_no_decision_of_its_own(module):
     decision = Decision("approved", "ann", "2026-01-02T00:00:00+00:00", "it is right")
-    approved = replace(
-        module.former, doubts=("a doubt",), held=HeldModel("m", "m/s"), decision=decision
-    )
+    approved = replace(module.former, doubts=("a doubt",), held=HeldModel("m", "m/s"), decision=decision)
     module.root.records.write(approved)
     again = unchanged_record(module.root, "20260103-000000", *module.find())
     assert (again.status, again.held, again.decision, again.doubts) == ("unchanged", None, None, ())

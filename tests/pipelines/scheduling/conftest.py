@@ -170,9 +170,7 @@ def told():
 def config_file(spans, tmp_path):
     """A configuration of the spans 8, 9 and 10; notifications go to the fixture `told`."""
     file = tmp_path / "trips.toml"
-    file.write_text(
-        f'name = "trips"\n[data]\npath = "{spans}"\nlabel = "y"\n[notify]\ncommand = "tell"\n'
-    )
+    file.write_text(f'name = "trips"\n[data]\npath = "{spans}"\nlabel = "y"\n[notify]\ncommand = "tell"\n')
     return file
 
 

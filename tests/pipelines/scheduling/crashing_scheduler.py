@@ -39,9 +39,7 @@ class RealWaits(FakeClock):
     def sleep(self, secs):
         self._release.touch()
         time.sleep(0.05)
-        super().sleep(
-            secs if secs > 10 else 0.05
-        )  # a run is waited for: nothing becomes late by it
+        super().sleep(secs if secs > 10 else 0.05)  # a run is waited for: nothing becomes late by it
 
 
 class Killer:
@@ -95,11 +93,7 @@ def main():
         return ""
 
     made = scheduler.Scheduler(
-        Root(root),
-        clock,
-        stop,
-        start=killer.around(start, "start"),
-        tell=killer.around(tell, "tell"),
+        Root(root), clock, stop, start=killer.around(start, "start"), tell=killer.around(tell, "tell")
     )
     done = made.run_due()
     print(f"{len(done)} ticks: {' '.join(killer.names)}", flush=True)

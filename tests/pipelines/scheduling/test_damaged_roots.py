@@ -153,9 +153,7 @@ def test_a_run_that_nobody_was_told_of(record, check, told, key, status, add):
 
 
 @pytest.mark.parametrize("status", ["pushed", "interrupted"])
-def test_the_run_of_a_span_whose_configuration_is_gone(
-    record, check, tmp_path, status, add, caplog
-):
+def test_the_run_of_a_span_whose_configuration_is_gone(record, check, tmp_path, status, add, caplog):
     add(name="bad", on_new_span=True, config=str(tmp_path / "gone.toml"))
     run = {**RUN, "status": status, "notification": "pending"}
     record("20260131-095900", **run, scheduled_by=f"bad/{SPAN}")
@@ -181,9 +179,7 @@ def test_an_odd_line_of_a_pruned_run(record, check, root, fields, add):
     assert len(check().damaged) == ("scheduled_by" not in fields)  # any text may stand there
 
 
-def test_an_error_that_nobody_expected_is_logged_with_its_origin(
-    make_scheduler, runs, clock, caplog, add
-):
+def test_an_error_that_nobody_expected_is_logged_with_its_origin(make_scheduler, runs, clock, caplog, add):
     def find(schedule, handled):
         raise RuntimeError("oops")
 
@@ -231,9 +227,7 @@ def test_a_link_to_nowhere_in_place_of_a_folder(root, clock, name):
     assert str(root.path / name) in damage
 
 
-def test_damaged_receivers_are_shown_until_somebody_repairs_them(
-    write_definition, store, check, config_file
-):
+def test_damaged_receivers_are_shown_until_somebody_repairs_them(write_definition, store, check, config_file):
     write_definition(config=str(config_file))
     Receivers(settings=("notify.timeout_secs=5",)).write(store.state("bad"))
     file = store.state("bad") / "notify.json"

@@ -152,9 +152,7 @@ BEHIND_7_UNFINISHED = [arrival(5, 29), arrival(6, 10, is_complete=False), *BEHIN
         ("catch-up", [7], BEHIND_7_UNFINISHED, "5", 3, ["8", "6"], None, []),
     ],
 )
-def test_spans_that_have_arrived(
-    make_schedule, missed, done, arrivals, tick, count, late, passed, overtaken
-):
+def test_spans_that_have_arrived(make_schedule, missed, done, arrivals, tick, count, late, passed, overtaken):
     schedule = make_schedule(on_new_span=True, missed=missed, passed_spans=spans(4))
     found = due(schedule, 30, runs_of(*map(span, done)), arrivals)
     assert (found.tick and found.tick.spans, found.count) == (tick, count)

@@ -26,9 +26,7 @@ def write_former(store, make_schedule):
         if known is not None:
             write_json(folder / "spans.json", {"known": known})
         write_json(folder / "state.json", {"told_missed": "", "problem": None})
-        write_json(
-            folder / "notify.json", {"notify": {"command": "tell"}, "settings": []}, private=True
-        )
+        write_json(folder / "notify.json", {"notify": {"command": "tell"}, "settings": []}, private=True)
         return schedule
 
     return write
@@ -48,14 +46,9 @@ def test_ticks_that_were_done_are_not_due(write_former, store, scheduler, clock,
 
 @pytest.mark.parametrize(
     ("key", "fields"),
-    [
-        ("20260131T100500Z", {}),
-        ("span-000000000000000009-v000000000000000001", {"on_new_span": True}),
-    ],
+    [("20260131T100500Z", {}), ("span-000000000000000009-v000000000000000001", {"on_new_span": True})],
 )
-def test_a_run_that_was_given_up_is_not_resumed(
-    write_former, scheduler, clock, runs, record, key, fields
-):
+def test_a_run_that_was_given_up_is_not_resumed(write_former, scheduler, clock, runs, record, key, fields):
     write_former([(key, 5, "done")], known=[], **fields)
     record("20260131-100500", status="interrupted", scheduled_by=f"trips/{key}")
     clock.pass_by(5 * 60 + 10)

@@ -250,8 +250,6 @@ def test_a_command_that_leaves_something_running_has_ended():
 
 
 def test_the_output_of_a_command_is_told_without_its_arguments():
-    code = (
-        "import sys; print(sys.argv[1], b'\\x1b[2J'.decode(), 'https://u:p@h/SECRET'); sys.exit(3)"
-    )
+    code = "import sys; print(sys.argv[1], b'\\x1b[2J'.decode(), 'https://u:p@h/SECRET'); sys.exit(3)"
     words = shlex.join([sys.executable, "-c", code, "--token=SECRET"])
     assert tell(NotifyConfig(command=words), CONTENT).endswith("code 3: ... [2J https://h/...")

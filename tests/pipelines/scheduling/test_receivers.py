@@ -18,9 +18,7 @@ def test_a_setting_of_notify_is_known_also_if_its_name_is_quoted(setting, is_lef
 
 
 def test_receivers_are_in_a_file_that_others_cannot_read(tmp_path):
-    receivers = Receivers(
-        notify=NotifyConfig(command="tell SECRET"), settings=("notify.command=x",)
-    )
+    receivers = Receivers(notify=NotifyConfig(command="tell SECRET"), settings=("notify.command=x",))
     receivers.write(tmp_path)
     assert Receivers.read(tmp_path) == receivers
     assert (tmp_path / "notify.json").stat().st_mode & 0o077 == 0
@@ -48,9 +46,7 @@ def test_the_configuration_counts_and_the_last_readable_one_if_it_is_broken(
     assert current_receivers(schedule, folder) == expected
 
 
-def test_receivers_of_a_schedule_that_was_deleted_during_its_run_are_not_stored(
-    make_schedule, tmp_path
-):
+def test_receivers_of_a_schedule_that_was_deleted_during_its_run_are_not_stored(make_schedule, tmp_path):
     folder = tmp_path / "deleted"
     assert current_receivers(make_schedule(), folder).command == "tell"
     assert not folder.exists()

@@ -132,12 +132,8 @@ def test_a_full_disk_does_not_end_it(clock, root, monkeypatch, caplog, add, run_
     assert set(statuses(root)) == {"pushed"}
 
 
-@pytest.mark.parametrize(
-    ("missed", "expected"), [("skip", []), ("latest", [4]), ("catch-up", [1, 2, 3, 4])]
-)
-def test_a_machine_that_slept_through_four_ticks(
-    scheduler, clock, told, missed, expected, runs, add
-):
+@pytest.mark.parametrize(("missed", "expected"), [("skip", []), ("latest", [4]), ("catch-up", [1, 2, 3, 4])])
+def test_a_machine_that_slept_through_four_ticks(scheduler, clock, told, missed, expected, runs, add):
     add(missed=missed)
     runs.secs = 2
     clock.pass_by(4 * 60 + 40)
@@ -211,9 +207,7 @@ def test_catch_up_runs_again_what_a_clock_a_year_ahead_has_run_too_early(
     assert days == ["0201", "0202", "0203", "0201", "0202"]
 
 
-def test_what_was_skipped_by_a_clock_that_was_ahead_is_ignored(
-    scheduler, clock, runs, caplog, store, add
-):
+def test_what_was_skipped_by_a_clock_that_was_ahead_is_ignored(scheduler, clock, runs, caplog, store, add):
     add(cron="0 3 * * *", missed="skip")
     clock.time = START.replace(year=2027)
     scheduler.run_due()
@@ -267,9 +261,7 @@ KILLED = "its process was killed by signal 9 before its run began: it printed no
         ([BUSY, BUSY, "pushed"], 0, [False] * 3, ["pushed"], None),
     ],
 )
-def test_what_is_tried_again(
-    run_tick, runs, clock, root, outcomes, retries, is_resumed, records, reason
-):
+def test_what_is_tried_again(run_tick, runs, clock, root, outcomes, retries, is_resumed, records, reason):
     runs.outcomes = [*outcomes]
     run = run_tick(retries=retries)
     assert (run.status, run.reason) == (records[-1], reason)
@@ -316,9 +308,7 @@ def test_a_process_that_breaks_leaves_the_end_of_its_output(run_tick, runs):
     )
 
 
-@pytest.mark.parametrize(
-    "error", [FileNotFoundError(2, "No folder"), ValueError("embedded null byte")]
-)
+@pytest.mark.parametrize("error", [FileNotFoundError(2, "No folder"), ValueError("embedded null byte")])
 def test_a_process_that_cannot_be_started(make_scheduler, make_schedule, root, error):
     def fail(launch):
         raise error
@@ -385,9 +375,7 @@ def test_another_run_has_the_root(run_tick, clock, root):
     assert clock.naps == [5.0] * 3
 
 
-def test_a_run_left_by_a_killed_scheduler_is_waited_for(
-    scheduler, clock, runs, root, record, told, add
-):
+def test_a_run_left_by_a_killed_scheduler_is_waited_for(scheduler, clock, runs, root, record, told, add):
     add()
     clock.pass_by(60)
     left = record("20260131-100100", status="running", scheduled_by=TICK.id)
@@ -396,9 +384,7 @@ def test_a_run_left_by_a_killed_scheduler_is_waited_for(
 
     def end():
         if len(clock.naps) == 4:
-            root.records.write(
-                left.changed(status="not_blessed", reason="worse", notification="pending")
-            )
+            root.records.write(left.changed(status="not_blessed", reason="worse", notification="pending"))
             holder.__exit__(None, None, None)
 
     clock.at_sleep = end
@@ -519,9 +505,7 @@ def test_spans_are_looked_for_at_their_distance(make_scheduler, clock, runs, add
     assert len(looked) in (4, 5)
 
 
-def test_catch_up_loses_no_span_that_arrives_after_a_later_one(
-    make_scheduler, runs, tmp_path, add, run_for
-):
+def test_catch_up_loses_no_span_that_arrives_after_a_later_one(make_scheduler, runs, tmp_path, add, run_for):
     def work():  # each time a scheduler that was just started
         run_for(70, by=make_scheduler())
 
@@ -547,9 +531,7 @@ def test_each_schedule_on_new_spans_has_its_turn_at_once(scheduler, runs, add):
     assert runs.spans() == ["10", "10", "10"]
 
 
-def test_a_late_span_that_is_not_run_is_told_once(
-    scheduler, runs, tmp_path, told, caplog, add, run_for
-):
+def test_a_late_span_that_is_not_run_is_told_once(scheduler, runs, tmp_path, told, caplog, add, run_for):
     add(on_new_span=True, poll_secs=20)
     scheduler.run_due()
     shutil.copytree(tmp_path / "span-10", tmp_path / "span-7")
@@ -585,9 +567,7 @@ def test_unknown_due_runs_are_logged_once_and_end_nothing(config_file, caplog, r
     assert len(runs.launches) == 1
 
 
-def test_a_backfill_is_not_continued_by_the_scheduler(
-    scheduler, make_schedule, runs, record, root, clock
-):
+def test_a_backfill_is_not_continued_by_the_scheduler(scheduler, make_schedule, runs, record, root, clock):
     schedule = make_schedule(on_new_span=True, passed_spans=(), settings=("data.spans=last 1",))
     scheduler.store.write(schedule)
     tick = plan_backfill(schedule, root, "8", "8", clock.now(), False).ticks[0]

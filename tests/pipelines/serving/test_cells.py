@@ -121,9 +121,7 @@ def test_a_row_without_a_column_of_the_model_is_refused_unless_it_is_empty():
 def test_the_number_of_names_to_compare_can_be_limited():
     rows = [{"fare": 1, f"c{number}": 1} for number in range(4)]
     assert to_cells(rows, COLUMNS, 4 * 2)[1] == 4  # with `seconds` and `company`
-    message = (
-        "have 4 columns that the model does not take, such as 'c0', and its column 'seconds' is"
-    )
+    message = "have 4 columns that the model does not take, such as 'c0', and its column 'seconds' is"
     with pytest.raises(BadInputError, match=message):
         to_cells(rows, COLUMNS, 4 * 2 - 1)
     full = [{**row, "seconds": 1, "company": "a"} for row in rows]
@@ -140,9 +138,7 @@ def test_rows_with_the_same_columns_in_any_order_are_checked_once():
 
     names = [f"x{number}" for number in range(50)]
     columns = CountingDict({name: Column(name, "FLOAT") for name in names})
-    rotated = [
-        {name: 1.0 for name in names[row:] + names[:row] if name != "x7"} for row in range(50)
-    ]
+    rotated = [{name: 1.0 for name in names[row:] + names[:row] if name != "x7"} for row in range(50)]
     assert to_cells(rotated, columns)[1] == 50
     assert columns.num_lookups < 10 * len(names)
 

@@ -8,11 +8,7 @@ from pipelines.serving.csv_columns import inputs_of_columns, typed_columns
 from pipelines.serving.model import signature_inputs
 from pipelines.serving.saved_model import SERVING_ROWS, Column
 
-COLUMNS = {
-    "n": Column("n", "INT"),
-    "x": Column("x", "FLOAT"),
-    "city": Column("city", "BYTES"),
-}
+COLUMNS = {"n": Column("n", "INT"), "x": Column("x", "FLOAT"), "city": Column("city", "BYTES")}
 TEXTS = {
     "n": ["12", "12.0", "", "NA", " 3 ", "-9223372036854775808", "9007199254740993"],
     "x": ["10.08", "9007199254740993", "", "NAN", "inf", " .5", "1_000"],
@@ -67,12 +63,7 @@ def read(example):
     ("column", "cells", "row", "message"),
     [
         ("n", ["1", "", "2.5"], 2, "2.5 is not a whole number"),
-        (
-            "n",
-            ["1", "9223372036854775808"],
-            1,
-            "9223372036854775808 is beyond the whole numbers of 64 bits",
-        ),
+        ("n", ["1", "9223372036854775808"], 1, "9223372036854775808 is beyond the whole numbers of 64 bits"),
         ("n", ["1", "12,5"], 1, "'12,5' is not a whole number, and the column had whole numbers"),
         ("x", ["1", "two"], 1, "'two' is not a number"),
     ],

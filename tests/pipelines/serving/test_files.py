@@ -31,16 +31,10 @@ def write(tmp_path, text, name="new.csv", encoding="utf-8"):
 
 
 def test_columns_of_the_input_are_kept_and_predictions_appended(regressor, tmp_path):
-    data = write(
-        tmp_path,
-        'id,x,city,n,note\n007,1.50,Oslo,2,"a, b"\n008, 2 ,,NA,\n\n009,,"Os""lo",3.0,c\n',
-    )
+    data = write(tmp_path, 'id,x,city,n,note\n007,1.50,Oslo,2,"a, b"\n008, 2 ,,NA,\n\n009,,"Os""lo",3.0,c\n')
     count, said = predict(regressor, data, tmp_path / "out.csv")
     assert (tmp_path / "out.csv").read_text() == (
-        "id,x,city,n,note,value\n"
-        '007,1.50,Oslo,2,"a, b",4.5\n'
-        "008, 2 ,,NA,,2\n"
-        '009,,"Os""lo",3.0,c,3\n'
+        'id,x,city,n,note,value\n007,1.50,Oslo,2,"a, b",4.5\n008, 2 ,,NA,,2\n009,,"Os""lo",3.0,c,3\n'
     )
     assert (count, said) == (3, [])
 
@@ -195,27 +189,12 @@ def test_bad_input_is_named_by_file_line_and_column(regressor, tmp_path, text, m
         ('n,city\n1,Oslo\n"2,Rome\n3,Rome\n', r"line 3, column 'n': .* does not end"),
         ("n,city\n" + "1,Oslo\n" * 20 + '2,"Oslo\n' + "3,Rome\n" * 5 + '4,x"\n', "a stray quote"),
         ('n,city\n1,"Os"lo\n', "has text after the quote that closes it"),
-        (
-            "n,city\n1,Oslo\n2,Os\0lo\n",
-            r"line 3, column 2: 'Os\\x00lo' holds a NUL character.* Remove it",
-        ),
+        ("n,city\n1,Oslo\n2,Os\0lo\n", r"line 3, column 2: 'Os\\x00lo' holds a NUL character.* Remove it"),
         ("n,city\n1,Oslo\n2,Os\rlo\n", r"line 3, column 2: .* holds a carriage return"),
-        (
-            "1,Oslo\n2,Rome\n",
-            r"None of the model's columns.*'1' is a number\)\. If the file has no header",
-        ),
-        (
-            f"n,city\n1,Oslo\n{2**63},Oslo\n",
-            f"line 3, column 'n': {2**63} is beyond the whole numbers of 64",
-        ),
-        (
-            "n,city\n1,Oslo\n   \n",
-            "line 3 .*: 1 field .*Add the values that are missing, or remove the line",
-        ),
-        (
-            "n,city\n1,Oslo\n2,Oslo,3\n",
-            "line 3 .*: 3 fields .*Put a field that contains a comma in double",
-        ),
+        ("1,Oslo\n2,Rome\n", r"None of the model's columns.*'1' is a number\)\. If the file has no header"),
+        (f"n,city\n1,Oslo\n{2**63},Oslo\n", f"line 3, column 'n': {2**63} is beyond the whole numbers of 64"),
+        ("n,city\n1,Oslo\n   \n", "line 3 .*: 1 field .*Add the values that are missing, or remove the line"),
+        ("n,city\n1,Oslo\n2,Oslo,3\n", "line 3 .*: 3 fields .*Put a field that contains a comma in double"),
     ],
 )
 def test_what_a_training_refuses_is_refused_in_the_same_words(regressor, tmp_path, text, message):
@@ -227,9 +206,7 @@ def test_what_a_training_refuses_is_refused_in_the_same_words(regressor, tmp_pat
 
 def test_a_quote_that_is_configured_may_hold_lines_like_rows(regressor, tmp_path):
     text = "n,city\n" + "1,Oslo\n" * 20 + '2,"Oslo\n' + "3,Rome\n" * 5 + '4,x"\n'
-    count, said = predict(
-        regressor, write(tmp_path, text), tmp_path / "out.csv", Reading(quote='"')
-    )
+    count, said = predict(regressor, write(tmp_path, text), tmp_path / "out.csv", Reading(quote='"'))
     assert count == 21
     assert "They count as one row" in said[0]
 

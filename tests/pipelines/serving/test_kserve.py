@@ -79,12 +79,7 @@ def test_probes_port_and_token_are_those_of_the_server():
 
 @pytest.mark.parametrize(
     ("name", "service"),
-    [
-        ("Taxi 2", "taxi-2"),
-        ("2024_tips.eu", "tips-eu"),
-        ("x" * 60, "x" * 40),
-        ("a-" * 30, "a-" * 19 + "a"),
-    ],
+    [("Taxi 2", "taxi-2"), ("2024_tips.eu", "tips-eu"), ("x" * 60, "x" * 40), ("a-" * 30, "a-" * 19 + "a")],
 )
 def test_the_name_is_one_of_kubernetes(name, service):
     assert inference_service(name, "image", "pvc://models")["metadata"]["name"] == service
@@ -97,9 +92,7 @@ def test_a_name_without_a_letter_is_refused():
         inference_service("2024", "image", "pvc://models")
 
 
-@pytest.mark.parametrize(
-    "storage", ["/data/root", "models", "pvc://", "pvc://Upper/x", "s3:/x", "s3://"]
-)
+@pytest.mark.parametrize("storage", ["/data/root", "models", "pvc://", "pvc://Upper/x", "s3:/x", "s3://"])
 def test_a_storage_that_is_no_address_is_refused(storage):
     with pytest.raises(BadInputError, match="address of the root"):
         inference_service("taxi", "image", storage)

@@ -63,8 +63,7 @@ def test_a_regression_predicts_a_value(push, name):
 def test_a_data_frame_is_predicted_row_by_row(push):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(
-        {"x": [1.0, None], "n": [1.0, None], "city": [None, "Oslo"], "label": [1, 2]},
-        index=[7, 7],
+        {"x": [1.0, None], "n": [1.0, None], "city": [None, "Oslo"], "label": [1, 2]}, index=[7, 7]
     )
     model = pipelines.load(push("regressor", 1))
     assert model.predict(frame)["value"].tolist() == [2.0, 1.0]
@@ -140,9 +139,7 @@ def test_a_list_is_refused_where_a_model_without_rows_reads_numbers_of_text(push
     (extra / FILE).write_text(formats_to_json({"city": CellFormat(NumberFormat(","))}))
     model = pipelines.load(root)
     assert SERVING_ROWS not in model.signatures
-    with pytest.raises(
-        BadInputError, match=r"row 1, column 'city': \['1,5', '2'\] are several values"
-    ):
+    with pytest.raises(BadInputError, match=r"row 1, column 'city': \['1,5', '2'\] are several values"):
         model.predict([{"city": ["1,5", "2"]}])
     assert len(model.predict([{"city": ["1,5"]}])["class"]) == 1
 

@@ -22,10 +22,7 @@ def test_the_class_is_the_one_with_the_highest_score():
 
 
 def test_more_than_twenty_classes_have_one_probability():
-    outputs = {
-        "scores": np.eye(21)[[20]],
-        "classes": np.array([[b"%d" % n for n in range(21)]], object),
-    }
+    outputs = {"scores": np.eye(21)[[20]], "classes": np.array([[b"%d" % n for n in range(21)]], object)}
     assert lists(plain_columns(outputs, "classify")) == {"class": ["20"], "probability": [1.0]}
 
 
@@ -51,10 +48,7 @@ def test_other_outputs_keep_their_names():
 def test_no_rows_of_a_classifier_have_no_predictions():
     outputs = {"scores": np.zeros((0, 3), np.float32), "classes": np.zeros((0, 3), object)}
     found = plain_columns(outputs, "classify")
-    assert {name: values.tolist() for name, values in found.items()} == {
-        "class": [],
-        "probability": [],
-    }
+    assert {name: values.tolist() for name, values in found.items()} == {"class": [], "probability": []}
 
 
 def test_a_row_whose_probabilities_are_nan_has_no_class():

@@ -157,10 +157,7 @@ def test_requests_whose_cells_have_no_value_are_named(prices):
     columns, training = prices
     rows = [{"price": "on request"}] * 200
     found = {one.measure: one.shift for one in training.drift(rows, columns)}
-    assert (
-        found["unread"].text
-        == "99 % of the cells can no longer be parsed as amounts of money (USD)"
-    )
+    assert found["unread"].text == "99 % of the cells can no longer be parsed as amounts of money (USD)"
     assert found["missing"].value == 0
 
 

@@ -9,13 +9,7 @@ from pipelines.serving.saved_model import read_signatures
 
 def test_signatures_are_read_with_the_default_one_first(exported):
     found = read_signatures(pathlib.Path(exported("classifier")))
-    assert list(found) == [
-        "serving_default",
-        "classification",
-        "predict",
-        "regression",
-        "serving_rows",
-    ]
+    assert list(found) == ["serving_default", "classification", "predict", "regression", "serving_rows"]
     assert [one.method for one in found.values()] == [
         "classify", "classify", "predict", "regress", "predict",
     ]  # fmt: skip

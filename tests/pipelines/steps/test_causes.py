@@ -63,10 +63,7 @@ def raising_py_function():
 @pytest.mark.parametrize(
     ("function", "reason"),
     [
-        (
-            lambda: run_in_a_session(too_high),
-            r"InvalidArgumentError: .*labels must be below 3.*\[5\]",
-        ),
+        (lambda: run_in_a_session(too_high), r"InvalidArgumentError: .*labels must be below 3.*\[5\]"),
         (lambda: run_in_a_session(divided), r"UnknownError: ZeroDivisionError: .*by zero"),
         (lambda: too_high_in_a_function(5), r"InvalidArgumentError: at most 2 .* = 5"),
         (raising_map, "ValueError: row 7 has no price mend the file"),
@@ -127,15 +124,9 @@ def raise_(error):
 def test_messages_of_several_lines_groups_and_none():
     members = [ValueError("one"), KeyError("two")]
     for error, text in (
-        (
-            RuntimeError("1 validation error\n  price\n    is no number"),
-            "1 validation error price is",
-        ),
+        (RuntimeError("1 validation error\n  price\n    is no number"), "1 validation error price is"),
         (RuntimeError("not here [while running 'Analyze/Map']"), "RuntimeError: not here ("),
-        (
-            builtins.ExceptionGroup("group", members),
-            "ExceptionGroup: ValueError: one; KeyError: 'two' (",
-        ),
+        (builtins.ExceptionGroup("group", members), "ExceptionGroup: ValueError: one; KeyError: 'two' ("),
         (RuntimeError(), "RuntimeError ("),
         (SystemExit(0), "SystemExit: 0 ("),
     ):

@@ -130,12 +130,7 @@ def test_a_program_may_ask_for_its_name_in_many_ways_and_use_the_result_of_the_r
     ("definition", "function", "arguments", "message"),
     [
         ("def build(a, b=1): pass", "build", {"b": "2"}, r"build needs a: give --arg a=VALUE"),
-        (
-            "def build(a): pass",
-            "build",
-            {"a": "1", "c": "2"},
-            r"has no argument 'c'. Its arguments: a",
-        ),
+        ("def build(a): pass", "build", {"a": "1", "c": "2"}, r"has no argument 'c'. Its arguments: a"),
         ("def build(a: int): pass", "build", {"a": "x"}, r"--arg a=x: .*build takes int"),
         ("def build(): return 7", "build", {}, r"gives no TFX pipeline. Received: int"),
         ("def build(): pass", "buidl", {}, r"does not define 'buidl'. Its functions are: build"),
@@ -144,30 +139,13 @@ def test_a_program_may_ask_for_its_name_in_many_ways_and_use_the_result_of_the_r
         ("def create_pipeline(a): pass", None, {}, r":create_pipeline needs a: give --arg a=VALUE"),
         ("def build(:", None, {}, r"invalid syntax"),
         ("raise SystemExit(3)", None, {}, r"ended with exit code 3"),
-        (
-            "def build(): raise SystemExit(0)",
-            "build",
-            {},
-            r"gives no TFX pipeline. Received: NoneType",
-        ),
-        (
-            "def build(a: list): pass",
-            "build",
-            {"a": "1"},
-            r"takes <class 'list'>: give it in \[pipeline\]",
-        ),
-        (
-            "def build(): raise ValueError('odd')",
-            "build",
-            {},
-            r"ValueError: odd \(.*\.py, line \d+\)",
-        ),
+        ("def build(): raise SystemExit(0)", "build", {}, r"gives no TFX pipeline. Received: NoneType"),
+        ("def build(a: list): pass", "build", {"a": "1"}, r"takes <class 'list'>: give it in \[pipeline\]"),
+        ("def build(): raise ValueError('odd')", "build", {}, r"ValueError: odd \(.*\.py, line \d+\)"),
         ("import no_such_module", None, {}, r"No module named 'no_such_module' \(.*, line \d+\)"),
     ],
 )
-def test_a_definition_that_cannot_be_used_is_refused(
-    load, definition, function, arguments, message
-):
+def test_a_definition_that_cannot_be_used_is_refused(load, definition, function, arguments, message):
     with pytest.raises(BadInputError, match=message):
         load(definition, function, **arguments)
 

@@ -45,9 +45,7 @@ RESOLVER = """
 
 def test_a_resolver_finds_what_earlier_runs_made_newest_first(team):
     team.define(RESOLVER.format(channel="examples=Channel(type=Examples)", upstream=""))
-    with pytest.raises(
-        BadInputError, match=r"Copy needs the input 'examples', and latest provides"
-    ):
+    with pytest.raises(BadInputError, match=r"Copy needs the input 'examples', and latest provides"):
         team.plan()
     folders = StepFolders(team.root.artifacts)
     team.define("def create_pipeline(text): return pipeline(Write(text=text))")
@@ -177,10 +175,7 @@ def test_an_import_counts_by_its_content_and_is_read_where_it_lies(team, tmp_pat
     assert team.run("run-2", folder=str(folder)).ran == {}
     (folder / "text").write_text("two")
     changed = team.run("run-3", folder=str(folder))
-    assert changed.ran == {
-        "outside": "what it imports changed",
-        "Copy": "outside has a new output",
-    }
+    assert changed.ran == {"outside": "what it imports changed", "Copy": "outside has a new output"}
     assert team.text() == "two"
 
 

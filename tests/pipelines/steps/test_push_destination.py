@@ -59,10 +59,7 @@ def test_a_push_that_is_still_there_is_not_repeated(push, tmp_path):
 def test_a_push_whose_destination_is_gone_is_repeated(push, tmp_path):
     _, _, (version,) = push("run-1", tmp_path / "served")
     version.rename(tmp_path / "elsewhere")
-    assert push("run-2", tmp_path / "served")[:2] == (
-        {"Pusher": "what it pushed no longer exists"},
-        ["ab"],
-    )
+    assert push("run-2", tmp_path / "served")[:2] == ({"Pusher": "what it pushed no longer exists"}, ["ab"])
     assert push("run-3", tmp_path / "served")[:2] == ({}, ["ab"])
 
 

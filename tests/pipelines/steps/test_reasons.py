@@ -18,9 +18,7 @@ FIRST, SECOND = (OutputRef("Trainer", step, "model") for step in ("first", "seco
         ((FIRST,), (), "there is no baseline_model any more"),
     ],
 )
-def test_an_input_that_comes_or_goes_is_no_new_output_of_its_producer(
-    before, now, reason, tmp_path
-):
+def test_an_input_that_comes_or_goes_is_no_new_output_of_its_producer(before, now, reason, tmp_path):
     plan = StepPlan("Evaluator", {}, {}, inputs={"baseline_model": now})
     former = asdict(replace(plan, inputs={"baseline_model": before}))
     assert reason_of_run(plan, FinishedStep(former, {}, 1, "run-1", 1.0, tmp_path)) == reason

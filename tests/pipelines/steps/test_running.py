@@ -67,11 +67,7 @@ def test_what_a_killed_run_left_of_an_output_is_gone_and_the_rest_stays_for_the_
     team.run()
     (step,) = StepFolders(team.root.artifacts).all_finished("Write")
     assert sorted(path.name for path in (step.folder / "examples").iterdir()) == ["text"]
-    assert sorted(path.name for path in step.folder.iterdir()) == [
-        "examples",
-        "step.json",
-        "unfinished",
-    ]
+    assert sorted(path.name for path in step.folder.iterdir()) == ["examples", "step.json", "unfinished"]
 
 
 @pytest.mark.parametrize("how", ["definition", "run"])
@@ -177,9 +173,7 @@ def test_code_of_the_module_beside_the_definition_does_not_count(team, tmp_path)
     assert team.run("run-2").ran == {}
     source = team.file.read_text()
     team.file.write_text(source.replace('text="ab"', 'text="ab", unused=7'))
-    assert (
-        team.run("run-2b").ran == {}
-    )  # the function that returns the pipeline is no code of a step
+    assert team.run("run-2b").ran == {}  # the function that returns the pipeline is no code of a step
     team.file.write_text(source.replace("text * times", "text.upper() * times"))
     changed = team.run("run-3")
     assert changed.ran["Copy"].startswith("its own code changed")

@@ -2,19 +2,11 @@
 
 import tensorflow as tf
 
-from pipelines.tabular.plan import (
-    CategoricalFeature,
-    LabelPlan,
-    NumericFeature,
-    TabularPlan,
-    TrainingPlan,
-)
+from pipelines.tabular.plan import CategoricalFeature, LabelPlan, NumericFeature, TabularPlan, TrainingPlan
 from pipelines.tabular.preprocessing import BUCKET_KEY, NUMERIC_KEY, VOCABULARY
 
 BINARY = LabelPlan(column="y", problem_type="binary", values="text", classes=("no", "yes"))
-REGRESSION = LabelPlan(
-    column="y", problem_type="regression", values="number", mean=1_000.0, stddev=200.0
-)
+REGRESSION = LabelPlan(column="y", problem_type="regression", values="number", mean=1_000.0, stddev=200.0)
 
 
 def make_plan(label, **changes):
@@ -66,10 +58,7 @@ class FakeTransform:
         return features
 
 
-SCHEMA = {
-    "x": tf.io.VarLenFeature(tf.float32),
-    "city": tf.io.VarLenFeature(tf.int64),
-}
+SCHEMA = {"x": tf.io.VarLenFeature(tf.float32), "city": tf.io.VarLenFeature(tf.int64)}
 
 
 def serialize(**features):

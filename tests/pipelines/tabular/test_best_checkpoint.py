@@ -81,9 +81,7 @@ def test_the_lowest_loss_is_exported_and_the_newest_checkpoint(estimator, losses
     moved = estimator.model_dir + "-moved"
     shutil.copytree(estimator.model_dir, moved)
     assert tf.train.latest_checkpoint(moved) == os.path.join(moved, f"model.ckpt-{best}")
-    kept = {
-        name.partition(".")[0] for name in os.listdir(os.path.join(estimator.model_dir, "best"))
-    }
+    kept = {name.partition(".")[0] for name in os.listdir(os.path.join(estimator.model_dir, "best"))}
     assert kept == {"model", "best"}
 
 

@@ -6,12 +6,7 @@ import pytest
 import tensorflow as tf
 
 from pipelines.data.formats import arrow_reading
-from pipelines.data.formats.date_format import (
-    COMPACT,
-    EPOCH_MILLISECONDS,
-    EPOCH_SECONDS,
-    TEXT_FORMATS,
-)
+from pipelines.data.formats.date_format import COMPACT, EPOCH_MILLISECONDS, EPOCH_SECONDS, TEXT_FORMATS
 from pipelines.data.formats.number_format import COMMA, POINT, NumberFormat
 from pipelines.data.formats.units import SCALES
 from pipelines.tabular.cell_reading import read_numbers, read_times, trim
@@ -69,6 +64,4 @@ def test_columns_that_are_numbers_already_are_read_as_they_are():
 def test_white_space_around_text_is_that_of_unicode():
     # U+00A0 and U+3000 are no white space to tf.strings.strip.
     texts = ["yes\u00a0", "\u3000 yes", "\tyes\n", "y e\u00a0s", "\u00a0", "é"]
-    assert [text.decode() for text in trim(tf.constant(texts)).numpy()] == [
-        text.strip() for text in texts
-    ]
+    assert [text.decode() for text in trim(tf.constant(texts)).numpy()] == [text.strip() for text in texts]

@@ -57,6 +57,5 @@ def test_the_table_is_aligned(tmp_path):
     assert lines[0].split() == ["column", "kind", "used", "as", "missing", "note"]
     assert len(lines) == 8
     assert {
-        line.index(word)
-        for line, word in zip(lines[1:4], ("number", "date", "number"), strict=True)
+        line.index(word) for line, word in zip(lines[1:4], ("number", "date", "number"), strict=True)
     } == {8}

@@ -10,9 +10,7 @@ from pipelines.tabular.columns import dnn_columns, keys_of_words, linear_columns
 from pipelines.tabular.plan import CategoricalFeature, NumericFeature, TextFeature
 from tests.pipelines.tabular.one_number_one_city import BINARY, FakeTransform, make_plan
 
-WITH_TEXT = make_plan(BINARY).model_copy(
-    update={"text": (TextFeature(column="note", hash_buckets=50),)}
-)
+WITH_TEXT = make_plan(BINARY).model_copy(update={"text": (TextFeature(column="note", hash_buckets=50),)})
 
 
 class Vocabulary(FakeTransform):
@@ -79,12 +77,7 @@ def test_frequent_categories_are_indicators_of_trees_and_rare_ones_a_number():
     )
     columns = tree_columns(plan, Vocabulary(tf.string))
     names = [column.name for column in columns]
-    assert names == [
-        "category_0",
-        "category_0_indicator",
-        "category_1_indicator",
-        "category_2",
-    ]
+    assert names == ["category_0", "category_0_indicator", "category_1_indicator", "category_2"]
     features = {
         "category_0": tf.constant([0, 70, 72]),  # the first, the last, one that is not known
         "category_1": tf.constant([1, 71, 72]),
@@ -114,13 +107,7 @@ def test_means_of_the_label_go_before_ranks():
     means[1] = np.nan  # of too few rows
     columns = tree_columns(plan, Vocabulary(tf.string), means)
     names = [column.name for column in columns]
-    assert names == [
-        "category_0",
-        "category_0_indicator",
-        "category_1",
-        "category_1_indicator",
-        "category_2",
-    ]
+    assert names == ["category_0", "category_0_indicator", "category_1", "category_1_indicator", "category_2"]
     found = values_of(columns[:1], {"category_0": tf.constant([0, 36, 1, 72])})
     assert found[[0, 1, 3], 0].tolist() == [0, 0.5, 1]
     assert np.isnan(found[2, 0])
@@ -142,9 +129,7 @@ def test_an_hour_is_a_number_to_trees():
     plan = make_plan(BINARY).model_copy(
         update={
             "numeric": (),
-            "categorical": (
-                CategoricalFeature(column="at", num_values=24, date="iso", part="hour"),
-            ),
+            "categorical": (CategoricalFeature(column="at", num_values=24, date="iso", part="hour"),),
         }
     )
     assert keys_of_words(plan) == ()
@@ -173,9 +158,7 @@ def test_trees_see_the_same_in_a_matrix_of_categories(monkeypatch, has_means):
         {"category_0": tf.constant(rows[:, 0]), "category_1": tf.constant(rows[:, 1])},
     )
     monkeypatch.setattr(plans, "MAX_SEPARATE", 1)
-    matrix = values_of(
-        tree_columns(plan, Vocabulary(tf.string), means), {"category": tf.constant(rows)}
-    )
+    matrix = values_of(tree_columns(plan, Vocabulary(tf.string), means), {"category": tf.constant(rows)})
     indicators = matrix[:, 2:]
     if has_means:
         np.testing.assert_array_equal(matrix[:, 0], separate[:, 0])

@@ -4,18 +4,11 @@ import tensorflow as tf
 
 import estimator_core
 from pipelines.tabular.estimators import build_estimator
-from tests.pipelines.tabular.one_number_one_city import (
-    BINARY,
-    REGRESSION,
-    FakeTransform,
-    make_plan,
-)
+from tests.pipelines.tabular.one_number_one_city import BINARY, REGRESSION, FakeTransform, make_plan
 
 
 def build(model, tmp_path, label=BINARY, **changes):
-    return build_estimator(
-        model, make_plan(label, **changes), FakeTransform(tf.string), str(tmp_path)
-    )
+    return build_estimator(model, make_plan(label, **changes), FakeTransform(tf.string), str(tmp_path))
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ from pipelines.tabular.inputs import Part, only
 
 def rows(part, values):
     return [
-        row.decode()
-        for row in only(part, tf.data.Dataset.from_tensor_slices(values)).as_numpy_iterator()
+        row.decode() for row in only(part, tf.data.Dataset.from_tensor_slices(values)).as_numpy_iterator()
     ]
 
 
@@ -53,9 +52,7 @@ def test_the_rows_of_a_group_are_in_one_part():
 
 def test_no_row_is_in_two_folds():
     dataset = tf.data.Dataset.range(3_000).map(tf.strings.as_string)
-    folds = [
-        {*only(Part.VALIDATION, dataset, 6, fold=fold).as_numpy_iterator()} for fold in range(6)
-    ]
+    folds = [{*only(Part.VALIDATION, dataset, 6, fold=fold).as_numpy_iterator()} for fold in range(6)]
     assert sum(map(len, folds)) == len(set.union(*folds)) == 3_000
     learned = {*only(Part.TRAIN, dataset, 6, fold=4).as_numpy_iterator()}
     assert learned == set.union(*folds) - folds[4]

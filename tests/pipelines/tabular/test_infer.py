@@ -166,10 +166,7 @@ def test_one_number_written_in_two_ways_is_one_class(tmp_path):
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (
-            ["16777216.0", "16777217.0"],
-            "line 3, column 'y': the class 16777217 is beyond 16777216",
-        ),  # 2^24
+        (["16777216.0", "16777217.0"], "line 3, column 'y': the class 16777217 is beyond 16777216"),  # 2^24
         ([2**53, 2**53 + 1], f"the class {2**53 + 1} is beyond {2**53}"),
         ([2**63, 0], f"the class {2**63} is beyond 16777216"),  # no int64, so a float column
         ([1_700_000_000 + number for number in range(60)], "Subtract a constant such as 17000000"),
@@ -233,9 +230,7 @@ def test_what_is_written_otherwise_than_float_reads_it_becomes_features(tmp_path
     parts = [(part.column, part.part) for part in plan.categorical if part.date]
     # Four weeks tell nothing of months, and there is no time of day in the other column.
     assert parts == [("at", "weekday"), ("at", "hour"), ("born", "month"), ("born", "weekday")]
-    words = {
-        part.column: (part.num_values, part.words) for part in plan.categorical if not part.date
-    }
+    words = {part.column: (part.num_values, part.words) for part in plan.categorical if not part.date}
     assert words == {"vip": (2, ("yes", "no")), "zip": (7, None)}
     assert [(part.column, part.has_pairs) for part in plan.text] == [("note", False)]
     assert plan.text_columns == ("zip",)
@@ -346,15 +341,11 @@ def test_groups_of_the_split_are_those_of_the_held_out_rows(tmp_path):
 def test_trees_of_text_alone_are_refused(tmp_path):
     words = ["late", "early", "slow", "quick", "warm", "cold", "clean", "dirty", "kind", "rude"]
     columns = {
-        "note": [
-            f"{words[number % 10]} and {words[number // 10]} ride {number}" for number in range(60)
-        ],
+        "note": [f"{words[number % 10]} and {words[number // 10]} ride {number}" for number in range(60)],
         "y": [0, 1] * 30,
     }
     settings = ("columns.note=text", "trainer.model=boosted_trees")
-    with pytest.raises(
-        BadInputError, match=r"trees need numbers or categories, and .*data\.csv has"
-    ):
+    with pytest.raises(BadInputError, match=r"trees need numbers or categories, and .*data\.csv has"):
         plan_for(tmp_path, columns, "y", *settings)
     plan = plan_for(tmp_path, columns, "y", "columns.note=text")
     assert len(plan.text) == 1

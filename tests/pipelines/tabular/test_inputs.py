@@ -116,10 +116,7 @@ def test_groups_are_held_out_whole_and_no_feature_of_a_model(tmp_path):
         for number in range(400):
             features = {"numeric": float(number % 20), "numeric_bucket": 0, "category_0": 1}
             writer.write(serialize(**features, held_out_group=number % 20, label=b"yes"))
-    parts = [
-        list(read(WithGroups(tf.string), [path], part, 4, 50))
-        for part in (Part.TRAIN, Part.VALIDATION)
-    ]
+    parts = [list(read(WithGroups(tf.string), [path], part, 4, 50)) for part in (Part.TRAIN, Part.VALIDATION)]
     seen = [set(numbers(part)) for part in parts]
     assert seen[0] | seen[1] == set(range(20))
     assert not seen[0] & seen[1]

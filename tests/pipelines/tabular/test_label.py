@@ -38,28 +38,18 @@ def test_text_that_looks_like_numbers_is_asked_about(tmp_path):
     amounts = [f"${number}" for number in range(1, 31)] + [f"€{number}" for number in range(1, 31)]
     with pytest.raises(BadInputError) as error:
         label_of(tmp_path, amounts)
-    assert "the label has 60 different values, such as '$1', that look like numbers" in str(
-        error.value
-    )
-    assert "30 of 60 cells do not fit the others (amounts of money (USD)), the first: " in str(
-        error.value
-    )
-    assert '[columns] y = "number" predicts a number, "category" one of 60 classes' in str(
-        error.value
-    )
+    assert "the label has 60 different values, such as '$1', that look like numbers" in str(error.value)
+    assert "30 of 60 cells do not fit the others (amounts of money (USD)), the first: " in str(error.value)
+    assert '[columns] y = "number" predicts a number, "category" one of 60 classes' in str(error.value)
     label = label_of(tmp_path, amounts, "columns.y=category")
     assert (label.problem_type, len(label.classes)) == ("multi-class", 60)
-    with pytest.raises(
-        BadInputError, match=r"line 32: '€1' is not a number, nor are 29 others of 60"
-    ):
+    with pytest.raises(BadInputError, match=r"line 32: '€1' is not a number, nor are 29 others of 60"):
         label_of(tmp_path, amounts, "columns.y=number")
 
 
 def test_few_values_with_a_unit_are_asked_about(tmp_path):
     terms = ["36 months", "60 months"] * 20
-    with pytest.raises(
-        BadInputError, match=r"2 different values, such as '36 months', .*in months"
-    ):
+    with pytest.raises(BadInputError, match=r"2 different values, such as '36 months', .*in months"):
         label_of(tmp_path, terms)
     label = label_of(tmp_path, terms, "columns.y=number")
     assert (label.problem_type, label.mean) == ("regression", 48)
@@ -75,22 +65,16 @@ def test_the_question_quotes_a_name_with_a_space(tmp_path):
 
 def test_labels_that_are_no_numbers_are_counted(tmp_path):
     amounts = [f"€{number}" for number in range(1, 201)]
-    with pytest.raises(
-        BadInputError, match="'free' is not a number, nor are 2 others, while 200 are"
-    ):
+    with pytest.raises(BadInputError, match="'free' is not a number, nor are 2 others, while 200 are"):
         label_of(tmp_path, [*amounts, "free", "gone", "free"])
-    with pytest.raises(
-        BadInputError, match="'free' is not a number, nor is 1 other, while 200 are"
-    ):
+    with pytest.raises(BadInputError, match="'free' is not a number, nor is 1 other, while 200 are"):
         label_of(tmp_path, [*range(200), "free", "gone"])
 
 
 def test_amounts_that_fit_are_predicted_as_numbers(tmp_path):
     label = label_of(tmp_path, [f"€{number / 10}M" for number in range(1, 41)])
     assert (label.problem_type, label.mean) == ("regression", pytest.approx(2_050_000))
-    with pytest.raises(
-        BadInputError, match=r"line 42, .*the label 'free' is not a number, while 40"
-    ):
+    with pytest.raises(BadInputError, match=r"line 42, .*the label 'free' is not a number, while 40"):
         label_of(tmp_path, [*(f"€{number}M" for number in range(1, 41)), "free"])
 
 

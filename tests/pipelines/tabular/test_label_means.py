@@ -3,12 +3,7 @@ import pytest
 import tensorflow as tf
 
 from pipelines.tabular.inputs import HELD_OUT_KEY
-from pipelines.tabular.label_means import (
-    MAX_CONSTANTS,
-    MIN_ROWS,
-    has_label_means,
-    label_means,
-)
+from pipelines.tabular.label_means import MAX_CONSTANTS, MIN_ROWS, has_label_means, label_means
 from pipelines.tabular.plan import LabelPlan
 from tests.pipelines.tabular.one_number_one_city import BINARY, REGRESSION
 
@@ -30,9 +25,7 @@ def test_means_of_numbers_are_shrunk_towards_the_mean_of_all():
     labels = np.array([1.0] * 60 + [5.0] * 20 + [100.0] * 19 + [7.0] * 21, np.float32)
     found = label_means(batches_of(labels, city=ids), REGRESSION, ("city",), 4)
     mean = (60 + 100 + 1_900 + 147) / 120
-    assert found[:2].tolist() == pytest.approx(
-        [(60 + MIN_ROWS * mean) / 80, (100 + MIN_ROWS * mean) / 40]
-    )
+    assert found[:2].tolist() == pytest.approx([(60 + MIN_ROWS * mean) / 80, (100 + MIN_ROWS * mean) / 40])
     assert np.isnan(found[2])  # 19 rows
     assert np.isnan(found[3])  # the last id is that of unknown values
 

@@ -10,13 +10,7 @@ import tensorflow as tf
 import estimator_core
 from estimator_core import tf1
 from pipelines.tabular.best_checkpoint import BestCheckpointExporter
-from pipelines.tabular.model_selection import (
-    Candidate,
-    Training,
-    can_win,
-    read_candidates,
-    select_model,
-)
+from pipelines.tabular.model_selection import Candidate, Training, can_win, read_candidates, select_model
 
 MODELS = ("boosted_trees", "wide_deep", "linear")
 
@@ -66,9 +60,7 @@ class Trainings:
         config = estimator_core.RunConfig(model_dir=model_dir, save_checkpoints_steps=3)
         return Training(
             estimator_core.Estimator(model_fn, config=config),
-            estimator_core.TrainSpec(
-                lambda: input_fn().repeat(), max_steps=2 * (steps or self.steps)
-            ),
+            estimator_core.TrainSpec(lambda: input_fn().repeat(), max_steps=2 * (steps or self.steps)),
             estimator_core.EvalSpec(
                 eval_input_fn, exporters=[BestCheckpointExporter("e", receive)], throttle_secs=0
             ),

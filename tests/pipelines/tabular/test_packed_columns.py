@@ -30,14 +30,10 @@ PLAN = FeaturePlan(
     label=LabelPlan(column="y", problem_type="binary", values="text", classes=("no", "yes")),
     numeric=(
         NumericFeature(column="whole", center=3.0, has_missing=True),
-        NumericFeature(
-            column="day", center=16_000.0, has_missing=True, date="iso", newest=16_010.0
-        ),
+        NumericFeature(column="day", center=16_000.0, has_missing=True, date="iso", newest=16_010.0),
         NumericFeature(column="share", center=0.5, has_missing=True),
         NumericFeature(column="price", center=1.0, has_missing=True, number_format=COMMA),
-        NumericFeature(
-            column="late day", center=16_000.0, has_missing=False, date="iso", newest=17_000.0
-        ),
+        NumericFeature(column="late day", center=16_000.0, has_missing=False, date="iso", newest=17_000.0),
     ),
     categorical=(
         CategoricalFeature(column="city", num_values=3),
@@ -223,9 +219,7 @@ def test_two_values_of_a_row_in_a_column_are_an_error(column, max_separate, monk
     two = tf.train.Example.FromString(good[1])
     value = "float_list" if is_number else "bytes_list"
     del getattr(two.features.feature[column], value).value[:]
-    getattr(two.features.feature[column], value).value.extend(
-        [1.0, 2.0] if is_number else [b"non"] * 2
-    )
+    getattr(two.features.feature[column], value).value.extend([1.0, 2.0] if is_number else [b"non"] * 2)
     message = f"more than one value in a column.*{column}" if max_separate == 3 else "is repeated"
     with pytest.raises(tf.errors.InvalidArgumentError, match=message):
         matrix(tf.constant([good[0], two.SerializeToString()]))

@@ -28,17 +28,14 @@ def transform(tmp_path, plan, dtypes, rows):
         beam.Pipeline("apache_beam.runners.portability.fn_api_runner.FnApiRunner") as pipeline,
         tft_beam.Context(temp_dir=str(tmp_path)),
     ):
-        transform_fn = (
-            pipeline | beam.Create(instances),
-            metadata,
-        ) | tft_beam.AnalyzeDataset(lambda inputs: preprocessing_fn(inputs, plan.feature_config()))
+        transform_fn = (pipeline | beam.Create(instances), metadata) | tft_beam.AnalyzeDataset(
+            lambda inputs: preprocessing_fn(inputs, plan.feature_config())
+        )
         _ = transform_fn | tft_beam.WriteTransformFn(str(tmp_path / "transform"))
     raw = tf.io.parse_example([serialize(row, dtypes) for row in rows], spec)
     layer = tft.TFTransformOutput(str(tmp_path / "transform")).transform_features_layer()
     return {
-        name: tensor.numpy()
-        for name, tensor in layer(raw).items()
-        if not isinstance(tensor, tf.SparseTensor)
+        name: tensor.numpy() for name, tensor in layer(raw).items() if not isinstance(tensor, tf.SparseTensor)
     }
 
 
@@ -72,13 +69,7 @@ def test_numbers_categories_and_a_text_label(tmp_path):
             CategoricalFeature(column="a b", num_values=4),
         ),
     )
-    dtypes = {
-        "a b": tf.int64,
-        "text": tf.string,
-        "city": tf.string,
-        "code": tf.int64,
-        "y": tf.string,
-    }
+    dtypes = {"a b": tf.int64, "text": tf.string, "city": tf.string, "code": tf.int64, "y": tf.string}
     rows = [
         {"a b": 1, "text": " 1.5", "city": "Oslo", "code": 7, "y": "yes"},
         {"a b": 3, "text": "NA", "city": "Oslo", "code": 7, "y": " no"},
@@ -90,11 +81,7 @@ def test_numbers_categories_and_a_text_label(tmp_path):
     # 1, 3, 5, 7 have mean 4 and standard deviation sqrt((9 + 1 + 1 + 9) / 4) = sqrt(5);
     # 1.5, -2.5, 1, 0 have mean 0 and variance (2.25 + 6.25 + 1) / 4 = 2.375.
     expected = np.stack(
-        [
-            np.array([-3, -1, np.nan, 1, 3]) / 5**0.5,
-            np.array([1.5, np.nan, -2.5, 1, 0]) / 2.375**0.5,
-        ],
-        axis=1,
+        [np.array([-3, -1, np.nan, 1, 3]) / 5**0.5, np.array([1.5, np.nan, -2.5, 1, 0]) / 2.375**0.5], axis=1
     )
     assert out["numeric"] == pytest.approx(expected, abs=1e-5, nan_ok=True)
     assert out["numeric_is_missing"].tolist() == [[0], [0], [1], [0], [0]]
@@ -186,8 +173,7 @@ def test_cells_as_they_stand_in_the_csv_become_what_they_mean(tmp_path):
         for word in ("very", "late", "sad", "very late", "late very", "very sad")
     }
     texts = [
-        sorted(part[part > 0])
-        for part in tf.sparse.to_dense(out_sparse(tmp_path, rows, dtypes)).numpy()
+        sorted(part[part > 0]) for part in tf.sparse.to_dense(out_sparse(tmp_path, rows, dtypes)).numpy()
     ]
     assert texts == [sorted([words["very"], *words.values()]), [words["sad"]], []]
     assert out["label"].tolist() == [5.0, -1.5, 7.0]
@@ -226,9 +212,7 @@ def test_a_day_after_the_last_one_counts_as_the_last_one(tmp_path):
     plan = make_plan(
         label,
         numeric=(
-            NumericFeature(
-                column="at", center=first, has_missing=False, date="iso", newest=first + 2.0
-            ),
+            NumericFeature(column="at", center=first, has_missing=False, date="iso", newest=first + 2.0),
         ),
     )
     rows = [{"at": f"2014-03-{day}", "y": "yes"} for day in ("01", "03", "31")]

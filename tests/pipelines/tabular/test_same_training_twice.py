@@ -24,12 +24,8 @@ NUM_ROWS = 900
 NUM_WORDS = 50
 
 LABELS = {
-    "classification": LabelPlan(
-        column="y", problem_type="binary", values="text", classes=("no", "yes")
-    ),
-    "regression": LabelPlan(
-        column="y", problem_type="regression", values="number", mean=3.0, stddev=2.0
-    ),
+    "classification": LabelPlan(column="y", problem_type="binary", values="text", classes=("no", "yes")),
+    "regression": LabelPlan(column="y", problem_type="regression", values="number", mean=3.0, stddev=2.0),
 }
 
 
@@ -166,9 +162,7 @@ def test_every_variable_is_the_same_however_the_rows_are_serialized(variables, p
 def test_another_seed_makes_another_model(variables):
     weights = [
         name
-        for name in differing(
-            variables("regression", "one"), variables("regression", "two", seed=2)
-        )
+        for name in differing(variables("regression", "one"), variables("regression", "two", seed=2))
         if "hiddenlayer" in name
     ]
     assert len(weights) >= 4

@@ -12,13 +12,7 @@ from pipelines.tabular import training
 from pipelines.tabular.model_selection import read_candidates
 from pipelines.tabular.plan import TextFeature
 from pipelines.tabular.preprocessing import BUCKET_KEY, NUMERIC_KEY
-from tests.pipelines.tabular.one_number_one_city import (
-    BINARY,
-    REGRESSION,
-    SCHEMA,
-    FakeTransform,
-    make_plan,
-)
+from tests.pipelines.tabular.one_number_one_city import BINARY, REGRESSION, SCHEMA, FakeTransform, make_plan
 
 NUM_ROWS = 400
 
@@ -61,9 +55,9 @@ def test_what_is_served_is_what_was_judged(tmp_path, monkeypatch, label):
     with tf.io.TFRecordWriter(path, "GZIP") as writer:
         for row in rows:
             writer.write(row)
-    plan = make_plan(
-        label, model="boosted_trees", early_stopping=True, trees={"n_trees": 60}
-    ).model_copy(update={"text": (TextFeature(column="note", hash_buckets=10),)})
+    plan = make_plan(label, model="boosted_trees", early_stopping=True, trees={"n_trees": 60}).model_copy(
+        update={"text": (TextFeature(column="note", hash_buckets=10),)}
+    )
     args = types.SimpleNamespace(
         custom_config=plan.training_config(),
         transform_output="unused",

@@ -176,9 +176,7 @@ def test_auto_takes_the_model_that_is_best_on_held_out_rows(call, tmp_path, labe
     assert chosen.loss == min(one.loss for one in found)
     assert chosen.loss < 0.5 * found[2].loss
     assert not (tmp_path / "candidates").exists()
-    metrics, _ = estimator_core.train_and_evaluate(
-        made["estimator"], made["train_spec"], made["eval_spec"]
-    )
+    metrics, _ = estimator_core.train_and_evaluate(made["estimator"], made["train_spec"], made["eval_spec"])
     assert metrics["global_step"] == chosen.step
     if chosen.model == "boosted_trees":  # grown anew from all rows, on which it is evaluated
         variance = 0.69 if label is BINARY else 150.0**2  # of a model that answers the same for all
@@ -206,9 +204,7 @@ def test_one_model_is_trained_where_the_plan_names_it(call, tmp_path, model):
     found = read_candidates(str(tmp_path))
     assert [one.model for one in found] == (["boosted_trees"] if model == "boosted_trees" else [])
     assert made["train_spec"].max_steps == (found[0].step if found else 60)
-    metrics, _ = estimator_core.train_and_evaluate(
-        made["estimator"], made["train_spec"], made["eval_spec"]
-    )
+    metrics, _ = estimator_core.train_and_evaluate(made["estimator"], made["train_spec"], made["eval_spec"])
     assert metrics["auc"] > 0.9
     names = made["estimator"].get_variable_names()
     prefix = {"boosted_trees": "boosted_trees/", "wide_deep": "dnn/", "linear": "linear/"}[model]
@@ -216,9 +212,7 @@ def test_one_model_is_trained_where_the_plan_names_it(call, tmp_path, model):
     assert model == "wide_deep" or not any(name.startswith("dnn/") for name in names)
 
 
-def test_the_values_of_a_trial_train_their_model_alone_and_trees_report_on_their_way(
-    call, tmp_path
-):
+def test_the_values_of_a_trial_train_their_model_alone_and_trees_report_on_their_way(call, tmp_path):
     plan = make_plan(BINARY, model="auto", early_stopping=True, trees={"n_trees": 40})
     reported = {}
     trial = Trial(3, lambda metrics, step: reported.update({step: metrics}))
@@ -284,9 +278,7 @@ def test_trees_are_not_compared_where_there_is_text_alone():
     ],
 )
 @pytest.mark.parametrize("n_trees", [800, 2_000])
-def test_where_growing_trees_takes_long_models_train_an_eighth_first(
-    call, held_out_rows, n_trees, expected
-):
+def test_where_growing_trees_takes_long_models_train_an_eighth_first(call, held_out_rows, n_trees, expected):
     for model, steps in expected.items():
         plan = make_plan(
             BINARY,

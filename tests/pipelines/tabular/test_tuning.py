@@ -17,8 +17,7 @@ def choose(tmp_path):
     def make(*settings, rows=ROWS):
         file = tmp_path / f"data-{rows}.csv"
         file.write_text(
-            "g,x,y\n"
-            + "".join(f"g{n // 30},{n}.5,{'yes' if n % 3 else 'no'}\n" for n in range(rows))
+            "g,x,y\n" + "".join(f"g{n // 30},{n}.5,{'yes' if n % 3 else 'no'}\n" for n in range(rows))
         )
         config = load_config(data=str(file), label="y", settings=("tuner.trials=9", *settings))
         return choose_model_code(config, profile_csv([file]))
@@ -39,11 +38,7 @@ def test_auto_searches_all_models_and_tries_what_each_has_without_a_search_first
         plan = with_values(code.plan, values)
         same = code.plan.training.model_copy(update={"model": values["model"]})
         assert plan.training == same
-    assert (code.tuning.trials, code.tuning.metric, code.tuning.direction) == (
-        9,
-        "average_loss",
-        "minimize",
-    )
+    assert (code.tuning.trials, code.tuning.metric, code.tuning.direction) == (9, "average_loss", "minimize")
     assert code.tuning.own_validation
 
 
@@ -79,9 +74,7 @@ def test_every_setting_is_a_field(choose):
 def test_a_space_of_ones_own(choose):
     code = choose("trainer.model=boosted_trees", "tuner.space.max_depth={low = 8, high = 9}")
     assert code.tuning.space.parameters == (Range("max_depth", 8, 9),)
-    assert code.tuning.first_trials == (
-        {"max_depth": 6},
-    )  # the default, though it is not in the space
+    assert code.tuning.first_trials == ({"max_depth": 6},)  # the default, though it is not in the space
     code = choose("tuner.space.linear={learning_rate = [0.1, 0.2]}")
     assert code.tuning.space.names == ("model", "linear.learning_rate")
     assert [one["model"] for one in code.tuning.first_trials] == ["linear"]
@@ -123,15 +116,9 @@ def test_the_metric_decides_the_direction(choose):
             ["trainer.model=wide_deep", "tuner.space.learning_rate={low = 0.0, high = 1.0}"],
             "0.0 is not allowed; the setting takes above 0",
         ),
+        (["trainer.model=wide_deep", "tuner.space.hidden_units=['a']"], "'a' is not a list of layers"),
         (
-            ["trainer.model=wide_deep", "tuner.space.hidden_units=['a']"],
-            "'a' is not a list of layers",
-        ),
-        (
-            [
-                "trainer.model=boosted_trees",
-                "tuner.space.max_depth={low = 2, high = 5, default = 3}",
-            ],
+            ["trainer.model=boosted_trees", "tuner.space.max_depth={low = 2, high = 5, default = 3}"],
             "max_depth.default = 3: the first trial of a generic model has the values of .trainer.",
         ),
         (["tuner.metric=accurac"], "'accurac'.*binary problem. Did you mean 'accuracy'"),
@@ -176,9 +163,7 @@ def test_a_module_names_what_is_held_out_together(choose, tmp_path, by, what):
         f"split.by={by}",
         "split.column=x",
     ]
-    with pytest.raises(
-        BadInputError, match=f"tuner.group is missing: .*preprocessing_fn return {what}"
-    ):
+    with pytest.raises(BadInputError, match=f"tuner.group is missing: .*preprocessing_fn return {what}"):
         choose(*settings)
     assert choose(*settings, "tuner.group=customer").tuning.group == "customer"
 

@@ -50,12 +50,7 @@ def test_a_run_leaves_no_copy_of_the_users_data(tmp_path):
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     ended = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pipelines",
-            *f"run --data {data} --label z --root {tmp_path}/root".split(),
-        ],
+        [sys.executable, "-m", "pipelines", *f"run --data {data} --label z --root {tmp_path}/root".split()],
         env={**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": str(PROJECT)},
         capture_output=True,
         text=True,

@@ -104,9 +104,7 @@ def test_one_of_several_models_has_a_line_of_its_own_when_it_is_trained(shown):
 
 def test_a_training_of_trees_is_shown_in_trees(shown):
     progress, stream = shown
-    estimator, training = (
-        logging.getLogger(name) for name in ("tensorflow", "pipelines.tabular.training")
-    )
+    estimator, training = (logging.getLogger(name) for name in ("tensorflow", "pipelines.tabular.training"))
     estimator.setLevel(logging.INFO)
     training.setLevel(logging.INFO)
     progress.component_started("Trainer", trains=True)
@@ -158,7 +156,4 @@ def test_the_metrics_of_thresholds_are_shown(shown):
     logger = logging.getLogger("tensorflow")
     logger.setLevel(logging.INFO)
     logger.info("Saving dict for global step %d: %s", 300, BINARY)
-    assert (
-        stream.getvalue()
-        == "    evaluation at step 300: average_loss 0.4492, auc 0.99369, recall 0.93\n"
-    )
+    assert stream.getvalue() == "    evaluation at step 300: average_loss 0.4492, auc 0.99369, recall 0.93\n"

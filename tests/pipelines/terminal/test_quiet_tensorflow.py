@@ -37,11 +37,7 @@ def test_only_greetings_are_left_out_and_only_where_they_are_not_wanted(level, n
         check=True,
     )
     lines = ran.stderr.splitlines()
-    assert [line[-10:] for line in lines[num_greetings:]] == [
-        "] an error",
-        "rom Python",
-        "behind it",
-    ]
+    assert [line[-10:] for line in lines[num_greetings:]] == ["] an error", "rom Python", "behind it"]
     assert len(lines) == num_greetings + 3
 
 

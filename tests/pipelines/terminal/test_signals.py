@@ -40,14 +40,7 @@ def run_and_interrupt(module, number, *arguments):
     )
 
 
-MOMENTS = [
-    "pipelines.cli.app",
-    "typer",
-    "pipelines.runs.plan.run_plan",
-    "pydantic",
-    "pyarrow",
-    "tfx",
-]
+MOMENTS = ["pipelines.cli.app", "typer", "pipelines.runs.plan.run_plan", "pydantic", "pyarrow", "tfx"]
 SLOW = {("pyarrow", "SIGINT"), ("tfx", "SIGINT")}  # both import TensorFlow before
 
 
@@ -163,15 +156,9 @@ finally:
 @pytest.mark.parametrize("same_secs", [0, 600])
 def test_a_second_signal_ends_the_process_at_once_unless_it_is_the_same_one(same_secs):
     result = subprocess.run(
-        [sys.executable, "-c", SIGNALLED_TWICE, str(same_secs)],
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-c", SIGNALLED_TWICE, str(same_secs)], capture_output=True, text=True, check=False
     )
     if same_secs:
-        assert (result.stdout, "RunInterruptedError: SIGTERM" in result.stderr) == (
-            "went on\n",
-            True,
-        )
+        assert (result.stdout, "RunInterruptedError: SIGTERM" in result.stderr) == ("went on\n", True)
     else:
         assert (result.returncode, result.stdout, result.stderr) == (130, "", "")

@@ -32,10 +32,7 @@ def run(redirection, code=0, **variables):
 
 
 @pytest.mark.parametrize("code", [0, 2])
-@pytest.mark.parametrize(
-    "redirection",
-    ["| true", "2>&1 | true", ">&-", "2>&-", ">&- 2>&-", "2>/dev/full"],
-)
+@pytest.mark.parametrize("redirection", ["| true", "2>&1 | true", ">&-", "2>&-", ">&- 2>&-", "2>/dev/full"])
 def test_a_stream_that_nobody_reads_changes_no_exit_code(redirection, code):
     found, _, stderr = run(redirection, code)
     assert found == code
@@ -46,9 +43,7 @@ def test_a_stream_that_nobody_reads_changes_no_exit_code(redirection, code):
 def test_output_that_is_lost_on_a_full_disk_is_a_failure(code, ends_with):
     found, _, stderr = run("> /dev/full", code)
     assert found == ends_with
-    assert stderr.splitlines()[1:] == [
-        "Standard output cannot be written: No space left on device."
-    ]
+    assert stderr.splitlines()[1:] == ["Standard output cannot be written: No space left on device."]
 
 
 def test_what_the_terminal_has_no_character_for_is_written_as_python_does():

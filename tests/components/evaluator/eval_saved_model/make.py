@@ -47,9 +47,7 @@ def model_fn(features, labels, mode):
     predictions = {"logistic": logistic, "probabilities": tf.concat([1 - logistic, logistic], 1)}
     if mode == tf.estimator.ModeKeys.PREDICT:
         output = tf.estimator.export.PredictOutput(predictions)
-        return tf.estimator.EstimatorSpec(
-            mode, predictions, export_outputs={"serving_default": output}
-        )
+        return tf.estimator.EstimatorSpec(mode, predictions, export_outputs={"serving_default": output})
     labels = tf.cast(labels[:, tf.newaxis], tf.float32)
     weights = features["weight"][:, tf.newaxis]
     loss = tf1.losses.sigmoid_cross_entropy(labels, logits, weights)
@@ -96,8 +94,7 @@ def write_model(folder):
     )
     parsing = {name: SPEC[name] for name in ("x", "city")}
     served = estimator.export_saved_model(
-        str(folder / "served"),
-        tf.estimator.export.build_parsing_serving_input_receiver_fn(parsing),
+        str(folder / "served"), tf.estimator.export.build_parsing_serving_input_receiver_fn(parsing)
     )
     shutil.move(served.decode(), folder / "model" / "Format-Serving")
     shutil.make_archive(str(HERE / "model"), "xztar", folder / "model")
@@ -121,9 +118,7 @@ def write_metrics(folder):
             example = tf.train.Example(features=tf.train.Features(feature=features))
             writer.write(example.SerializeToString())
     config = tfma.EvalConfig(
-        model_specs=[
-            tfma.ModelSpec(signature_name="eval", label_key="label", example_weight_key="weight")
-        ],
+        model_specs=[tfma.ModelSpec(signature_name="eval", label_key="label", example_weight_key="weight")],
         slicing_specs=[
             tfma.SlicingSpec(),
             tfma.SlicingSpec(feature_keys=["city"]),
@@ -136,7 +131,7 @@ def write_metrics(folder):
                     tfma.MetricConfig(class_name=name)
                     for name in ("ExampleCount", "AUC", "BinaryAccuracy", "MeanPrediction")
                 ]
-            ),
+            )
         ],
     )
     (model,) = (folder / "model" / "Format-TFMA").iterdir()
@@ -149,11 +144,7 @@ def write_metrics(folder):
     metrics = {}
     for slice_key, by_output in result.slicing_metrics:
         columns = "_X_".join(name for name, _ in slice_key)
-        name = (
-            f"{columns}:{'_X_'.join(str(value) for _, value in slice_key)}"
-            if slice_key
-            else "Overall"
-        )
+        name = f"{columns}:{'_X_'.join(str(value) for _, value in slice_key)}" if slice_key else "Overall"
         values = by_output[""][""]
         metrics[name] = {
             key: values[key]["doubleValue"]

@@ -9,11 +9,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from components.evaluator.gate.default_checks import (
-    DefaultChecks,
-    ValueThen,
-    run_checks,
-)
+from components.evaluator.gate.default_checks import DefaultChecks, ValueThen, run_checks
 from components.evaluator.gate.labelled_predictions import LabelledPredictions, LabelTally
 from components.evaluator.gate.verdict import Verdict, load_verdict
 
@@ -138,14 +134,10 @@ def test_the_accuracy_of_a_constant_is_enough_where_the_loss_tells_the_model_fro
     assert (accuracy.value, accuracy.difference) == (0.96, 0)
     assert loss.passed
     assert accuracy.passed
-    assert "sparse_categorical_accuracy 0.96 is not worse than the trivial model's 0.96" in (
-        accuracy.message
-    )
+    assert "sparse_categorical_accuracy 0.96 is not worse than the trivial model's 0.96" in (accuracy.message)
     # The same without knowing which ones: only the loss fails.
     unknowing = np.tile([0.94, 0.03, 0.03], (4000, 1))
-    assert failed(check("multi-class", labels, unknowing)) == {
-        ("sparse_categorical_crossentropy", "trivial")
-    }
+    assert failed(check("multi-class", labels, unknowing)) == {("sparse_categorical_crossentropy", "trivial")}
 
 
 def test_a_model_of_shuffled_labels_is_worse_than_the_baseline() -> None:
@@ -156,9 +148,7 @@ def test_a_model_of_shuffled_labels_is_worse_than_the_baseline() -> None:
     value, reference = checked.checks[2].value, checked.checks[2].reference
     assert value < 0.65 < 0.9 < reference
     assert {("auc", "baseline"), ("binary_crossentropy", "baseline")} <= failed(checked)
-    assert f"auc {value:.5g} is worse than the baseline's {reference:.5g}" in (
-        checked.checks[2].message
-    )
+    assert f"auc {value:.5g} is worse than the baseline's {reference:.5g}" in (checked.checks[2].message)
 
 
 def test_labels_that_are_damaged_for_both_models_are_seen_by_what_the_baseline_was() -> None:
@@ -264,9 +254,7 @@ def test_a_worse_accuracy_alone_is_stopped_by_the_baseline() -> None:
     labels = draw.integers(3, size=3000)
 
     def answers(right_share: float, sure: float) -> np.ndarray:
-        said = np.where(
-            draw.uniform(size=3000) < right_share, labels, (labels + draw.integers(1, 3)) % 3
-        )
+        said = np.where(draw.uniform(size=3000) < right_share, labels, (labels + draw.integers(1, 3)) % 3)
         return np.eye(3)[said] * sure + (1 - sure) / 3
 
     checked = check("multi-class", labels, answers(0.72, 0.6), answers(0.8, 0.95))

@@ -71,9 +71,7 @@ def test_the_prior_is_that_of_the_training_examples_and_weights_count(
     assert auc.value == pytest.approx(
         sklearn.metrics.roc_auc_score(labels, scores, sample_weight=weights), abs=1e-6
     )
-    prior = np.average(
-        [row["label"] for row in trained], weights=[row["weight"] for row in trained]
-    )
+    prior = np.average([row["label"] for row in trained], weights=[row["weight"] for row in trained])
     of_prior = sklearn.metrics.log_loss(labels, np.full(200, prior), sample_weight=weights)
     assert loss.reference == pytest.approx(of_prior)
     assert 0.15 < prior < 0.25  # that of the evaluated examples is 0.5, with a loss of 0.69
@@ -154,9 +152,7 @@ def test_a_baseline_of_fewer_classes_is_compared_by_their_names(
     baseline, model = make(["cat", "ant"], "baseline"), make(kinds, "model")
     config = eval_config('metrics_specs { metrics { class_name: "SparseCategoricalAccuracy" } }')
     checks = DefaultChecks()
-    verdict = evaluate(
-        make_examples(data), model, config, checks=checks, baseline_model=baseline
-    ).verdict
+    verdict = evaluate(make_examples(data), model, config, checks=checks, baseline_model=baseline).verdict
     assert verdict.blessed
     assert verdict.checks[2].reference == pytest.approx(2 / 3)
     assert verdict.baseline_metrics["sparse_categorical_accuracy"] == pytest.approx(2 / 3)
@@ -174,9 +170,7 @@ def test_a_model_that_is_no_estimator_is_checked_by_what_tfma_extracts(
 
     model = make_artifact(standard_artifacts.Model)
     module = Model()
-    tf.saved_model.save(
-        module, f"{model.uri}/Format-Serving", signatures={"serving_default": module.serve}
-    )
+    tf.saved_model.save(module, f"{model.uri}/Format-Serving", signatures={"serving_default": module.serve})
     evaluated = rows(5, 120)
     config = eval_config(AUC % 'label_key: "label" example_weight_key: "weight"')
     verdict = evaluate(

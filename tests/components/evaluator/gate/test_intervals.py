@@ -70,9 +70,7 @@ def test_whole_weights_are_as_many_copies_of_an_example(draw: np.random.Generato
     copies = draw.integers(1, 4, size=400)
     repeated = [np.repeat(values, copies) for values in (labels, first, second)]
     weighted = auc_difference(labels, first, second, copies.astype(float), 0.95)
-    assert weighted.value == pytest.approx(
-        auc_difference(*repeated, np.ones(copies.sum()), 0.95).value
-    )
+    assert weighted.value == pytest.approx(auc_difference(*repeated, np.ones(copies.sum()), 0.95).value)
     mean = mean_difference(first, second, copies.astype(float), 0.95)
     assert mean.value == pytest.approx(np.mean(repeated[1]) - np.mean(repeated[2]))
 
@@ -88,9 +86,7 @@ def bootstrap(function, arrays: list[np.ndarray], draw: np.random.Generator) -> 
 
 
 @pytest.mark.parametrize("name", ["auc", "mean", "rate", "root mean"])
-def test_weighted_intervals_are_those_of_the_bootstrap(
-    name: str, draw: np.random.Generator
-) -> None:
+def test_weighted_intervals_are_those_of_the_bootstrap(name: str, draw: np.random.Generator) -> None:
     labels, first, second = scored(draw, 400)
     weights = draw.exponential(size=400) + 0.2
 

@@ -43,17 +43,13 @@ def test_multi_class_answers() -> None:
 
 def test_a_trivial_model_predicts_the_label_shares_or_the_mean() -> None:
     labels = np.array([1, 1, 0, 2])
-    multi = LabelledPredictions.from_batch(
-        labels, {"m": np.full((4, 3), 1 / 3)}, None, "multi-class"
-    )
+    multi = LabelledPredictions.from_batch(labels, {"m": np.full((4, 3), 1 / 3)}, None, "multi-class")
     first = LabelTally.from_labels(np.array([0, 0, 0, 1]), np.array([1.0, 1, 1, 4]), "multi-class")
     tally = first + LabelTally.from_labels(np.array([0, 3]), np.array([2.0, 1]), "multi-class")
     assert tally.by_class == {0: 5, 1: 4, 3: 1}
     answers = trivial_answers(tally, multi)
     assert answers.tolist() == [[0.4, 0], [0.4, 0], [0.5, 1], [0, 0]]
-    numbers = LabelledPredictions.from_batch(
-        np.array([1.0, 5]), {"m": np.zeros(2)}, None, "regression"
-    )
+    numbers = LabelledPredictions.from_batch(np.array([1.0, 5]), {"m": np.zeros(2)}, None, "regression")
     mean = LabelTally.from_labels(np.array([2.0, 6]), np.array([3.0, 1]), "regression")
     assert trivial_answers(mean, numbers).tolist() == [[3], [3]]
     prior = LabelTally.from_labels(np.array([0, 1]), np.array([3.0, 1]), "binary")
@@ -96,9 +92,7 @@ def test_parts_come_together_and_what_is_unusable_in_one_is_so_in_all() -> None:
 def test_what_does_not_fit_the_problem_has_a_reason(
     problem_type: str, labels: list, predictions: list, reason: str
 ) -> None:
-    given = LabelledPredictions.from_batch(
-        np.array(labels), {"m": np.array(predictions)}, None, problem_type
-    )
+    given = LabelledPredictions.from_batch(np.array(labels), {"m": np.array(predictions)}, None, problem_type)
     assert given.answers == {}
     with pytest.raises(ValueError, match=reason):
         raise ValueError(given.unusable["m"])

@@ -6,12 +6,7 @@ from components.evaluator.gate.leak_doubts import dominant_column, leak_doubts
 def importance(growth, loss=0.1, trivial_loss=0.5, reach=0.1):
     """Importances whose intervals reach a tenth of the growth to either side."""
     features = [
-        {
-            "feature": name,
-            "growth": one,
-            "low": one - reach * abs(one),
-            "high": one + reach * abs(one),
-        }
+        {"feature": name, "growth": one, "low": one - reach * abs(one), "high": one + reach * abs(one)}
         for name, one in growth.items()
     ]
     return {"features": features, "loss": loss, "trivial_loss": trivial_loss}
@@ -35,9 +30,7 @@ def test_a_model_that_lives_on_one_column_is_doubted():
         importance({**LEAK, "d": 0.05}),  # 1.98 < 10 * 0.2
         importance(LEAK, reach=0.35),  # 1.43 < 1.5: may be chance
         importance(LEAK, loss=0.26),  # the model is not good enough to have seen the label
-        importance(
-            {"balance": 2.2, "a": 0.1, "b": 0.0, "label": 0.0}
-        ),  # too few columns to compare with
+        importance({"balance": 2.2, "a": 0.1, "b": 0.0, "label": 0.0}),  # too few columns to compare with
         {**importance(LEAK), "trivial_loss": None},
         {**importance(LEAK), "left_out": ["width"]},  # it may be as important
         importance({**LEAK, "refunded": 0.0, "a": 0.0, "b": 0.0}),

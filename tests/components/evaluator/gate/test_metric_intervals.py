@@ -45,9 +45,7 @@ def test_weights_count_as_examples():
 
 def test_regression_by_students_distribution():
     """Errors 1, 2, 3, 2: mean 2, sample variance 2/3; t of 3 degrees of freedom at 95 % is 3.18245."""
-    found = metric_intervals(
-        *given([0.0, 0, 0, 0], [1.0, -2, 3, 2], "regression"), 0.95, all_metrics=True
-    )
+    found = metric_intervals(*given([0.0, 0, 0, 0], [1.0, -2, 3, 2], "regression"), 0.95, all_metrics=True)
     reach = 3.182446 * (2 / 3 / 4) ** 0.5
     assert found["mean_absolute_error"] == pytest.approx((2 - reach, 2 + reach), rel=1e-5)
     assert "root_mean_squared_error" in found

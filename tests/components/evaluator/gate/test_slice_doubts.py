@@ -91,9 +91,7 @@ def test_labels_that_mean_something_else_in_one_city_are_doubted(kind):
     in_boston = columns["city"].codes == 1
     wrong = np.where(in_boston, -labels if kind == "regression" else 1 - labels, labels)
     (doubt,) = doubts(wrong, columns, truth, truth, kind)
-    assert doubt.startswith(
-        "the meaning of the new data has changed: the served model has lost more "
-    )
+    assert doubt.startswith("the meaning of the new data has changed: the served model has lost more ")
     assert "city = 'Boston' (loss +" in doubt
     assert f"{in_boston.sum()} examples" in doubt
     assert "Austin" not in doubt
@@ -103,9 +101,7 @@ def test_a_number_that_means_something_else_in_a_part_of_its_range_is_doubted():
     labels, truth, columns = month(3)
     high = columns["miles"] > np.quantile(columns["miles"], 0.8)
     (doubt,) = doubts(np.where(high, 0.0, labels), columns, truth, truth)
-    (last,) = (
-        one.slice for one in then() if one.slice.column == "miles" and one.slice.high is None
-    )
+    (last,) = (one.slice for one in then() if one.slice.column == "miles" and one.slice.high is None)
     assert f"miles from {last.low:.5g} (loss +" in doubt
 
 
@@ -114,9 +110,7 @@ def test_a_model_that_is_worse_in_one_slice_only_is_doubted():
     in_austin = columns["city"].codes == 0
     worse = np.where(in_austin, 0.5, truth)
     (doubt,) = doubts(labels, columns, worse, truth)
-    assert doubt.startswith(
-        "the model is worse than the served one, by more than chance, in city = 'Au"
-    )
+    assert doubt.startswith("the model is worse than the served one, by more than chance, in city = 'Au")
     assert doubts(labels, columns, truth, worse, known=()) == []
 
 
@@ -144,11 +138,7 @@ def test_small_slices_missing_values_and_unknown_columns_are_left_out():
     labels, truth, columns = month(6)
     rare = np.full(len(labels), -1, np.int8)
     rare[:40] = 0
-    columns = {
-        "rare": Codes(rare, ("x",)),
-        "many": Codes(rare, None),
-        "gone": np.full(len(labels), np.nan),
-    }
+    columns = {"rare": Codes(rare, ("x",)), "many": Codes(rare, None), "gone": np.full(len(labels), np.nan)}
     given = of(labels, columns, model=truth)
     assert [one.slice for one in slice_excesses(given, given.answers["model"])] == [ALL]
     known = then()  # of columns that are not there any more

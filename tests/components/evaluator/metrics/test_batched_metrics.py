@@ -8,13 +8,7 @@ from google.protobuf import text_format
 from tensorflow_model_analysis.metrics import metric_specs, metric_types
 from tensorflow_model_analysis.proto import config_pb2
 
-from components.evaluator.metrics.batched_metrics import (
-    MetricsDict,
-    Rows,
-    Sums,
-    all_sums,
-    make_sums,
-)
+from components.evaluator.metrics.batched_metrics import MetricsDict, Rows, Sums, all_sums, make_sums
 
 
 def computations(metric: str) -> list[metric_types.MetricComputation]:
@@ -121,10 +115,7 @@ def test_a_keras_metric_over_batches() -> None:
     assert only(sums.output(sums.merge(first, second))) == pytest.approx(0.75)
 
 
-@pytest.mark.parametrize(
-    "metric",
-    ['class_name: "BinaryCrossEntropy"', 'class_name: "SetMatchPrecision"'],
-)
+@pytest.mark.parametrize("metric", ['class_name: "BinaryCrossEntropy"', 'class_name: "SetMatchPrecision"'])
 def test_what_is_not_known_over_arrays_is_left_to_tfma(metric: str) -> None:
     assert all_sums(computations(metric)) is None
 

@@ -95,9 +95,7 @@ def test_a_file_is_read_in_batches_with_labels_predictions_and_features(
 ) -> None:
     parsing = {"x": tf.io.FixedLenFeature([], tf.float32)}
     model = make_model(
-        parsing,
-        predict=lambda f: {"predictions": 10 * f["x"]},
-        label=lambda f: tf.cast(f["x"] > 2, tf.int64),
+        parsing, predict=lambda f: {"predictions": 10 * f["x"]}, label=lambda f: tf.cast(f["x"] > 2, tf.int64)
     )
     rows = [{"x": float(x), "hour": None if x == 2 else x} for x in range(5)]
     (file,) = Path(make_examples(rows).uri).glob("Split-eval/*")
@@ -155,9 +153,7 @@ def test_examples_that_the_model_cannot_take_name_the_file(
         label=lambda f: f["x"],
     )
     (file,) = Path(make_examples([{"y": 1.0}]).uri).glob("Split-eval/*")
-    reader = ReadAndEvaluate(
-        [ModelToEvaluate(name="", path=str(eval_model_path(model.uri)))], RawFeatures()
-    )
+    reader = ReadAndEvaluate([ModelToEvaluate(name="", path=str(eval_model_path(model.uri)))], RawFeatures())
     reader.setup()
     with pytest.raises(RuntimeError, match=f"cannot take the examples of {file}"):
         list(reader.process(str(file)))

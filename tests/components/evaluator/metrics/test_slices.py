@@ -23,9 +23,7 @@ def test_examples_fall_into_all_slices_that_they_belong_to():
     assert found.features == ("city", "n")
     index = {
         key: list(rows)
-        for key, rows in found.split(
-            batch(city=[["Oslo"], None, ["Rome"], ["Oslo"]], n=[[2], [2], [1], [2]])
-        )
+        for key, rows in found.split(batch(city=[["Oslo"], None, ["Rome"], ["Oslo"]], n=[[2], [2], [1], [2]]))
     }
     assert index == {
         (): [0, 1, 2, 3],
@@ -36,6 +34,4 @@ def test_examples_fall_into_all_slices_that_they_belong_to():
 
 
 def test_without_a_slice_all_examples_are_one():
-    assert [(key, list(rows)) for key, rows in slices("").split(batch(x=[[1], [2]]))] == [
-        ((), [0, 1])
-    ]
+    assert [(key, list(rows)) for key, rows in slices("").split(batch(x=[[1], [2]]))] == [((), [0, 1])]

@@ -84,9 +84,7 @@ def test_a_model_that_is_no_estimator_has_all_but_importances(
             return {"outputs": tf.io.parse_example(examples, {"score": FLOAT})["score"][:, None]}
 
     model, module = make_artifact(standard_artifacts.Model), Model()
-    tf.saved_model.save(
-        module, f"{model.uri}/Format-Serving", signatures={"serving_default": module.serve}
-    )
+    tf.saved_model.save(module, f"{model.uri}/Format-Serving", signatures={"serving_default": module.serve})
     config = text_format.Parse(CONFIG, config_pb2.EvalConfig())
     config.model_specs[0].label_key = "label"
     rows = binary_rows(90)

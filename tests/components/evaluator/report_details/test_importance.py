@@ -4,12 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from components.evaluator.report_details.importance import (
-    MAX_SECS,
-    Row,
-    permutation_importance,
-    read_sample,
-)
+from components.evaluator.report_details.importance import MAX_SECS, Row, permutation_importance, read_sample
 
 
 def example(**features):

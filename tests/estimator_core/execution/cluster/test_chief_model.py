@@ -36,9 +36,7 @@ def test_a_model_is_its_variables_and_the_version_of_tensorflow():
     }
 
 
-@pytest.mark.parametrize(
-    "chief", [model(), model({**WEIGHT, "of_the_chief_alone": ["float32", "(2,)"]})]
-)
+@pytest.mark.parametrize("chief", [model(), model({**WEIGHT, "of_the_chief_alone": ["float32", "(2,)"]})])
 def test_a_worker_can_train_with_a_chief_that_has_all_its_variables(chief):
     assert model().why_not_equal(chief) is None
 
@@ -72,9 +70,7 @@ def test_another_release_of_tensorflow_is_named(version, is_fine):
 def tasks():
     """A cluster whose tasks are all in this process, as their types and addresses."""
     kinds = ("chief", "worker", "ps")
-    addresses = {
-        kind: [f"127.0.0.1:{port}"] for kind, port in zip(kinds, free_ports(3), strict=True)
-    }
+    addresses = {kind: [f"127.0.0.1:{port}"] for kind, port in zip(kinds, free_ports(3), strict=True)}
     spec = tf.train.ClusterSpec(addresses)
     _kept.extend(tf1.train.Server(spec, kind, 0) for kind in kinds)
     return addresses
@@ -110,15 +106,10 @@ def test_a_chief_that_does_not_answer_has_told_nothing(tasks):
     ("chief", "message"),
     [
         (model({"global_step": ["int64", "()"]}), "'weight': float32 [(][)] here, missing"),
-        (
-            model(version="2.99.1"),
-            f"TensorFlow {tf.__version__}, and the chief has TensorFlow 2.99",
-        ),
+        (model(version="2.99.1"), f"TensorFlow {tf.__version__}, and the chief has TensorFlow 2.99"),
     ],
 )
-def test_a_worker_with_another_model_is_refused(
-    tasks, monkeypatch, make_estimator, input_fn, chief, message
-):
+def test_a_worker_with_another_model_is_refused(tasks, monkeypatch, make_estimator, input_fn, chief, message):
     config = {"cluster": tasks, "task": {"type": "worker", "index": 0}}
     monkeypatch.setenv("TF_CONFIG", json.dumps(config))
     monkeypatch.setattr(parameter_server, "_OTHER_MODEL_SECS", 3)
@@ -131,9 +122,7 @@ def test_a_worker_with_another_model_is_refused(
         publisher.take_back()
 
 
-def test_a_chief_takes_its_model_back_when_its_training_ends(
-    tasks, monkeypatch, make_estimator, input_fn
-):
+def test_a_chief_takes_its_model_back_when_its_training_ends(tasks, monkeypatch, make_estimator, input_fn):
     class Look(tf1.train.SessionRunHook):
         def after_run(self, run_context, run_values):
             found.append(of_chief(tasks, "worker").read().variables["weight"])

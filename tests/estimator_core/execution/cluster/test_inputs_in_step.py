@@ -27,11 +27,7 @@ def test_all_have_batches(inputs):
     [
         ([0, 1, 1], True, "the input of worker 1 at host1:1, worker 2 at host2:1 has ended."),
         ([2, 0, 0], False, "worker 0 at host0:1 stopped."),
-        (
-            [2, 1, 0],
-            True,
-            "the input of worker 1 at host1:1 has ended, and worker 0 at host0:1 stopped",
-        ),
+        ([2, 1, 0], True, "the input of worker 1 at host1:1 has ended, and worker 0 at host0:1 stopped"),
     ],
 )
 def test_one_does_not_take_part(inputs, states, is_at_end, why):

@@ -23,9 +23,7 @@ def numbers(rows=BATCH * 5 + 3, epochs=2, seed=0):
 
 def dense(inputs, units, name, seed):
     kernel = tf1.get_variable(
-        f"{name}/kernel",
-        [inputs.shape[1], units],
-        initializer=tf1.glorot_uniform_initializer(seed=seed),
+        f"{name}/kernel", [inputs.shape[1], units], initializer=tf1.glorot_uniform_initializer(seed=seed)
     )
     bias = tf1.get_variable(f"{name}/bias", [units], initializer=tf1.zeros_initializer())
     return tf.matmul(inputs, kernel) + bias
@@ -214,9 +212,7 @@ def test_without_the_compiler_auto_trains_as_it_is_and_loses_nothing(tmp_path, c
     monkeypatch.setattr(CompiledSteps, "_compile", fail)
     caplog.set_level("INFO")
     found = trained(network(), numbers(), tmp_path / "auto", "auto")
-    assert (
-        "XLA does not compile training steps, as no compiler for the platform Host" in caplog.text
-    )
+    assert "XLA does not compile training steps, as no compiler for the platform Host" in caplog.text
     for name, value in expected.items():
         np.testing.assert_array_equal(found[name], value, err_msg=name)
     with pytest.raises(ValueError, match=r"can't compile.*no compiler for the platform Host"):

@@ -8,11 +8,7 @@ import tensorflow as tf
 from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 
 import estimator_core as est
-from estimator_core.execution.loops.in_graph_loop import (
-    ManySteps,
-    RepeatedStep,
-    with_calls_in_order,
-)
+from estimator_core.execution.loops.in_graph_loop import ManySteps, RepeatedStep, with_calls_in_order
 from estimator_core.execution.single_device import SingleDevice
 
 tf1 = tf.compat.v1

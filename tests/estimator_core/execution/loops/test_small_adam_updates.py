@@ -62,8 +62,7 @@ def test_small_variables_and_slots_are_the_same(gradients_of):
 
 
 @pytest.mark.parametrize(
-    ("shapes", "dtype"),
-    [({"a": [64]}, tf.float32), ({"a": [4097]}, tf.float32), ({"a": [100]}, tf.float64)],
+    ("shapes", "dtype"), [({"a": [64]}, tf.float32), ({"a": [4097]}, tf.float32), ({"a": [100]}, tf.float64)]
 )
 def test_all_else_is_left_as_it_is(shapes, dtype):
     expected, _ = trained(shapes, random_gradients, by_copy=False, dtype=dtype)
@@ -78,9 +77,7 @@ def test_nesterov_is_left_as_it_is():
         handles = {name: tf1.get_variable(name, [100], use_resource=True).handle for name in names}
         numbers = ("beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon")
         scalars = {name: tf.constant(0.1) for name in numbers}
-        step = tf.raw_ops.ResourceApplyAdam(
-            **handles, **scalars, grad=tf.ones([100]), use_nesterov=True
-        )
+        step = tf.raw_ops.ResourceApplyAdam(**handles, **scalars, grad=tf.ones([100]), use_nesterov=True)
         before = len(graph.get_operations())
         StepGraph([step]).copy([step])
         assert "ResourceApplyAdam" in {each.type for each in graph.get_operations()[before:]}

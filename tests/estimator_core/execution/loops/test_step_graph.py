@@ -59,9 +59,7 @@ def draws(seed):
 
 
 def in_a_branch():
-    return tf.cond(
-        tf.constant(True), lambda: tf1.random_uniform([], seed=4), lambda: tf.constant(0.0)
-    )
+    return tf.cond(tf.constant(True), lambda: tf1.random_uniform([], seed=4), lambda: tf.constant(0.0))
 
 
 @pytest.mark.parametrize(
@@ -94,9 +92,9 @@ def test_what_a_copy_would_do_otherwise_is_named(make, reason):
         lambda: draws(None),
         lambda: tf.random.stateless_uniform([], [1, 2]),
         lambda: tf1.get_variable("weight", initializer=1.0) + 1,
-        lambda: tf.lookup.StaticHashTable(
-            tf.lookup.KeyValueTensorInitializer(["a"], [1]), 0
-        ).lookup(tf.constant(["a"])),
+        lambda: tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a"], [1]), 0).lookup(
+            tf.constant(["a"])
+        ),
         lambda: tf1.data.make_one_shot_iterator(tf.data.Dataset.range(3)).get_next(),
         lambda: tf.cond(tf.constant(True), lambda: tf.constant(1.0), lambda: tf.constant(0.0)),
     ],

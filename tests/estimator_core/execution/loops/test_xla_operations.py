@@ -51,10 +51,7 @@ def test_a_divisor_of_integers_and_an_index_must_be_known():
     modulo, gather = found["FloorMod"], found["GatherV2"]
     assert [each.name for each in fixed_inputs(modulo)] == [modulo.inputs[1].name]
     assert fixed_inputs(found["Div"]) == []
-    assert [each.name for each in fixed_inputs(gather)] == [
-        gather.inputs[1].name,
-        gather.inputs[2].name,
-    ]
+    assert [each.name for each in fixed_inputs(gather)] == [gather.inputs[1].name, gather.inputs[2].name]
 
 
 def test_a_function_is_compiled_if_all_that_it_calls_is():

@@ -12,9 +12,7 @@ tf1 = tf.compat.v1
 def test_a_sum_within_a_function_is_refused(make_sharded):
     def accumulating_model_fn(features, labels, mode, params):
         spec = model_fn(features, labels, mode, params)
-        total = tf.cond(
-            spec.loss > 0, lambda: tpu.cross_replica_sum(spec.loss), lambda: tf.constant(0.0)
-        )
+        total = tf.cond(spec.loss > 0, lambda: tpu.cross_replica_sum(spec.loss), lambda: tf.constant(0.0))
         return spec._replace(loss=total)
 
     with pytest.raises(ValueError, match="can't be made within"):

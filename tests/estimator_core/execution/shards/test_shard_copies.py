@@ -16,10 +16,7 @@ def test_shards_draw_other_random_numbers(make_sharded, tmp_path, seed):
     def random_model_fn(features, labels, mode, params):
         spec = model_fn(features, labels, mode, params)
         noise = tf1.random_uniform([1], seed=seed)
-        note = (
-            lambda noise: tf1.py_func(lambda n: seen.append(n.tolist()) or 0, [noise], tf.int64),
-            [noise],
-        )
+        note = (lambda noise: tf1.py_func(lambda n: seen.append(n.tolist()) or 0, [noise], tf.int64), [noise])
         return spec._replace(host_call=note)
 
     make_sharded(random_model_fn, num_shards=4).train(input_fn, steps=2)
@@ -35,10 +32,7 @@ def test_stateless_random_numbers_are_the_same(make_sharded):
         noise = tf.random.stateless_uniform(
             [1], tf.stack([tf.constant(1, tf.int64), tf1.train.get_global_step()])
         )
-        note = (
-            lambda noise: tf1.py_func(lambda n: seen.append(n.tolist()) or 0, [noise], tf.int64),
-            [noise],
-        )
+        note = (lambda noise: tf1.py_func(lambda n: seen.append(n.tolist()) or 0, [noise], tf.int64), [noise])
         return spec._replace(host_call=note)
 
     make_sharded(random_model_fn, num_shards=4).train(input_fn, steps=2)

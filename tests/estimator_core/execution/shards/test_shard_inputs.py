@@ -31,9 +31,7 @@ class Seen:
             return tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=(self.metric_fn, noted))
         optimizer = tpu.CrossShardOptimizer(tf1.train.GradientDescentOptimizer(0.1))
         train_op = optimizer.minimize(loss, tf1.train.get_global_step())
-        return tpu.TPUEstimatorSpec(
-            mode, loss=loss, train_op=train_op, host_call=(self.note, noted)
-        )
+        return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op, host_call=(self.note, noted))
 
     def note(self, x, labels):
         return tf1.py_func(self.append, [x, labels], tf.int64)
@@ -71,9 +69,7 @@ def run(tmp_path, input_fn, mode="train", batch_axis=None, num_shards=2, batch_s
     seen = Seen()
     estimator = tpu.TPUEstimator(
         seen,
-        config=tpu.RunConfig(
-            tpu.TPUConfig(num_shards=num_shards, **config), model_dir=str(tmp_path)
-        ),
+        config=tpu.RunConfig(tpu.TPUConfig(num_shards=num_shards, **config), model_dir=str(tmp_path)),
         train_batch_size=batch_size,
         eval_batch_size=batch_size,
         batch_axis=batch_axis,
@@ -164,9 +160,7 @@ def test_batch_axis_names_the_axis_along_which_a_batch_is_split(tmp_path):
 
 
 def test_the_number_of_shards_is_8_unless_it_is_said(tmp_path):
-    estimator = tpu.TPUEstimator(
-        Seen(), config=tpu.RunConfig(model_dir=str(tmp_path)), train_batch_size=16
-    )
+    estimator = tpu.TPUEstimator(Seen(), config=tpu.RunConfig(model_dir=str(tmp_path)), train_batch_size=16)
     assert estimator.config.sharding("train").num_shards == 8
 
 
@@ -222,9 +216,7 @@ def test_the_end_of_the_input_loses_no_shard(tmp_path, per_host):
 
 
 def test_training_ends_at_its_step(tmp_path):
-    config = tpu.RunConfig(
-        tpu.TPUConfig(iterations_per_loop=4, num_shards=2), model_dir=str(tmp_path)
-    )
+    config = tpu.RunConfig(tpu.TPUConfig(iterations_per_loop=4, num_shards=2), model_dir=str(tmp_path))
     estimator = tpu.TPUEstimator(Seen(), config=config, train_batch_size=2)
     assert estimator.train(Input(), steps=7).get_variable_value("global_step") == 7
     assert estimator.train(Input(), max_steps=9).get_variable_value("global_step") == 9

@@ -17,10 +17,7 @@ def summed(value, groups=None):
     def summing_model_fn(features, labels, mode, params):
         spec = model_fn(features, labels, mode, params)
         total = tpu.cross_replica_sum(value(features["x"]), groups)
-        note = (
-            lambda total: tf1.py_func(lambda t: seen.append(t.tolist()) or 0, [total], tf.int64),
-            [total],
-        )
+        note = (lambda total: tf1.py_func(lambda t: seen.append(t.tolist()) or 0, [total], tf.int64), [total])
         return spec._replace(host_call=note)
 
     return summing_model_fn, seen
@@ -60,9 +57,7 @@ def test_the_gradient_of_a_sum_is_the_sum_of_gradients(make_sharded):
         weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
         x = tf.reduce_sum(features["x"])
         loss = x * tpu.cross_replica_sum(weight * x)
-        optimizer = tpu.CrossShardOptimizer(
-            tf1.train.GradientDescentOptimizer(1.0), tf1.losses.Reduction.SUM
-        )
+        optimizer = tpu.CrossShardOptimizer(tf1.train.GradientDescentOptimizer(1.0), tf1.losses.Reduction.SUM)
         train_op = optimizer.minimize(loss, tf1.train.get_global_step())
         return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
 

@@ -46,7 +46,5 @@ def test_only_what_is_updated_is_found(update):
         update(a, b)
         created = [each for each in graph.get_operations() if each not in before]
         functions = called_functions(created)
-        found = {
-            tensor.op.name for each in created for tensor in find_updated_handles(each, functions)
-        }
+        found = {tensor.op.name for each in created for tensor in find_updated_handles(each, functions)}
     assert found == {"a"}

@@ -72,20 +72,13 @@ def cnn_model_fn(features, labels, mode):
     logits = tf.reshape(hidden, [-1, 16 * 16 * 8]) @ tf1.get_variable("out", [16 * 16 * 8, 10])
     head = est.MultiClassHead(10)
     return head.create_estimator_spec(
-        features,
-        mode,
-        logits,
-        labels,
-        optimizer="SGD",
-        trainable_variables=tf1.trainable_variables(),
+        features, mode, logits, labels, optimizer="SGD", trainable_variables=tf1.trainable_variables()
     )
 
 
 def mobile_net():
     base = keras.applications.MobileNetV2((96, 96, 3), weights=None, include_top=False)
-    model = keras.Sequential(
-        [base, keras.layers.GlobalAveragePooling2D(), keras.layers.Dense(1, name="out")]
-    )
+    model = keras.Sequential([base, keras.layers.GlobalAveragePooling2D(), keras.layers.Dense(1, name="out")])
     model.compile("adam", "mse")
     return est.model_to_estimator(model, checkpoint_format="saver")
 

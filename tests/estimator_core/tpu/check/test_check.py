@@ -101,9 +101,7 @@ def test_an_estimator_for_one_device_says_how_to_convert_it():
 
 def test_what_does_not_run_on_a_tpu_is_not_checked():
     estimator = models.regressor(eval_on_tpu=False)
-    with pytest.raises(
-        ValueError, match=r"Those are \['train', 'infer'\]. Received: modes=\['eval'\]"
-    ):
+    with pytest.raises(ValueError, match=r"Those are \['train', 'infer'\]. Received: modes=\['eval'\]"):
         check_for_tpu(estimator, models.vectors, modes=iter(["eval", "eval"]))
 
 
@@ -134,8 +132,6 @@ def test_checks_at_the_same_time(compiler):
     """The compiler's library lets one process alone use a TPU, unless it is told otherwise."""
     command = [sys.executable, "-m", "estimator_core.tpu.check", "--mode", "train"]
     where = "tests.estimator_core.tpu.check.models:regressor_and_vectors"
-    checks = [
-        subprocess.Popen([*command, where], stdout=subprocess.PIPE, text=True) for _ in range(3)
-    ]
+    checks = [subprocess.Popen([*command, where], stdout=subprocess.PIPE, text=True) for _ in range(3)]
     printed = [check.communicate()[0] for check in checks]
     assert all("train: compiles for v5e:2x2" in text for text in printed), printed

@@ -25,9 +25,6 @@ def test_refused_operations_are_those_that_the_message_names():
         "{{node a/PyFunc}}, AsString (No registered 'AsString' OpKernel for XLA_CPU_JIT devices "
         "compatible with node {{node b}})"
     )
-    assert compile_program.refused_operations(message) == [
-        ["a/PyFunc", "PyFunc"],
-        ["b", "AsString"],
-    ]
+    assert compile_program.refused_operations(message) == [["a/PyFunc", "PyFunc"], ["b", "AsString"]]
     assert compile_program.refused_operations("in {{node c/d}}") == [["c/d", None]]
     assert compile_program.refused_operations("out of memory") == []

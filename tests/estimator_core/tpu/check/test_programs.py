@@ -11,10 +11,7 @@ tf1 = tf.compat.v1
 
 def test_the_part_that_a_step_takes(tmp_path):
     with tf.Graph().as_default() as graph:
-        x, unused = (
-            tf1.placeholder(tf.float32, [2, 3], "x"),
-            tf1.placeholder(tf.int32, [], "unused"),
-        )
+        x, unused = (tf1.placeholder(tf.float32, [2, 3], "x"), tf1.placeholder(tf.int32, [], "unused"))
         weight = tf1.get_variable("weight", [3, 1], use_resource=True)
         with tf.control_dependencies([tf1.assert_positive(x)]):
             loss = tf.reduce_sum(x @ weight, name="loss")

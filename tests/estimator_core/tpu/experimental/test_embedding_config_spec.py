@@ -64,10 +64,7 @@ def test_dicts_of_features_and_tables_replace_columns():
         ),
         ({"feature_columns": [COLUMN]}, ValueError, "optimization_parameters"),
         (
-            {
-                "feature_columns": [COLUMN],
-                "optimization_parameters": tf.compat.v1.train.AdamOptimizer(),
-            },
+            {"feature_columns": [COLUMN], "optimization_parameters": tf.compat.v1.train.AdamOptimizer()},
             ValueError,
             "optimization_parameters",
         ),
@@ -77,11 +74,7 @@ def test_dicts_of_features_and_tables_replace_columns():
             "numeric or embedding columns",
         ),
         (
-            {
-                "feature_columns": [COLUMN],
-                "optimization_parameters": ADAM,
-                "partition_strategy": "x",
-            },
+            {"feature_columns": [COLUMN], "optimization_parameters": ADAM, "partition_strategy": "x"},
             ValueError,
             "partition_strategy",
         ),

@@ -41,12 +41,7 @@ def test_numbers_of_each_format():
         (DAY_FIRST, "31.12.1999 23:59", (1999, 12, 31, 23, 59), 0),
         (MONTH_FIRST, "12/31/1999 12:30:00 AM", (1999, 12, 31, 0, 30), 0),
         (MONTH_FIRST, "12/31/1999, 11:30 pm", (1999, 12, 31, 23, 30), 0),
-        (
-            DateFormat("day-and-name"),
-            "Fri, 27 Nov 2026 09:04:39 +0100",
-            (2026, 11, 27, 9, 4, 39),
-            3_600,
-        ),
+        (DateFormat("day-and-name"), "Fri, 27 Nov 2026 09:04:39 +0100", (2026, 11, 27, 9, 4, 39), 3_600),
         (DateFormat("day-and-name"), "15-Mar-2015 2:30 PM", (2015, 3, 15, 14, 30), 0),
         (DateFormat("name-and-day"), "March 1st, 2015", (2015, 3, 1), 0),
         (DateFormat("month"), "2015-01", (2015, 1, 1), 0),

@@ -71,10 +71,7 @@ def test_a_damaged_file_is_named(tmp_path, content):
     [
         (EUROS, "amounts of money (EUR) with decimal commas"),
         (CellFormat(NumberFormat(unit="kg")), "numbers in kg"),
-        (
-            CellFormat(NumberFormat(scale="multiples")),
-            "numbers with multiples such as K and M",
-        ),
+        (CellFormat(NumberFormat(scale="multiples")), "numbers with multiples such as K and M"),
         (CellFormat(date="day-first"), "dates (day first)"),
     ],
 )

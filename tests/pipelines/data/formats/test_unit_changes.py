@@ -32,9 +32,7 @@ def written(seed, changed):
     start = datetime.datetime(2024, 5 if seed > 1 else 1, 1)
     times = [
         start + datetime.timedelta(days=int(day), hours=8, seconds=int(secs))
-        for day, secs in zip(
-            draw.integers(0, 120, ROWS), draw.uniform(0, 36_000, ROWS), strict=True
-        )
+        for day, secs in zip(draw.integers(0, 120, ROWS), draw.uniform(0, 36_000, ROWS), strict=True)
     ]
     pick = (lambda before, after: after) if changed else (lambda before, after: before)
     days = datetime.timedelta(days=36_525 if changed else 0)

@@ -33,9 +33,7 @@ def transformed(tmp_path_factory):
     ]  # fmt: skip
     metadata = dataset_metadata.DatasetMetadata(schema_utils.schema_from_feature_spec(spec))
     with tft_beam.Context(temp_dir=str(tmp_path_factory.mktemp("tft"))):
-        (data, _), _ = (rows, metadata) | tft_beam.AnalyzeAndTransformDataset(
-            taxi_module.preprocessing_fn
-        )
+        (data, _), _ = (rows, metadata) | tft_beam.AnalyzeAndTransformDataset(taxi_module.preprocessing_fn)
     return {name: np.stack([row[name] for row in data]) for name in data[0]}
 
 
@@ -105,9 +103,7 @@ def files(tmp_path):
 
 
 @pytest.mark.parametrize("cached_bytes", [1 << 20, 0])
-def test_training_reads_each_row_once_an_epoch_in_the_order_of_its_seed(
-    files, monkeypatch, cached_bytes
-):
+def test_training_reads_each_row_once_an_epoch_in_the_order_of_its_seed(files, monkeypatch, cached_bytes):
     from pipelines.examples.taxi import taxi_module
 
     monkeypatch.setattr(taxi_module, "CACHED_BYTES", cached_bytes)

@@ -75,13 +75,7 @@ def test_rows_have_the_same_predictions_in_python_and_by_the_signature_of_rows(r
     """The tips of a row are no column of the model, and a missing value has a mark in a tensor."""
     root, _, _ = run
     rows = [
-        {
-            "payment_type": "Credit Card",
-            "fare": 12,
-            "trip_miles": 4,
-            "trip_seconds": 900,
-            "tips": 3,
-        },
+        {"payment_type": "Credit Card", "fare": 12, "trip_miles": 4, "trip_seconds": 900, "tips": 3},
         {"payment_type": "Cash", "company": None, "fare": 8.5, "trip_start_hour": 20.0},
     ]
     model = pipelines.load(root)

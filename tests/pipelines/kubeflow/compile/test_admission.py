@@ -2,12 +2,7 @@ import pytest
 
 from pipelines.config.tfx_pipeline import TfxPipelineConfig
 from pipelines.errors import BadInputError
-from pipelines.kubeflow.compile.admission import (
-    COMPONENTS,
-    check_config,
-    check_names,
-    check_specification,
-)
+from pipelines.kubeflow.compile.admission import COMPONENTS, check_config, check_names, check_specification
 from pipelines.kubeflow.compile.dag import dag_of_csv
 
 VERTEX = {
@@ -35,10 +30,7 @@ def test_the_steps_are_those_of_the_pipeline(config_of):
     ("kubeflow", "message"),
     [
         ({"image": None}, "kubeflow.image is missing"),
-        (
-            {**VERTEX, "pipeline_root": None},
-            "kubeflow.pipeline_root is missing.*gs://BUCKET/FOLDER",
-        ),
+        ({**VERTEX, "pipeline_root": None}, "kubeflow.pipeline_root is missing.*gs://BUCKET/FOLDER"),
         ({"pipeline_root": "/data"}, "'/data'.*minio://.*kubeflow.root instead"),
         ({"pipeline_root": "minio://"}, "kubeflow.pipeline_root = 'minio://'"),
         ({"root": None}, "kubeflow.root is missing"),
@@ -76,10 +68,7 @@ def test_what_could_not_work_is_refused(config_of, kubeflow, message):
         ({"name": "My Orders"}, 'kubeflow.name = "my-orders"'),
         ({"name": "a" * 58}, "at most 57"),
         ({"components": {"Traner": {}}}, "Did you mean Trainer"),
-        (
-            {"components": {"Plan": {"cache": True}}},
-            "Plan.cache = true: this step belongs to every",
-        ),
+        ({"components": {"Plan": {"cache": True}}}, "Plan.cache = true: this step belongs to every"),
         ({"components": {"End": {"cache": True}}}, "End.cache = true: this step belongs to every"),
     ],
 )
@@ -158,13 +147,7 @@ def test_data_beside_the_volume_are_refused(config_of):
     ("sections", "key"),
     [
         (
-            {
-                "data": {
-                    "path": "/mnt/pipelines/a.csv",
-                    "label": "y",
-                    "exclude": ["a", "{{workflow.name}}"],
-                }
-            },
+            {"data": {"path": "/mnt/pipelines/a.csv", "label": "y", "exclude": ["a", "{{workflow.name}}"]}},
             "data.exclude.1",
         ),
         ({"columns": {"{{workflow.name}}": "number"}}, r"columns.{{workflow.name}}"),

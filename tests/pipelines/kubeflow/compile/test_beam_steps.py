@@ -20,9 +20,7 @@ ENGINES = {
 @pytest.mark.parametrize("engine", sorted(ENGINES))
 def test_an_engine_beside_the_steps_is_refused_before_a_run(config_of, engine):
     beam = {"runner": engine, engine: ENGINES[engine]}
-    with pytest.raises(
-        BadInputError, match=rf'beam.runner = "{engine}".*does not work on Kubeflow'
-    ):
+    with pytest.raises(BadInputError, match=rf'beam.runner = "{engine}".*does not work on Kubeflow'):
         check_for_steps(config_of(beam=beam))
     with pytest.raises(BadInputError, match="does not work on Kubeflow"):
         compile_pipeline(config_of(beam=beam))

@@ -2,13 +2,7 @@ import pytest
 import yaml
 from kfp import compiler, dsl
 
-from pipelines.kubeflow.compile.containers import (
-    COMMAND,
-    component_step,
-    end_step,
-    output_names,
-    plan_step,
-)
+from pipelines.kubeflow.compile.containers import COMMAND, component_step, end_step, output_names, plan_step
 from pipelines.kubeflow.compile.parameters import RuntimeParameter
 
 
@@ -20,9 +14,7 @@ def container(component, folder):
     return executor["container"]
 
 
-@pytest.mark.parametrize(
-    ("backend", "more"), [("kubeflow", []), ("vertex", ["--executor-input", "{{$}}"])]
-)
+@pytest.mark.parametrize(("backend", "more"), [("kubeflow", []), ("vertex", ["--executor-input", "{{$}}"])])
 def test_a_step_is_called_with_its_key_alone(tmp_path, backend, more):
     found = container(component_step("Pusher", "image:1", "/mnt/root", backend), tmp_path)
     assert tuple(found["command"]) == COMMAND

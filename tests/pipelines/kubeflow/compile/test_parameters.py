@@ -13,17 +13,11 @@ from pipelines.kubeflow.compile.parameters import (
 
 def test_the_parameters_that_are_always_there(config_of):
     found = {item.name: item.default for item in runtime_parameters(config_of())}
-    assert found == {
-        "data_path": "/mnt/pipelines/data/taxi.csv",
-        "train_steps": 0,
-        "eval_steps": 0,
-    }
+    assert found == {"data_path": "/mnt/pipelines/data/taxi.csv", "train_steps": 0, "eval_steps": 0}
 
 
 def test_further_ones_are_asked_for(config_of):
-    config = config_of(
-        {"parameters": ["trainer.seed"]}, trainer={"early_stopping": False, "train_steps": 70}
-    )
+    config = config_of({"parameters": ["trainer.seed"]}, trainer={"early_stopping": False, "train_steps": 70})
     found = runtime_parameters(config, ["trainer.early_stopping", "trainer.seed"])
     assert [(item.name, item.default) for item in found] == [
         ("data_path", "/mnt/pipelines/data/taxi.csv"),
@@ -121,9 +115,7 @@ def test_what_the_key_does_not_take_is_refused(config_of, key, value, message):
 
 
 def own(**parameters):
-    return TfxPipelineConfig.model_validate(
-        {"pipeline": {"file": "team.py", "parameters": parameters}}
-    )
+    return TfxPipelineConfig.model_validate({"pipeline": {"file": "team.py", "parameters": parameters}})
 
 
 def test_runtime_parameters_of_the_users_own_pipeline_have_names_that_kubeflow_takes():

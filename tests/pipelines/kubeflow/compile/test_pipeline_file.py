@@ -26,10 +26,7 @@ TRAINER = {
 }
 SETTINGS = {
     "env": {"A": "1", "B": "2"},
-    "secrets": [
-        {"name": "login", "env": {"password": "PASSWORD"}},
-        {"name": "key", "path": "/etc/key"},
-    ],
+    "secrets": [{"name": "login", "env": {"password": "PASSWORD"}}, {"name": "key", "path": "/etc/key"}],
     "node_selector": {"pool": "ml"},
     "tolerations": [{"key": "gpu", "value": "yes", "effect": "NoSchedule", "seconds": 30}],
     "retries": 2,
@@ -124,16 +121,8 @@ def test_parameters_have_their_types_and_defaults(specification):
             "parameterType": "STRING",
         },
         "eval_steps": {"defaultValue": 0, "isOptional": True, "parameterType": "NUMBER_INTEGER"},
-        "train_steps": {
-            "defaultValue": 700,
-            "isOptional": True,
-            "parameterType": "NUMBER_INTEGER",
-        },
-        "trainer_learning_rate": {
-            "defaultValue": 0.25,
-            "isOptional": True,
-            "parameterType": "NUMBER_DOUBLE",
-        },
+        "train_steps": {"defaultValue": 700, "isOptional": True, "parameterType": "NUMBER_INTEGER"},
+        "trainer_learning_rate": {"defaultValue": 0.25, "isOptional": True, "parameterType": "NUMBER_DOUBLE"},
     }
 
 
@@ -190,9 +179,7 @@ def test_the_exit_handler_runs_whatever_came_before(specification):
     end = specification["root"]["dag"]["tasks"]["end"]
     assert end["dependentTasks"] == ["exit-handler-1"]
     assert end["triggerPolicy"] == {"strategy": "ALL_UPSTREAM_TASKS_COMPLETED"}
-    assert end["inputs"]["parameters"]["run"]["runtimeValue"]["constant"] == (
-        "{{$.pipeline_job_uuid}}"
-    )
+    assert end["inputs"]["parameters"]["run"]["runtimeValue"]["constant"] == ("{{$.pipeline_job_uuid}}")
 
 
 def test_resources_and_retries(specification, tasks):
@@ -227,13 +214,7 @@ def test_nodes_timeouts_and_the_id_of_the_run(pods):
     assert pods["exec-plan"]["nodeSelector"]["labels"] == {"pool": "ml"}
     assert pods["exec-trainer"]["activeDeadlineSeconds"] == "900"
     assert pods["exec-end"]["tolerations"] == [
-        {
-            "key": "gpu",
-            "operator": "Equal",
-            "value": "yes",
-            "effect": "NoSchedule",
-            "tolerationSeconds": "30",
-        }
+        {"key": "gpu", "operator": "Equal", "value": "yes", "effect": "NoSchedule", "tolerationSeconds": "30"}
     ]
     assert pods["exec-trainer"]["fieldPathAsEnv"] == [
         {"name": "KFP_RUN_ID", "fieldPath": "metadata.labels['pipeline/runid']"}
@@ -252,9 +233,7 @@ def test_a_pipeline_for_vertex_is_one_document(config_of):
     )
     (specification,) = yaml.safe_load_all(compile_pipeline(config))
     end = specification["root"]["dag"]["tasks"]["end"]
-    assert end["inputs"]["parameters"]["run"]["runtimeValue"]["constant"] == (
-        "{{$.pipeline_job_name}}"
-    )
+    assert end["inputs"]["parameters"]["run"]["runtimeValue"]["constant"] == ("{{$.pipeline_job_name}}")
     # There, a pod has no label with the run, which is in the paths of its outputs.
     assert containers(specification)["trainer"]["args"][-2:] == ["--executor-input", "{{$}}"]
 
@@ -357,9 +336,7 @@ def test_a_component_called_plan_is_refused(team):
         def create_pipeline():
             return pipeline(Write(text="a").with_id("Plan"))
     """)
-    with pytest.raises(
-        BadInputError, match=r"^Plan: on Kubeflow this is the id of a step of every"
-    ):
+    with pytest.raises(BadInputError, match=r"^Plan: on Kubeflow this is the id of a step of every"):
         compile_pipeline(team_config(team))
 
 

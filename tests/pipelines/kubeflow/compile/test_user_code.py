@@ -6,13 +6,7 @@ import pytest
 from pipelines.config.kubeflow import KubeflowConfig
 from pipelines.config.tfx_pipeline import PipelineSource
 from pipelines.errors import BadInputError
-from pipelines.kubeflow.compile.user_code import (
-    check_paths,
-    configured_paths,
-    is_seen,
-    loaded,
-    seen_path,
-)
+from pipelines.kubeflow.compile.user_code import check_paths, configured_paths, is_seen, loaded, seen_path
 
 FILES = """
     from tfx.components import CsvExampleGen, Pusher, Transform
@@ -36,18 +30,14 @@ FILES = """
 
 def settings(**kubeflow):
     volumes = [{"claim": "pipelines", "path": "/mnt/pipelines"}]
-    return KubeflowConfig.model_validate(
-        {"root": "/mnt/pipelines/team", "volumes": volumes, **kubeflow}
-    )
+    return KubeflowConfig.model_validate({"root": "/mnt/pipelines/team", "volumes": volumes, **kubeflow})
 
 
 @pytest.fixture
 def source(team):
     """Returns a function that gives the source of a pipeline with files of each kind."""
     (team.file.parent / "data").mkdir()
-    (team.file.parent / "module.py").write_text(
-        "def preprocessing_fn(inputs):\n    return inputs\n"
-    )
+    (team.file.parent / "module.py").write_text("def preprocessing_fn(inputs):\n    return inputs\n")
     team.define(textwrap.dedent(FILES))
     return lambda **arguments: PipelineSource(file=str(team.file), arguments=arguments)
 
@@ -93,9 +83,7 @@ def test_a_path_that_no_step_sees_is_refused(source, team, arguments, start):
     with loaded(source(**arguments)) as pipeline, pytest.raises(BadInputError) as refused:
         check_paths(beside, pipeline, team.file.parent)
     assert str(refused.value).startswith(f"{start}: no step can read it. Put it onto a volume")
-    on_volume = {
-        name: path.replace("/home/me", "/mnt/pipelines") for name, path in arguments.items()
-    }
+    on_volume = {name: path.replace("/home/me", "/mnt/pipelines") for name, path in arguments.items()}
     with loaded(source(**on_volume)) as pipeline:
         check_paths(beside, pipeline, team.file.parent)
 
@@ -104,9 +92,7 @@ def test_the_file_is_where_the_steps_see_its_folder():
     assert seen_path(settings(code="/code"), "pipeline.file", "/home/me/team.py") == "/code/team.py"
     on_volume = "/mnt/pipelines/code/team.py"
     assert seen_path(settings(), "pipeline.file", on_volume) == on_volume
-    with pytest.raises(
-        BadInputError, match=r"^pipeline.file = '/home/me/team.py': no step can read"
-    ):
+    with pytest.raises(BadInputError, match=r"^pipeline.file = '/home/me/team.py': no step can read"):
         seen_path(settings(), "pipeline.file", "/home/me/team.py")
 
 

@@ -73,12 +73,5 @@ class Seen:
 
 def workflow(pipeline, folder: Path, run_id="run-1", **settings):
     """Returns a workflow that executes a pipeline, with all files in a folder."""
-    launcher = Launcher(
-        pipeline,
-        run_id,
-        folder / "containers",
-        folder / "logs",
-        as_subprocess,
-        Processes(),
-    )
+    launcher = Launcher(pipeline, run_id, folder / "containers", folder / "logs", as_subprocess, Processes())
     return Workflow(pipeline, launcher, TaskCache(folder / "cache"), Seen(), **settings)

@@ -102,13 +102,8 @@ def test_buildah_runs_all_commands_in_one_working_container_and_removes_it(engin
 
 
 def test_the_working_container_goes_when_a_command_fails(engines):
-    engines(
-        "buildah", 'if [ "$1" = from ]; then echo working; fi; if [ "$1" = run ]; then exit 9; fi'
-    )
-    with (
-        pytest.raises(subprocess.CalledProcessError),
-        image_container("localhost/image") as container,
-    ):
+    engines("buildah", 'if [ "$1" = from ]; then echo working; fi; if [ "$1" = run ]; then exit 9; fi')
+    with pytest.raises(subprocess.CalledProcessError), image_container("localhost/image") as container:
         subprocess.run(container.command(["false"]), check=True)
     assert engines.calls()[-1] == "buildah rm working"
 

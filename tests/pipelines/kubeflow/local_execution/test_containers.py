@@ -3,12 +3,7 @@ import threading
 
 import pytest
 
-from pipelines.kubeflow.local_execution.containers import (
-    Container,
-    Process,
-    Processes,
-    as_subprocess,
-)
+from pipelines.kubeflow.local_execution.containers import Container, Process, Processes, as_subprocess
 
 
 def python(program):

@@ -68,9 +68,7 @@ def test_the_same_task_has_the_same_key():
     ],
 )
 def test_another_task_has_another_key(inputs, component, container, pod):
-    assert cache_key(inputs, component, container, pod) != cache_key(
-        INPUTS, COMPONENT, CONTAINER, POD
-    )
+    assert cache_key(inputs, component, container, pod) != cache_key(INPUTS, COMPONENT, CONTAINER, POD)
 
 
 def test_outputs_are_kept(tmp_path):
@@ -92,22 +90,13 @@ def test_inputs_come_from_constants_from_the_dag_and_from_other_tasks():
                 "constant": {"runtimeValue": {"constant": 3.0}},
                 "run": {"runtimeValue": {"constant": "a {{$.pipeline_job_uuid}}"}},
                 "given": {"componentInputParameter": "of_the_dag"},
-                "made": {
-                    "taskOutputParameter": {"producerTask": "a", "outputParameterKey": "size"}
-                },
+                "made": {"taskOutputParameter": {"producerTask": "a", "outputParameterKey": "size"}},
             }
         }
     }
-    kinds = {
-        "constant": "NUMBER_INTEGER",
-        "run": "STRING",
-        "given": "NUMBER_DOUBLE",
-        "made": "STRING",
-    }
+    kinds = {"constant": "NUMBER_INTEGER", "run": "STRING", "given": "NUMBER_DOUBLE", "made": "STRING"}
     component = {
-        "inputDefinitions": {
-            "parameters": {key: {"parameterType": kind} for key, kind in kinds.items()}
-        }
+        "inputDefinitions": {"parameters": {key: {"parameterType": kind} for key, kind in kinds.items()}}
     }
     inputs = resolve_inputs(task, component, {"of_the_dag": 2.0}, {"a": {"size": "big"}}, "run-5")
     assert inputs == {"constant": 3, "run": "a run-5", "given": 2.0, "made": "big"}

@@ -28,10 +28,7 @@ COMPONENTS = [
     "Evaluator", "ServingCheck", "Pusher",
 ]  # fmt: skip
 
-UNCHECKED = (
-    "evaluator.default_checks=false",
-    'evaluator.thresholds=[{metric = "auc", lower = 0.1}]',
-)
+UNCHECKED = ("evaluator.default_checks=false", 'evaluator.thresholds=[{metric = "auc", lower = 0.1}]')
 
 
 @pytest.fixture(scope="module")
@@ -71,9 +68,7 @@ def test_the_yaml_that_was_executed_is_there(first, root):
     assert next(yaml.safe_load_all(text))["pipelineInfo"]["name"] == "little"
 
 
-def test_the_same_again_is_taken_from_the_cache_and_not_pushed(
-    first, root, run_here, little_settings
-):
+def test_the_same_again_is_taken_from_the_cache_and_not_pushed(first, root, run_here, little_settings):
     second = run_here(root, *little_settings)
     assert second.status == "unchanged"
     # Another version serves, and the data are held against the schema that is kept since.
@@ -122,16 +117,12 @@ def test_a_threshold_that_is_not_reached(tmp_path, run_here, little_settings):
 
 
 def test_data_that_cannot_be_used_leave_no_run(tmp_path, run_here, little_settings):
-    with pytest.raises(
-        BadInputError, match=r"nothing\.csv on this .*here, pass --set data\.path=FILE"
-    ):
+    with pytest.raises(BadInputError, match=r"nothing\.csv on this .*here, pass --set data\.path=FILE"):
         run_here(tmp_path / "root", *little_settings, f"data.path={tmp_path / 'nothing.csv'}")
     assert read_runs(Root(tmp_path / "root")) == []
 
 
-def test_a_plan_that_fails_gives_its_reason_and_the_path_of_its_log(
-    tmp_path, run_here, little_settings
-):
+def test_a_plan_that_fails_gives_its_reason_and_the_path_of_its_log(tmp_path, run_here, little_settings):
     with pytest.raises(BadInputError, match="no label column 'nothing'") as caught:
         run_here(tmp_path / "root", *little_settings, "data.label=nothing")
     (log,) = (tmp_path / "root" / "logs").glob("kubeflow-*/plan.log")
@@ -142,10 +133,7 @@ def test_one_run_at_a_time(tmp_path, run_here, little_settings):
     root = tmp_path / "root"
     lock = Root(root).lock
     for part in (lock.writing, lock.local_kubeflow):
-        with (
-            part.held(),
-            pytest.raises(BadInputError, match="Another run is in progress"),
-        ):
+        with part.held(), pytest.raises(BadInputError, match="Another run is in progress"):
             run_here(root, *little_settings)
     assert not (root / "logs").exists()
 
@@ -266,10 +254,7 @@ def test_the_configuration_as_it_is_seen_here(tmp_path):
     assert seen.kubeflow.root == str(tmp_path / "root")
     assert seen.kubeflow.image == "of/the:cluster"
     assert seen.kubeflow.pipeline_root is None  # no task has an artifact there
-    assert [volume.path for volume in seen.kubeflow.volumes] == [
-        str(tmp_path),
-        str(tmp_path / "data"),
-    ]
+    assert [volume.path for volume in seen.kubeflow.volumes] == [str(tmp_path), str(tmp_path / "data")]
     assert not seen.kubeflow.cache
     assert seen.kubeflow.components["Trainer"].cache is False
     assert seen.kubeflow.components["Trainer"].cpu == "2"
@@ -298,9 +283,7 @@ def test_data_that_do_not_fit_are_accepted_and_then_compared_with(
 
 
 @pytest.mark.slow
-def test_each_container_for_itself_gives_what_the_local_runner_gives(
-    tmp_path, little_settings, warm_command
-):
+def test_each_container_for_itself_gives_what_the_local_runner_gives(tmp_path, little_settings, warm_command):
     settings = [word for setting in little_settings for word in ("--set", setting)]
     lines = {}
     for runner in (("local",), ("kubeflow", "--local")):
@@ -319,17 +302,13 @@ def test_a_module_file_is_found_by_every_container(tmp_path, warm_command):
     write_csv(data, rows=1500, seed=1)
     module = tmp_path / "code" / "taxi_of_a_file.py"
     module.parent.mkdir()
-    module.write_text(
-        "from pipelines.examples.taxi.taxi_module import preprocessing_fn, trainer_fn\n"
-    )
+    module.write_text("from pipelines.examples.taxi.taxi_module import preprocessing_fn, trainer_fn\n")
     settings = (
         f"data.path={data}", "data.label=tips", f"module.file={module}", "evaluator.label=tips_xf",
         "trainer.train_steps=60", "trainer.eval_steps=2", "kubeflow.name=taxi", *UNCHECKED,
     )  # fmt: skip
     words = [word for setting in settings for word in ("--set", setting)]
-    ran = warm_command(
-        "run", *words, "--root", tmp_path / "root", "--runner", "kubeflow", "--local"
-    )
+    ran = warm_command("run", *words, "--root", tmp_path / "root", "--runner", "kubeflow", "--local")
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout.splitlines()[-1])["status"] == "pushed"
 

@@ -88,10 +88,7 @@ FAIL_TWICE = container(
     lambda given: given["place"],
 )
 TOUCH = container(
-    "touch",
-    {"place": str},
-    "pathlib.Path(sys.argv[1]).write_text('touched')",
-    lambda given: given["place"],
+    "touch", {"place": str}, "pathlib.Path(sys.argv[1]).write_text('touched')", lambda given: given["place"]
 )
 
 
@@ -170,10 +167,7 @@ def test_tasks_that_wait_for_each_other_are_refused(tmp_path):
             "pipelineInfo": {"name": "circle"},
             "root": {
                 "dag": {
-                    "tasks": {
-                        "a": {**task, "dependentTasks": ["b"]},
-                        "b": {**task, "dependentTasks": ["a"]},
-                    }
+                    "tasks": {"a": {**task, "dependentTasks": ["b"]}, "b": {**task, "dependentTasks": ["a"]}}
                 }
             },
         }

@@ -64,10 +64,7 @@ def test_seconds_may_be_left_out(cron, expected):
     [
         ("0 3", 'cron "0 3" has 2 fields. Kubeflow takes five or six fields'),
         ("0 0 3 * * * *", "has 7 fields"),
-        (
-            "61 3 * * *",
-            "cron \"61 3 * * *\": '61' is not a valid minute: 0 to 59",
-        ),  # as it was written
+        ("61 3 * * *", "cron \"61 3 * * *\": '61' is not a valid minute: 0 to 59"),  # as it was written
         ("0 61 3 * * *", "cron \"0 61 3 * * *\": '61' is not a valid minute: 0 to 59"),
         ("0 24 * * *", "'24' is not a valid hour: 0 to 23"),
     ],

@@ -24,9 +24,7 @@ def schedule(server, recurrence, name=None, replace=False, parameters=None):
 
 def test_what_reaches_the_server(kfp_server):
     server = Server(kfp_server.url)
-    made = schedule(
-        server, Recurrence(interval_secs=21_600, catches_up=True, max_concurrency=2), "often"
-    )
+    made = schedule(server, Recurrence(interval_secs=21_600, catches_up=True, max_concurrency=2), "often")
     sent = kfp_server.recurring[made.recurring_run_id]
     assert int(sent["trigger"]["periodic_schedule"]["interval_second"]) == 21_600
     assert sent["no_catchup"] is False

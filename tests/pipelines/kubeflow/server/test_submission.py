@@ -36,10 +36,7 @@ def test_a_run_is_started(kfp_server):
     (run,) = kfp_server.runs.values()
     assert made.run_id == run["run_id"]
     assert made.status == "PENDING"
-    assert run["runtime_config"] == {
-        "parameters": {"steps": 7},
-        "pipeline_root": "minio://bucket/root",
-    }
+    assert run["runtime_config"] == {"parameters": {"steps": 7}, "pipeline_root": "minio://bucket/root"}
     assert run["service_account"] == "me"
     assert run["display_name"].startswith("taxi-")
     (experiment,) = kfp_server.experiments.values()
@@ -67,9 +64,7 @@ def test_the_same_content_is_one_version(kfp_server):
 
 def test_a_recurring_run_is_made_disabled_and_deleted(kfp_server):
     server = Server(kfp_server.url)
-    made = server.submit(
-        TEXT, "retrain", {"steps": "9"}, recurrence=Recurrence(cron="0 30 3 * * 1-5")
-    )
+    made = server.submit(TEXT, "retrain", {"steps": "9"}, recurrence=Recurrence(cron="0 30 3 * * 1-5"))
     recurring = kfp_server.recurring[made.recurring_run_id]
     assert recurring["trigger"] == {"cron_schedule": {"cron": "0 30 3 * * 1-5"}}
     assert recurring["max_concurrency"] == 1
@@ -159,9 +154,7 @@ def test_two_experiments_of_one_name(kfp_server):
     server = Server(kfp_server.url)
     made = server.submit(TEXT, "retrain", {})
     kfp_server.experiments["2"] = kfp_server.experiments[made.experiment_id]
-    with pytest.raises(
-        ServerError, match=r"answer can't be used \(making the.*Multiple experiments"
-    ):
+    with pytest.raises(ServerError, match=r"answer can't be used \(making the.*Multiple experiments"):
         server.submit(TEXT, "retrain", {})
 
 

@@ -63,9 +63,7 @@ def test_a_key_is_that_of_the_run_that_made_the_step(team):
     assert again["Copy"] == keys["Copy"]
 
 
-@pytest.mark.parametrize(
-    "kubeflow", [{"cache": False}, {"components": {"Write": {"cache": False}}}]
-)
+@pytest.mark.parametrize("kubeflow", [{"cache": False}, {"components": {"Write": {"cache": False}}}])
 def test_a_cache_that_is_turned_off_is_not_used(team, kubeflow):
     on_kubeflow = TeamOnKubeflow(team, ("Write", "Copy"))
     on_kubeflow.run(kubeflow=kubeflow)
@@ -125,10 +123,7 @@ def test_an_importer_has_no_task_and_plan_reads_it(team, tmp_path):
     on_kubeflow = TeamOnKubeflow(team, ("Copy",))
     record = on_kubeflow.run(uri=str(tmp_path / "given"))
     assert team.text() == "abab"
-    assert [one[:2] for one in components_of(record)] == [
-        ("Given", "finished"),
-        ("Copy", "finished"),
-    ]
+    assert [one[:2] for one in components_of(record)] == [("Given", "finished"), ("Copy", "finished")]
 
 
 def test_a_model_is_pushed_once(pushing):
@@ -162,9 +157,7 @@ def test_a_retry_does_not_push_what_was_rolled_back(pushing, capsys):
         assert pushing.step(component, "run-2") == 0
     second = pushing.root.versions.serving()
     # As if the pod had been killed after the push.
-    StepFolders(pushing.root.artifacts).all_finished("Pusher")[-1].folder.joinpath(
-        "step.json"
-    ).unlink()
+    StepFolders(pushing.root.artifacts).all_finished("Pusher")[-1].folder.joinpath("step.json").unlink()
     rollback(pushing.root)
     assert pushing.step("Pusher", "run-2") == 1
     assert f"version {second}, which an earlier try" in capsys.readouterr().err

@@ -60,9 +60,7 @@ def test_a_run_begins_and_each_component_has_a_plan(plan, tmp_path):
     assert record.kubeflow_run == "run-1"
     assert record.columns
     assert RunFolder(Root(root), "run-1").read_run_id() == record.run_id
-    assert (
-        unfinished_run(Root(root)) is None
-    )  # nothing that `--resume` of a local run could go on with
+    assert unfinished_run(Root(root)) is None  # nothing that `--resume` of a local run could go on with
 
 
 def test_equal_runs_have_equal_plans(plan, tmp_path):

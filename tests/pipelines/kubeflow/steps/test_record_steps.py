@@ -39,11 +39,7 @@ def test_the_record_has_all_steps_and_what_their_checks_find(root, begun):
     folder.write_step(StepEnd("Trainer", 2.5))
     record = record_run(root, "run-1")
     assert record.status == "finished"
-    assert [note.rpartition("column ")[2] for note in record.notes] == [
-        "'a': odd.",
-        "'b': odd.",
-        "'c': odd.",
-    ]
+    assert [note.rpartition("column ")[2] for note in record.notes] == ["'a': odd.", "'b': odd.", "'c': odd."]
     assert [(one.name, one.status, one.elapsed_secs, one.reason) for one in record.components] == [
         ("Gen", "cached", 0.0, "same as before"),  # KFP's cache had it
         ("Validator", "cached", 0.5, "it is new"),  # another run has made it meanwhile
@@ -126,9 +122,7 @@ def test_a_step_that_failed_says_why(root, begun):
     }
 
 
-def test_a_component_whose_check_failed_has_finished_and_those_after_it_were_not_reached(
-    root, killed
-):
+def test_a_component_whose_check_failed_has_finished_and_those_after_it_were_not_reached(root, killed):
     validator, trainer = planned_by(killed, "Validator", "Trainer", check=FAILING)
     folder = begin(root, killed, validator, trainer)
     make(root, validator, "a")
@@ -171,12 +165,7 @@ def test_a_run_that_did_not_begin_has_no_record(tmp_path):
 
 @pytest.mark.parametrize(
     ("state", "status"),
-    [
-        ("FAILED", "failed"),
-        ("CANCELED", "interrupted"),
-        ("RUNNING", "running"),
-        ("SUCCEEDED", "running"),
-    ],
+    [("FAILED", "failed"), ("CANCELED", "interrupted"), ("RUNNING", "running"), ("SUCCEEDED", "running")],
 )
 def test_a_run_that_has_ended_on_kubeflow_is_closed_by_whoever_knows(root, begun, state, status):
     folder, _ = begun
@@ -204,9 +193,7 @@ def test_what_the_rules_do_not_keep_is_removed_at_the_end(root, begun, is_record
     records = root.records
     for number in (1, 2, 3):
         run_id = f"2025010{number}-000000"
-        records.write(
-            killed.changed(run_id=run_id, status="not_blessed", kubeflow_run=f"old-{number}")
-        )
+        records.write(killed.changed(run_id=run_id, status="not_blessed", kubeflow_run=f"old-{number}"))
         (root.runs / f"{run_id}.html").touch()
     running = killed.changed(run_id="20250104-000000", kubeflow_run="also-running")
     records.write(running)
@@ -218,8 +205,6 @@ def test_what_the_rules_do_not_keep_is_removed_at_the_end(root, begun, is_record
     end_run(root, "run-1")
     # The newest two; and, where this run came to no verdict, the newest that did.
     kept = [running.run_id, killed.run_id]
-    assert [one.run_id for one in records.read_all()] == (
-        kept if is_recorded else ["20250103-000000", *kept]
-    )
+    assert [one.run_id for one in records.read_all()] == (kept if is_recorded else ["20250103-000000", *kept])
     index = (root.runs / "index.html").read_text()
     assert "20250101-000000" not in index

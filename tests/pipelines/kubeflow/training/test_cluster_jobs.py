@@ -9,11 +9,7 @@ import pytest
 from kubernetes.client import ApiClient
 
 from pipelines.config.kubeflow import KubeflowConfig, TrainingJobConfig
-from pipelines.kubeflow.training.cluster_jobs import (
-    ClusterJobs,
-    TrainingJobError,
-    jobs_of_settings,
-)
+from pipelines.kubeflow.training.cluster_jobs import ClusterJobs, TrainingJobError, jobs_of_settings
 from pipelines.kubeflow.training.indexed_job import manifest
 from pipelines.kubeflow.training.training_job import training_job
 from pipelines.steps.causes import describe_cause
@@ -58,9 +54,7 @@ def jobs(server):
 
 
 def jobs_of(server):
-    return jobs_of_settings(
-        TrainingJobConfig(api_server=server.url, namespace="ml", poll_secs=0.05)
-    )
+    return jobs_of_settings(TrainingJobConfig(api_server=server.url, namespace="ml", poll_secs=0.05))
 
 
 def job(server, jobs, program, name="trainer-1", **settings):
@@ -128,9 +122,7 @@ def test_a_task_that_fails_is_to_blame_and_not_one_that_was_killed_before(server
 
 
 def test_tasks_that_are_killed_again_and_again_fail_the_job(server, jobs):
-    program = (
-        "if kind == 'chief': print('step 7', flush=True); os.kill(os.getpid(), 9)\ntime.sleep(600)"
-    )
+    program = "if kind == 'chief': print('step 7', flush=True); os.kill(os.getpid(), 9)\ntime.sleep(600)"
     with pytest.raises(TrainingJobError, match=r"failed: .*exit code 137 \(Error\): step 7$"):
         jobs.run(job(server, jobs, program, restarts=2))
 
@@ -178,9 +170,7 @@ def test_a_job_that_stays_is_an_error(server, jobs):
     server.lingers = 10**6
     server.submit(job(server, jobs, "time.sleep(600)"))
     jobs._delete("trainer-1")
-    with pytest.raises(
-        TrainingJobError, match=r"still exists 0.3 s after.*kubectl -n ml get jobs\."
-    ):
+    with pytest.raises(TrainingJobError, match=r"still exists 0.3 s after.*kubectl -n ml get jobs\."):
         replace(jobs, patience_secs=0.3).run(job(server, jobs, ""))
 
 
@@ -227,9 +217,7 @@ def test_a_job_goes_on_when_kubernetes_stays_out_of_reach(server, jobs, tmp_path
 
     times = iter(range(0, 10**6, 30))
     patient = replace(jobs, sleep=sleep, clock=lambda: next(times))
-    with pytest.raises(
-        TrainingJobError, match=r"out of reach for 600 s \(reading the \w+ trainer-1"
-    ):
+    with pytest.raises(TrainingJobError, match=r"out of reach for 600 s \(reading the \w+ trainer-1"):
         patient.run(job(server, jobs, "time.sleep(600)"), tmp_path / "logs")
     assert next(times) < 2000
     assert list(server.jobs) == ["trainer-1"]
@@ -270,9 +258,7 @@ def test_a_step_that_is_stopped_ends_its_job(server, jobs, tmp_path, is_in_troub
 )
 def test_what_kubernetes_refuses(server, jobs, code, message):
     server.refuses = RefusedError(code, "no")
-    with pytest.raises(
-        TrainingJobError, match=rf"refused the \w+ trainer-1: {code} no.*{message}"
-    ) as raised:
+    with pytest.raises(TrainingJobError, match=rf"refused the \w+ trainer-1: {code} no.*{message}") as raised:
         jobs.run(job(server, jobs, ""))
     assert "ApiException" not in describe_cause(raised.value)  # nor the headers of its answer
 

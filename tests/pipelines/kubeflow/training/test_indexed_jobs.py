@@ -28,13 +28,7 @@ def test_each_task_has_an_index():
     spec = job_of()["spec"]
     assert (spec["completionMode"], spec["completions"], spec["parallelism"]) == ("Indexed", 6, 6)
     (container,) = spec["template"]["spec"]["containers"]
-    assert container["command"] == [
-        "python",
-        "-P",
-        "-m",
-        "pipelines.kubeflow.indexed_task",
-        "/mnt/task.json",
-    ]
+    assert container["command"] == ["python", "-P", "-m", "pipelines.kubeflow.indexed_task", "/mnt/task.json"]
     assert container["env"] == [
         {"name": CLUSTER_VARIABLE, "value": json.dumps(task_addresses("trainer-1", 3, 2))}
     ]

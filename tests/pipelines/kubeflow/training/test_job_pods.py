@@ -63,15 +63,11 @@ def test_no_pod_is_to_blame_for_the_deadline(why):
 
 
 def test_without_a_pod_kubernetes_has_the_word(why):
-    assert why([pod("fails", 0, phase="Succeeded"), pod("silent", 1)]) == (
-        "the Job a failed: It failed."
-    )
+    assert why([pod("fails", 0, phase="Succeeded"), pod("silent", 1)]) == ("the Job a failed: It failed.")
 
 
 def test_a_pod_of_which_kubernetes_does_not_say_how_it_ended(why):
-    lost = client.V1Pod(
-        metadata=client.V1ObjectMeta(name="fails"), status=client.V1PodStatus(phase="Failed")
-    )
+    lost = client.V1Pod(metadata=client.V1ObjectMeta(name="fails"), status=client.V1PodStatus(phase="Failed"))
     assert why([lost]) == "fails: ValueError: odd row"
 
 

@@ -16,10 +16,7 @@ def server(tmp_path):
 
 
 def settings_of(server, restarts=5):
-    job = (
-        f'kubeflow.training_job={{api_server = "{server.url}", poll_secs = 0.2, '
-        f"restarts = {restarts}}}"
-    )
+    job = f'kubeflow.training_job={{api_server = "{server.url}", poll_secs = 0.2, restarts = {restarts}}}'
     return ("trainer.workers=1", "trainer.ps=1", job)
 
 
@@ -30,9 +27,7 @@ def worker_that_runs(pods):
 
 
 @pytest.mark.slow
-def test_the_cluster_trains_in_a_job_and_the_model_is_pushed(
-    tmp_path, run_here, little_settings, server
-):
+def test_the_cluster_trains_in_a_job_and_the_model_is_pushed(tmp_path, run_here, little_settings, server):
     server.kill_once = worker_that_runs
     root = tmp_path / "root"
     record = run_here(root, *little_settings, *settings_of(server), "trainer.train_steps=400")
@@ -82,9 +77,7 @@ def steps_in(text):
 
 
 @pytest.mark.slow
-def test_what_the_users_code_raises_in_a_task_is_the_reason(
-    tmp_path, run_here, little_settings, server
-):
+def test_what_the_users_code_raises_in_a_task_is_the_reason(tmp_path, run_here, little_settings, server):
     module = tmp_path / "breaking_module.py"
     module.write_text(
         "import json, os\nimport estimator_core as estimator\nimport tensorflow as tf\n"

@@ -57,11 +57,7 @@ def test_the_pods_see_the_root_and_what_the_steps_see():
         {"name": "B", "value": "2"},
         {"name": "WORD", "valueFrom": {"secretKeyRef": {"name": "login", "key": "password"}}},
     ]
-    assert container["resources"]["limits"] == {
-        "cpu": "2",
-        "memory": "4Gi",
-        "nvidia.com/gpu": "1",
-    }
+    assert container["resources"]["limits"] == {"cpu": "2", "memory": "4Gi", "nvidia.com/gpu": "1"}
     assert pod["nodeSelector"] == {"pool": "ml"}
     assert pod["tolerations"] == [{"key": "gpu", "operator": "Exists", "tolerationSeconds": 30}]
     assert pod["serviceAccountName"] == "runner"
@@ -133,19 +129,11 @@ def test_its_pods_have_what_the_trainers_step_has():
 
 @pytest.mark.parametrize("asked_for", [True, False])
 def test_a_run_has_one_if_it_has_workers_and_asks_for_it(data, tmp_path, display, asked_for):
-    settings = [
-        "trainer.workers=2",
-        "trainer.ps=1",
-        "trainer.model=linear",
-        "kubeflow.image=image:7",
-    ]
+    settings = ["trainer.workers=2", "trainer.ps=1", "trainer.model=linear", "kubeflow.image=image:7"]
     if asked_for:
         settings.append('kubeflow.training_job={namespace = "ml"}')
     plan = plan_run(
-        RunRequest(
-            root=Root(tmp_path / "root"), data=str(data), label="y", settings=tuple(settings)
-        ),
-        display,
+        RunRequest(root=Root(tmp_path / "root"), data=str(data), label="y", settings=tuple(settings)), display
     )
     executor = training_executor(plan)
     assert (executor is not None) == asked_for

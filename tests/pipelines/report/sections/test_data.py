@@ -2,13 +2,7 @@ import re
 
 import pytest
 
-from pipelines.report.sections.data import (
-    category_plot,
-    column_rows,
-    describe,
-    label_table,
-    number_plot,
-)
+from pipelines.report.sections.data import category_plot, column_rows, describe, label_table, number_plot
 
 from ..conftest import HOSTILE, RTL  # noqa: TID252
 
@@ -16,9 +10,7 @@ from ..conftest import HOSTILE, RTL  # noqa: TID252
 def test_a_row_for_each_column(full, bare):
     rows = {row["name"]: row for row in describe(full)["rows"]}
     assert list(rows) == [HOSTILE, RTL, "paid"]
-    assert (
-        rows[HOSTILE]["missing"] == 0.125
-    )  # of the plan; the statistics count 30 of 300 empty cells
+    assert rows[HOSTILE]["missing"] == 0.125  # of the plan; the statistics count 30 of 300 empty cells
     assert rows[HOSTILE]["summary"] == "mean 2.5, from 0 to 10"
     assert rows[RTL]["summary"] == f"3 values, most often {HOSTILE}"
     assert rows["paid"]["plot"] is None  # an empty histogram
@@ -28,19 +20,10 @@ def test_a_row_for_each_column(full, bare):
 def parsed(quantity, **values):
     """Returns the statistics of a column of text, with those of its values."""
     numbers = {"mean": 5.5, "std_dev": 2.0, "min": 1.0, "median": 5.0, "max": 11.0, "zeros": 3}
-    found = {
-        "quantity": quantity,
-        "missing": 7,
-        **numbers,
-        "histogram": [[1.0, 11.0, 93.0]],
-        **values,
-    }
+    found = {"quantity": quantity, "missing": 7, **numbers, "histogram": [[1.0, 11.0, 93.0]], **values}
     top = [["$5.00", 60.0], ["N/A", 40.0]]
     split = {"missing": 0, "values": 100, "unique": 2, "length": 5.0, "top": top, "parsed": found}
-    return {
-        "splits": {"train": 100},
-        "columns": [{"name": "c", "type": "text", "splits": {"train": split}}],
-    }
+    return {"splits": {"train": 100}, "columns": [{"name": "c", "type": "text", "splits": {"train": split}}]}
 
 
 def test_cells_of_amounts_are_shown_as_numbers_and_those_of_dates_as_dates():
@@ -69,9 +52,7 @@ def test_a_histogram_by_hand():
     """
     plot = number_plot({"train": [[0, 5, 120], [5, 10, 60]], "eval": [[1, 6, 90]]})
     bars = [float(value) for value in re.findall(r"-?[\d.]+", plot["bars"])]
-    assert bars == pytest.approx(
-        [0, 33, 33 - 32 * 2 / 3, 60, 33, 60, 33, 33 - 32 / 3, 120, 33], abs=0.01
-    )
+    assert bars == pytest.approx([0, 33, 33 - 32 * 2 / 3, 60, 33, 60, 33, 33 - 32 / 3, 120, 33], abs=0.01)
     outline = [float(value) for value in re.findall(r"-?[\d.]+", plot["outline"])]
     assert outline == pytest.approx([12, 33, 1, 72], abs=0.01)
     assert plot["text"] == "from 0 to 10"
@@ -106,10 +87,7 @@ def test_the_label_is_described_by_shares_or_quantiles(full):
 def test_the_plan_counts_missing_cells_of_all_spellings():
     """The statistics see `N/A` as a value: 1 of 20 cells is empty, and 4 say `N/A`."""
     split = {"unique": 3, "top": [["N/A", 4], ["$5", 3], ["$7", 2]], "missing": 1}
-    statistics = {
-        "columns": [{"name": "rent", "splits": {"train": split}}],
-        "splits": {"train": 20},
-    }
+    statistics = {"columns": [{"name": "rent", "splits": {"train": split}}], "splits": {"train": 20}}
     planned = {"name": "rent", "kind": "number", "use": "number", "missing_share": 0.25}
     (row,) = column_rows([planned], statistics)
     assert row["missing"] == 0.25

@@ -28,9 +28,7 @@ def test_binary_plots_and_confusion(full):
     assert [plot.title for plot in found["plots"]] == [
         "ROC curve", "Precision and recall", "Calibration", "Predicted probabilities by class",
     ]  # fmt: skip
-    assert "At a false positive rate of at most 10 %, the recall is 60 %." in (
-        found["plots"][0].description
-    )
+    assert "At a false positive rate of at most 10 %, the recall is 60 %." in (found["plots"][0].description)
     assert "Largest deviation: 70.0 % predicted, 60.0 % observed." in found["plots"][2].description
     first, second = found["confusion"]["rows"]
     assert found["confusion"]["classes"] == ["no", HOSTILE]
@@ -41,9 +39,7 @@ def test_binary_plots_and_confusion(full):
 
 
 def test_a_confusion_matrix_by_hand():
-    rows = confusion_table(["a", "b", "2 other classes"], [[8, 2, 0], [0, 0, 0], [1, 2, 3]], True)[
-        "rows"
-    ]
+    rows = confusion_table(["a", "b", "2 other classes"], [[8, 2, 0], [0, 0, 0], [1, 2, 3]], True)["rows"]
     assert [cell["shade"] for cell in rows[0]["cells"]] == [7, 2, 0]  # 9 x 0.8 and 9 x 0.2
     assert (rows[0]["recall"], rows[0]["precision"]) == ("80.0 %", "88.9 %")  # 8/10, 8/9
     assert (rows[1]["recall"], rows[1]["precision"]) == (words.NOTHING, "0.0 %")
@@ -75,19 +71,9 @@ def test_many_classes_are_a_heat_map_without_zeros(full):
     )
     page = check_page(render_report(context))
     (box,) = (one for one in page.all("div") if "heat" in one.get("class", ""))
-    assert (box.get("tabindex"), box.get("role"), box.get("aria-labelledby")) == (
-        "0",
-        "region",
-        "confusion",
-    )
+    assert (box.get("tabindex"), box.get("role"), box.get("aria-labelledby")) == ("0", "region", "confusion")
     first, second, *_ = list(box.all("tr"))[1:]
-    assert [one.text for one in first.all("td")] == [
-        "3",
-        *"000000",
-        "3",
-        "100.0 %",
-        "12.5 %",
-    ]  # 3 of 24
+    assert [one.text for one in first.all("td")] == ["3", *"000000", "3", "100.0 %", "12.5 %"]  # 3 of 24
     hidden = [one.text for one in first.all("span") if one.get("class") == "hidden"]
     assert hidden == list("000000")
     assert next(second.all("th")).text == "class_1"

@@ -11,13 +11,7 @@ from ..conftest import HOSTILE, SEARCH  # noqa: TID252
 def test_trials_are_listed_with_the_best_first_and_those_without_a_value_last(full):
     rows = describe(full)["rows"]
     assert [row["number"] for row in rows] == [2, 0, 1, 3, 4]
-    assert [row["marks"] for row in rows] == [
-        "✓ best, resumed",
-        "without a search",
-        "",
-        "pruned",
-        "failed",
-    ]
+    assert [row["marks"] for row in rows] == ["✓ best, resumed", "without a search", "", "pruned", "failed"]
     assert [row["value"] for row in rows] == ["0.8", "0.7", "0.6", NOTHING, NOTHING]
     assert rows[0]["values"] == f"{HOSTILE} = 0.1235, units = 64,32"
     assert rows[1]["values"] == "without hyperparameters"
@@ -49,19 +43,14 @@ def test_a_lower_value_is_better_if_it_is_minimized():
 
 def test_the_importance_of_the_parameters_is_sorted(full):
     rows = describe(full)["importance"]
-    assert [(row["name"], row["share"]) for row in rows] == [
-        (HOSTILE, "75.0 %"),
-        ("units", "25.0 %"),
-    ]
+    assert [(row["name"], row["share"]) for row in rows] == [(HOSTILE, "75.0 %"), ("units", "25.0 %")]
     assert [round(row["bar"]) for row in rows] == [100, 33]
 
 
 def test_a_search_of_few_trials_says_why_it_has_no_importance(full):
     sentence = "The importance of the parameters is not known: it takes six trials that finished."
     assert sentence not in render_report(full)
-    few = dataclasses.replace(
-        full, details={**full.details, "search": {**SEARCH, "importance": {}}}
-    )
+    few = dataclasses.replace(full, details={**full.details, "search": {**SEARCH, "importance": {}}})
     assert sentence in render_report(few)
 
 

@@ -98,9 +98,7 @@ def test_a_model_that_was_not_pushed_is_not_served(full):
 def test_signatures_and_what_is_missing(full, bare, failed):
     found = describe(full)
     assert found["size"] == "1.2 MB"
-    assert found["signatures"][0]["inputs"] == [
-        {"name": "inputs", "type": "string", "shape": "[?]"}
-    ]
+    assert found["signatures"][0]["inputs"] == [{"name": "inputs", "type": "string", "shape": "[?]"}]
     assert found["signatures"][1]["outputs"][0]["shape"] == "any shape"
     assert describe(bare)["missing"]
     assert describe(failed) is None
@@ -112,9 +110,7 @@ def test_what_the_serving_check_measured_and_compared_is_shown(full):
     predict, empty = check["signatures"]
     assert (predict["rows"], predict["p50"], predict["p99"]) == ("300", "1.25", "2.5")
     assert predict["compared"] == f"{HOSTILE}, logits"
-    assert predict["different"] == (
-        f"{HOSTILE} in 7 of 300 rows, such as [{HOSTILE!r}] instead of [0.5]"
-    )
+    assert predict["different"] == (f"{HOSTILE} in 7 of 300 rows, such as [{HOSTILE!r}] instead of [0.5]")
     assert (empty["p50"], empty["different"], empty["compared"]) == (NOTHING, "none", NOTHING)
 
 

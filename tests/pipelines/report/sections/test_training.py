@@ -29,13 +29,9 @@ def test_what_matters_is_drawn_first():
 
 
 def test_a_summary_that_was_written_twice_is_one_curve():
-    plots, others = curve_plots(
-        [curve("loss_2"), curve("loss_1"), curve("loss", "eval"), curve("top_5")]
-    )
+    plots, others = curve_plots([curve("loss_2"), curve("loss_1"), curve("loss", "eval"), curve("top_5")])
     assert ([plot.title for plot in plots], others) == (["loss", "top_5"], [])
-    assert (
-        plots[0].description.count("training: ") == plots[0].description.count("evaluation: ") == 1
-    )
+    assert plots[0].description.count("training: ") == plots[0].description.count("evaluation: ") == 1
     twins = [curve("auc"), curve("auc_1"), curve("auc_2", points=((1, 0.5), (70, 0.3)))]
     assert [plot.title for plot in curve_plots(twins)[0]] == ["auc", "auc_2"]
 
@@ -90,10 +86,7 @@ def test_how_long_it_waited_for_its_input(share, found):
     [
         ({}, ""),
         ({"is_dropped": True, "last_step": 1200}, "dropped at step 1,200"),
-        (
-            {"is_dropped": True, "last_step": 1200, "steps_per_tree": 6},
-            "dropped at step 1,200 (200 trees)",
-        ),
+        ({"is_dropped": True, "last_step": 1200, "steps_per_tree": 6}, "dropped at step 1,200 (200 trees)"),
     ],
 )
 def test_where_a_model_was_dropped(changes, expected):

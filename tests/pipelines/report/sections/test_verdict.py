@@ -31,9 +31,7 @@ def test_a_held_model_and_its_decision_in_words(full):
         full.record, status="held", reason="one; two", doubts=("one", "two"), version=None
     )
     sentence = verdict_sentence(held)
-    assert sentence.startswith(
-        "The model passed 2 checks, but there are doubts about the data, so "
-    )
+    assert sentence.startswith("The model passed 2 checks, but there are doubts about the data, so ")
     assert f"`approve {held.run_id} --because REASON` pushes this model" in sentence
     decision = Decision("rejected", "ann", "2026-01-31T12:00:00+00:00", "wrong labels")
     rejected = dataclasses.replace(held, decision=decision)
@@ -42,12 +40,8 @@ def test_a_held_model_and_its_decision_in_words(full):
     assert (found["state"]["word"], found["doubts"], found["reason"]) == (
         "rejected", ["one", "two"], None,
     )  # fmt: skip
-    assert dict(found["facts"])["Decision"] == (
-        "rejected by ann: wrong labels (2026-01-31 12:00:00 UTC)"
-    )
-    approved = dataclasses.replace(
-        full.record, decision=dataclasses.replace(decision, kind="approved")
-    )
+    assert dict(found["facts"])["Decision"] == ("rejected by ann: wrong labels (2026-01-31 12:00:00 UTC)")
+    approved = dataclasses.replace(full.record, decision=dataclasses.replace(decision, kind="approved"))
     assert "as version 1770000000 after it was approved." in verdict_sentence(approved)
 
 

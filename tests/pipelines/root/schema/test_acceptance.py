@@ -67,25 +67,19 @@ class RootOfRuns:
                 name="trips",
                 status="failed",
                 started="2026-01-01T00:00:00+00:00",
-                config=load_config(data="x.csv", label="tips", settings=settings).model_dump(
-                    mode="json"
-                ),
+                config=load_config(data="x.csv", label="tips", settings=settings).model_dump(mode="json"),
                 data_fingerprint="",
                 log="",
                 notes=notes,
                 columns=tuple({"name": name, "kind": kind} for name, kind in kinds.items()),
-                components=tuple(
-                    ComponentRecord(name, "finished", 1.0, step=run_id) for name in names
-                ),
+                components=tuple(ComponentRecord(name, "finished", 1.0, step=run_id) for name in names),
             )
         )
         return statistics
 
     def push(self, version, run_id):
         write_version(
-            Provenance(run_id, "m"),
-            str(self.folder / "serving" / str(version)),
-            str(self.folder / "serving"),
+            Provenance(run_id, "m"), str(self.folder / "serving" / str(version)), str(self.folder / "serving")
         )
 
     @property
@@ -148,13 +142,9 @@ def test_another_type_missing_values_and_a_new_label(root):
 
 def test_drift_alone_changes_what_is_compared_with(root):
     before = Root(root.folder).schema.file.read_text()
-    assert accept(root, table().assign(fare=lambda frame: frame.fare * 60)) == [
-        "= the schema stays as it is"
-    ]
+    assert accept(root, table().assign(fare=lambda frame: frame.fare * 60)) == ["= the schema stays as it is"]
     assert Root(root.folder).schema.file.read_text() == before
-    with pytest.raises(
-        BadInputError, match=f"nothing to accept: run {SECOND} was accepted already"
-    ):
+    with pytest.raises(BadInputError, match=f"nothing to accept: run {SECOND} was accepted already"):
         accept_schema(Root(root.folder))
 
 
@@ -229,9 +219,7 @@ def test_what_cannot_be_accepted(root, arguments, run_id, message):
 
 def test_a_run_that_did_not_come_to_the_validation(root):
     root.run(SECOND, table(), ODD, validated=False)
-    with pytest.raises(
-        BadInputError, match=f"run {SECOND} ended before the validation of its data"
-    ):
+    with pytest.raises(BadInputError, match=f"run {SECOND} ended before the validation of its data"):
         accept_schema(Root(root.folder), SECOND)
     with pytest.raises(BadInputError, match=f"the validation of run {FIRST} found no anomalies"):
         accept_schema(Root(root.folder))
@@ -240,9 +228,7 @@ def test_a_run_that_did_not_come_to_the_validation(root):
 def test_statistics_that_are_not_there_any_more(root):
     root.run(SECOND, table(), ODD)
     shutil.rmtree(root.folder / "artifacts")
-    with pytest.raises(
-        BadInputError, match=rf"statistics of run {SECOND} are not there any more \(/"
-    ):
+    with pytest.raises(BadInputError, match=rf"statistics of run {SECOND} are not there any more \(/"):
         accept_schema(Root(root.folder))
 
 

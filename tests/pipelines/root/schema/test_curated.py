@@ -58,11 +58,7 @@ def test_a_file_without_end_is_refused(data, monkeypatch):
 def test_a_column_that_stays_text_is_text_in_the_schema(read):
     as_text = SCHEMA.replace("INT", "BYTES")
     read(as_text, text_columns=("y",))
-    with pytest.raises(
-        BadInputError, match=r"column 'y' is BYTES in the schema and INT in the data"
-    ):
+    with pytest.raises(BadInputError, match=r"column 'y' is BYTES in the schema and INT in the data"):
         read(as_text)
-    with pytest.raises(
-        BadInputError, match=r"column 'y' is INT in the schema and BYTES in the data"
-    ):
+    with pytest.raises(BadInputError, match=r"column 'y' is INT in the schema and BYTES in the data"):
         read(SCHEMA, text_columns=("y",))

@@ -29,9 +29,7 @@ def schema(text=SCHEMA):
 
 
 def push(root, version, run_id, folder="serving"):
-    write_version(
-        Provenance(run_id, "model"), str(root / folder / str(version)), str(root / folder)
-    )
+    write_version(Provenance(run_id, "model"), str(root / folder / str(version)), str(root / folder))
 
 
 def hidden(root):
@@ -83,9 +81,7 @@ def test_a_run_that_is_killed_while_it_settles(tmp_path, monkeypatch, moved):
 
     monkeypatch.setattr(root_schema.Path, "replace", replace)
     monkeypatch.setattr(
-        root_schema.atomic_files,
-        "remove_below",
-        lambda *_: (_ for _ in ()).throw(KeyboardInterrupt),
+        root_schema.atomic_files, "remove_below", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
     )
     with pytest.raises(KeyboardInterrupt):
         Root(tmp_path).schema.adopt()
@@ -135,17 +131,11 @@ def test_files_that_were_broken(tmp_path):
     whole = json.loads(origin.read_text())
     for text in ("{", '{"run": 1}', json.dumps({**whole, "kinds": {"fare": 7}})):
         origin.write_text(text)
-        with pytest.raises(
-            BadInputError, match=r"origin\.json is not what a run wrote .*Restore it"
-        ):
+        with pytest.raises(BadInputError, match=r"origin\.json is not what a run wrote .*Restore it"):
             Root(tmp_path).schema.read()
     origin.unlink()
     found = Root(tmp_path).schema.read()
-    assert (found.origin, found.is_edited, Root(tmp_path).schema.accepted_run(found)) == (
-        None,
-        False,
-        "",
-    )
+    assert (found.origin, found.is_edited, Root(tmp_path).schema.accepted_run(found)) == (None, False, "")
     Root(tmp_path).schema.file.write_text("feature {\n  typ: INT\n}\n")
     with pytest.raises(
         BadInputError, match=r"schema/schema\.pbtxt is no Schema.*line 2, column 3.*remove the file"

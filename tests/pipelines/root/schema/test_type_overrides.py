@@ -118,9 +118,7 @@ def test_codes_with_leading_zeros_are_read_as_in_the_run_that_left_the_schema(tm
     file = tmp_path / "data.csv"
     rows = (f"0{number % 2 + 1},{number % 7}.5,{number % 2}\n" for number in range(100))
     file.write_text("zip,x,y\n" + "".join(rows))
-    config = load_config(
-        data=str(file), label=label, settings=["columns.y=ignore"] if label == "zip" else []
-    )
+    config = load_config(data=str(file), label=label, settings=["columns.y=ignore"] if label == "zip" else [])
     plans = []
     for schema in (None, 'feature { name: "zip" type: BYTES }'):
         root = None
@@ -147,9 +145,7 @@ def test_what_is_taken_for_something_else_now_is_said(read):
 def test_amounts_of_money_are_read_as_before_though_a_file_has_digits_alone(read):
     """Clients go on sending `3,853`."""
     _, plan = read(formats={"money": NumberFormat(".", "EUR")})
-    assert {part.column: part.number_format for part in plan.numeric}["money"] == NumberFormat(
-        ".", "EUR"
-    )
+    assert {part.column: part.number_format for part in plan.numeric}["money"] == NumberFormat(".", "EUR")
     assert "money" in plan.text_columns
     _, plan = read()
     assert {part.column: part.number_format for part in plan.numeric}["money"] is None
@@ -172,9 +168,7 @@ def test_numbers_beside_words_for_missing_are_text_by_themselves(read, tmp_path)
 @pytest.mark.parametrize("written", [NumberFormat(unit="kg"), NumberFormat(clock="h:mm")])
 def test_numbers_that_have_lost_their_unit_are_asked_about(read, written):
     # Read with the unit, all of them would be missing.
-    with pytest.raises(
-        BadInputError, match=r"data\.csv, line [23]: '[01]': \d+ of 300 cells .* money = "
-    ):
+    with pytest.raises(BadInputError, match=r"data\.csv, line [23]: '[01]': \d+ of 300 cells .* money = "):
         read(formats={"money": written})
     _, plan = read("columns.money=number", formats={"money": written})
     money = next(part for part in plan.numeric if part.column == "money")

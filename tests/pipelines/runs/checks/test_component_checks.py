@@ -51,13 +51,10 @@ def test_the_checks_of_a_run(data, tmp_path, display, model, compares):
         'evaluator.thresholds=[{metric = "auc", lower = 0.75}]',
     )
     plan = plan_run(
-        RunRequest(root=Root(tmp_path / "root"), data=str(data), label="y", settings=settings),
-        display,
+        RunRequest(root=Root(tmp_path / "root"), data=str(data), label="y", settings=settings), display
     )
     pipeline = csv_to_serving(plan, StagedData(data.parent, data.name, ()))
-    found = {
-        component.id: check for component, check in component_checks(plan, pipeline, "7").items()
-    }
+    found = {component.id: check for component, check in component_checks(plan, pipeline, "7").items()}
     assert found.pop("CsvExampleGen") == LabelCheck("CsvExampleGen", "y", None, "row", False)
     assert found.pop("StatisticsGen") == SplitCheck("CsvExampleGen")
     assert found.pop("ExampleValidator") == AnomalyCheck("ExampleValidator", "fail", False)
@@ -76,9 +73,7 @@ def test_what_the_serving_check_could_not_compare_is_noted(tmp_path):
     result = {"rows": 9, "not_checked": ["the signature 'a': its input 'b' is no column"]}
     (tmp_path / "serving_check.json").write_text(json.dumps(result))
     findings = ServedModelCheck()(_artifacts(tmp_path, "blessing"), Root(tmp_path))
-    assert findings.notes == (
-        "ServingCheck: not compared: the signature 'a': its input 'b' is no column",
-    )
+    assert findings.notes == ("ServingCheck: not compared: the signature 'a': its input 'b' is no column",)
     assert findings.details["serving_check"]["rows"] == 9
 
 

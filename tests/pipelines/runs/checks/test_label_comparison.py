@@ -5,12 +5,7 @@ import tensorflow as tf
 from tfx.types.standard_artifacts import Examples
 
 from pipelines.data.formats.number_format import POINT
-from pipelines.runs.checks.label_comparison import (
-    chi_square,
-    compare_labels,
-    kolmogorov_smirnov,
-    read_labels,
-)
+from pipelines.runs.checks.label_comparison import chi_square, compare_labels, kolmogorov_smirnov, read_labels
 
 
 def test_chi_square_is_that_of_scipy():
@@ -50,9 +45,7 @@ def test_a_difference_is_significant_when_it_is_large_and_no_chance():
     assert other.distance == pytest.approx(200 / 300 - 10 / 600)
     said = other.describe("y")
     assert said.startswith("'a' is 98.3% of the labels 'y' in train and 33.3% in eval (chi-square")
-    tiny = compare_labels(
-        {"train": [0] * 500_000 + [1] * 500_000, "eval": [0] * 504_000 + [1] * 496_000}
-    )
+    tiny = compare_labels({"train": [0] * 500_000 + [1] * 500_000, "eval": [0] * 504_000 + [1] * 496_000})
     assert (tiny.p_value < 1e-6, tiny.is_significant) == (True, False)  # 0.4 % of the rows
 
 
@@ -77,9 +70,7 @@ def test_labels_are_read_from_the_examples(tmp_path):
                 listed = tf.train.BytesList(value=[] if value is None else [value])
                 features = {"y": tf.train.Feature(bytes_list=listed)} if value else {}
                 writer.write(
-                    tf.train.Example(
-                        features=tf.train.Features(feature=features)
-                    ).SerializeToString()
+                    tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
                 )
     assert {name: list(part) for name, part in read_labels(examples, "y").items()} == {
         "train": ["$1,200.50"], "eval": ["3", "free"],

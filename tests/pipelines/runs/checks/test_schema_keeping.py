@@ -11,19 +11,14 @@ feature { name: "y" type: INT presence { min_count: 1 } }
 """
 
 
-def test_the_schema_of_a_run_is_prepared_with_what_its_columns_are_taken_for(
-    data, tmp_path, display
-):
+def test_the_schema_of_a_run_is_prepared_with_what_its_columns_are_taken_for(data, tmp_path, display):
     root = tmp_path / "root"
     root.mkdir()
     plan = plan_run(RunRequest(root=Root(root), data=str(data), label="y"), display)
     keeping = SchemaKeeping.from_plan(plan)
     assert keeping.label == "y"
     assert keeping.classes == ("0", "1")
-    assert {column["name"]: column["kind"] for column in keeping.columns} == {
-        "x": "number",
-        "y": "number",
-    }
+    assert {column["name"]: column["kind"] for column in keeping.columns} == {"x": "number", "y": "number"}
     assert SchemaKeeping.from_json(json.loads(json.dumps(asdict(keeping)))).label == "y"
     inferred = tmp_path / "inferred"
     inferred.mkdir()

@@ -22,8 +22,7 @@ from tests.pipelines import sum_models
 def define(data, tmp_path, display):
     def make(*settings, beam_args=()):
         plan = plan_run(
-            RunRequest(root=Root(tmp_path / "root"), data=str(data), label="y", settings=settings),
-            display,
+            RunRequest(root=Root(tmp_path / "root"), data=str(data), label="y", settings=settings), display
         )
         return csv_to_serving(plan, StagedData(tmp_path, "part-*.csv", ()), beam_args)
 
@@ -153,14 +152,9 @@ def test_a_cluster_is_part_of_what_the_trainer_is_cached_by(define):
         pipeline = define(*settings)
         nodes = compiler.Compiler().compile(pipeline.pipeline).nodes
         (trainer,) = (
-            node.pipeline_node
-            for node in nodes
-            if node.pipeline_node.node_info.id == pipeline.trainer.id
+            node.pipeline_node for node in nodes if node.pipeline_node.node_info.id == pipeline.trainer.id
         )
-        return {
-            name: value.field_value.string_value
-            for name, value in trainer.parameters.parameters.items()
-        }
+        return {name: value.field_value.string_value for name, value in trainer.parameters.parameters.items()}
 
     alone = parameters()
     two = parameters("trainer.workers=2", "trainer.ps=1")
@@ -180,27 +174,20 @@ def test_splits_and_columns_reach_example_gen(define, data, tmp_path):
     grouped = define(*groups).example_gen.exec_properties
     output = json.loads(grouped["output_config"])["split_config"]
     assert output["partition_feature_name"] == "x"
-    assert [(part["name"], part["hash_buckets"]) for part in output["splits"]] == [
-        ("train", 2),
-        ("eval", 1),
-    ]
+    assert [(part["name"], part["hash_buckets"]) for part in output["splits"]] == [("train", 2), ("eval", 1)]
     data.write_text("zip,y\n" + "".join(f"{row % 9:05d},{row % 2}\n" for row in range(60)))
     made = plan_run(
         RunRequest(root=Root(tmp_path / "root"), data=str(data), label="y", settings=()),
         PlainDisplay(io.StringIO()),
     )
     parts = (("train", "train/*.csv"), ("eval", "eval/*.csv"))
-    properties = csv_to_serving(
-        made, StagedData(tmp_path, "*.csv", (), parts)
-    ).example_gen.exec_properties
+    properties = csv_to_serving(made, StagedData(tmp_path, "*.csv", (), parts)).example_gen.exec_properties
     assert "train/*.csv" in properties["input_config"]
     assert "eval/*.csv" in properties["input_config"]
     assert "zip" in properties["custom_config"]
     assert "y=integer" in properties["custom_config"]  # the cells were read once for it
     copies = StagedData(tmp_path, "*.csv", ("rows are left out",), parts)
-    assert (
-        "y=integer" not in csv_to_serving(made, copies).example_gen.exec_properties["custom_config"]
-    )
+    assert "y=integer" not in csv_to_serving(made, copies).example_gen.exec_properties["custom_config"]
 
 
 def test_a_search_gives_the_trainer_its_hyperparameters(define, data):
@@ -216,15 +203,11 @@ def test_a_search_gives_the_trainer_its_hyperparameters(define, data):
     assert (settings.trials, settings.own_validation) == (7, True)
 
 
-def test_cells_are_parsed_in_the_formats_of_the_plan_and_of_the_data_to_compare_with(
-    define, data, tmp_path
-):
+def test_cells_are_parsed_in_the_formats_of_the_plan_and_of_the_data_to_compare_with(define, data, tmp_path):
     rows = [f"${number}.50,2024-01-{1 + number % 28:02},{number % 2}" for number in range(60)]
     data.write_text("\n".join(["price,day,y", *rows]) + "\n")
     pipeline = define()
-    parsed = components.ParsedColumns.from_json(
-        pipeline.statistics_gen.exec_properties["parsed_columns"]
-    )
+    parsed = components.ParsedColumns.from_json(pipeline.statistics_gen.exec_properties["parsed_columns"])
     assert {name: [*formats] for name, formats in parsed.formats.items()} == {
         "price": ["amounts of money (USD)"],
         "day": ["dates (iso)"],

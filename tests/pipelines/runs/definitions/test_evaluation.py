@@ -27,9 +27,7 @@ def test_the_default_checks_are_on_and_can_be_set_and_switched_off():
         return default_checks(config(*settings).evaluator, "binary", "regression")
 
     assert checks() == DefaultChecks("binary", "regression", 0.95, 0.05)
-    given = checks(
-        "evaluator.confidence=0.9", "evaluator.tolerance=0", "evaluator.min_skill_kept=0.25"
-    )
+    given = checks("evaluator.confidence=0.9", "evaluator.tolerance=0", "evaluator.min_skill_kept=0.25")
     assert given == DefaultChecks("binary", "regression", 0.9, 0.0, None, 0.25)
     off = "evaluator.default_checks=false"
     assert checks(off) is None
@@ -73,16 +71,12 @@ def test_a_label_that_the_module_makes_needs_a_problem_type():
     ):
         check_problem_is_known(config(*settings))
     for settings in (made, (*made, bound(metric="mean_prediction"))):
-        with pytest.raises(
-            BadInputError, match=r"'y_xf' is not the column 'y'.*data\.problem_type"
-        ):
+        with pytest.raises(BadInputError, match=r"'y_xf' is not the column 'y'.*data\.problem_type"):
             check_problem_is_known(config(*settings))
 
 
 def test_names_are_checked():
-    check_evaluator_config(
-        config('evaluator.metrics=["auc"]', 'evaluator.slices=[[], ["a"]]'), ["a"]
-    )
+    check_evaluator_config(config('evaluator.metrics=["auc"]', 'evaluator.slices=[[], ["a"]]'), ["a"])
     for setting, message in (
         ('evaluator.metrics=["AUC"]', r"no metric 'AUC'\. Did you mean"),
         ('evaluator.slices=[["b"]]', r"no column 'b'\. Columns: a"),
@@ -137,9 +131,7 @@ def test_a_bound_is_a_finite_number(bound):
 def test_metrics_must_fit_the_problem():
     config = load_config(None, "a.csv", "kind", ('evaluator.metrics=["auc"]',))
     evaluation.check_metrics_fit(config, "binary")
-    with pytest.raises(
-        BadInputError, match=r"'auc' is not a metric for a multi-class problem.*'kind'"
-    ):
+    with pytest.raises(BadInputError, match=r"'auc' is not a metric for a multi-class problem.*'kind'"):
         evaluation.check_metrics_fit(config, "multi-class")
 
 
@@ -152,11 +144,7 @@ def test_the_eval_config_bounds_metrics_on_the_whole_data_set():
     assert proto.model_specs[0].label_key == "tips_xf"
     assert [list(spec.feature_keys) for spec in proto.slicing_specs] == [[], ["city", "hour"]]
     auc, recall, error = proto.metrics_specs[0].metrics
-    assert (auc.class_name, recall.class_name, error.class_name) == (
-        "AUC",
-        "Recall",
-        "MeanSquaredError",
-    )
+    assert (auc.class_name, recall.class_name, error.class_name) == ("AUC", "Recall", "MeanSquaredError")
     auc_bounds, error_bounds = (metric.per_slice_thresholds[0].threshold for metric in (auc, error))
     for metric in (auc, error):  # on the whole data set, and not on each slice
         assert not metric.HasField("threshold")
@@ -176,9 +164,7 @@ def test_the_eval_config_bounds_metrics_on_the_whole_data_set():
 def test_all_default_metrics_are_summed_over_arrays(problem_type):
     """Any other metric makes the whole evaluation go through TFMA, example by example."""
     eval_config = build_eval_config("y", default_metrics(problem_type), (), ())
-    computations = metric_specs.to_computations(
-        list(eval_config.metrics_specs), eval_config=eval_config
-    )
+    computations = metric_specs.to_computations(list(eval_config.metrics_specs), eval_config=eval_config)
     kept = [one for one in computations if isinstance(one, metric_types.MetricComputation)]
     unknown = [one for one in kept if make_sums(one) is None]
     assert kept

@@ -72,19 +72,14 @@ def test_a_training_of_two_versions_of_the_code_is_shared_with_no_other_run(chan
 @pytest.mark.parametrize(
     ("package", "roles"),
     [
-        (
-            "components",
-            {"example_gen", "example_validator", "trainer", "evaluator", "serving_check"},
-        ),
+        ("components", {"example_gen", "example_validator", "trainer", "evaluator", "serving_check"}),
         ("estimator_core", {"trainer"}),
     ],
 )
 def test_other_code_of_our_own_runs_what_uses_it(changed, pipeline, monkeypatch, package, roles):
     original = fingerprints.package_fingerprint
     monkeypatch.setattr(
-        fingerprints,
-        "package_fingerprint",
-        lambda name: "edited" if name == package else original(name),
+        fingerprints, "package_fingerprint", lambda name: "edited" if name == package else original(name)
     )
     assert changed() == {getattr(pipeline, role) for role in roles}
 

@@ -29,9 +29,7 @@ def table(tmp_path):
 
 
 def plan(table, tmp_path, display, *settings):
-    request = RunRequest(
-        root=Root(tmp_path / "root"), data=str(table), label="y", settings=settings
-    )
+    request = RunRequest(root=Root(tmp_path / "root"), data=str(table), label="y", settings=settings)
     return plan_run(request, display)
 
 
@@ -39,9 +37,7 @@ def serve(tmp_path, killed, **fields):
     root = Root(tmp_path / "root")
     checks = ({"metric": "auc", "against": "trivial", "value": 0.9, "reference": 0.5},)
     config = {**killed.config, "name": "table"}
-    root.records.write(
-        killed.changed(status="pushed", version="7", checks=checks, config=config, **fields)
-    )
+    root.records.write(killed.changed(status="pushed", version="7", checks=checks, config=config, **fields))
     base = root.serving
     write_version(Provenance(killed.run_id, "m"), str(base / "7"), str(base))
     return root.details(killed.run_id)
@@ -59,9 +55,7 @@ def test_a_first_model_has_nothing_to_be_compared_with(table, tmp_path, display)
     assert gate_settings(without) is None
 
 
-def test_numbers_that_were_sliced_or_are_important_come_first(
-    table, tmp_path, display, killed, monkeypatch
-):
+def test_numbers_that_were_sliced_or_are_important_come_first(table, tmp_path, display, killed, monkeypatch):
     monkeypatch.setattr(settings_of, "MAX_NUMBERS", 3)
     serve(tmp_path, killed).write(
         "evaluation",
@@ -85,14 +79,10 @@ def test_a_column_that_tells_the_label_is_doubted_until_it_is_named_or_serves(
 ):
     (doubt,) = gate_settings(plan(table, tmp_path, display)).known_doubts
     assert doubt.startswith("column 'told' alone predicts 'y' right in 99.")
-    assert doubt.endswith(
-        '[columns] told = "ignore"; if it is, accept it: [columns] told = "number"'
-    )
+    assert doubt.endswith('[columns] told = "ignore"; if it is, accept it: [columns] told = "number"')
     named = plan(table, tmp_path, display, "columns.told=number")
     assert gate_settings(named).known_doubts == ()
-    serve(
-        tmp_path, killed, notes=("leak? column 'told' alone predicts 'y' right in 98 % of 90 rows",)
-    )
+    serve(tmp_path, killed, notes=("leak? column 'told' alone predicts 'y' right in 98 % of 90 rows",))
     assert gate_settings(plan(table, tmp_path, display)).known_doubts == ()
 
 
@@ -126,8 +116,4 @@ def test_slices_take_as_one_what_the_model_takes_as_one(tmp_path, display):
     assert list(found) == ["wood", "dry"]
     assert {found["wood"][word] for word in ("", "n/a", "N/A", "-")} == {"[missing]"}
     assert "oak" not in found["wood"]
-    assert (found["dry"]["Yes"], found["dry"]["NO"], found["dry"]["?"]) == (
-        "yes",
-        "no",
-        "[missing]",
-    )
+    assert (found["dry"]["Yes"], found["dry"]["NO"], found["dry"]["?"]) == ("yes", "no", "[missing]")

@@ -114,7 +114,5 @@ def test_a_module_file_that_is_not_there(data, tmp_path):
 def test_a_module_that_changes_while_it_is_imported_is_refused(data, tmp_path):
     file = tmp_path / "code_that_changes.py"
     file.write_text(f"{CODE}open(__file__, 'a').write('A = 1')\n")
-    with pytest.raises(
-        BadInputError, match=r"code_that_changes\.py was changed while it was imported"
-    ):
+    with pytest.raises(BadInputError, match=r"code_that_changes\.py was changed while it was imported"):
         choose(data, f"module.file={file}")

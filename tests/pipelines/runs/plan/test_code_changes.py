@@ -51,9 +51,7 @@ def record(killed, code):
     )
 
 
-@pytest.mark.parametrize(
-    "edit", [("", ""), ("def plot", "# draws\ndef plot"), ("return 1", "return 2")]
-)
+@pytest.mark.parametrize("edit", [("", ""), ("def plot", "# draws\ndef plot"), ("return 1", "return 2")])
 def test_a_change_that_nothing_reaches_does_not_count(edit, module, record, code, tmp_path):
     module.write_text(MODULE.replace(*edit))
     for force in (False, True):
@@ -62,9 +60,7 @@ def test_a_change_that_nothing_reaches_does_not_count(edit, module, record, code
 
 def test_a_change_that_is_reached_says_what_would_be_lost(module, record, code, tmp_path):
     root = tmp_path / "root"
-    module.write_text(
-        MODULE.replace("return inputs", "return dict(inputs)").replace("return 1", "return 2")
-    )
+    module.write_text(MODULE.replace("return inputs", "return dict(inputs)").replace("return 1", "return 2"))
     # This run was stopped before its Trainer began, which was to continue that of an older one.
     older = record.changed(run_id="20250101-000000")
     trainings = root / "artifacts/Trainer/model_run/unfinished"
@@ -85,10 +81,7 @@ def test_a_change_that_is_reached_says_what_would_be_lost(module, record, code, 
 def test_a_record_without_definitions_counts_as_changed_all_over(module, record, code, tmp_path):
     record = record.changed(code_definitions={})
     module.write_text(MODULE.replace("return 1", "return 2"))
-    with pytest.raises(
-        BadInputError,
-        match=r"started\. --resume=force keeps .* continues the training with",
-    ):
+    with pytest.raises(BadInputError, match=r"started\. --resume=force keeps .* continues the training with"):
         touches_training(Root(tmp_path / "root"), (record,), code, "a_module.py", force=False)
 
 

@@ -34,9 +34,7 @@ COPY = ["declined" if value == "no" else "approved" for value in Y]
 
 def test_a_copy_of_the_label_stops_until_the_configuration_names_it(plan):
     text = table(x=X, outcome=COPY, y=Y)
-    with pytest.raises(
-        BadInputError, match=r"'outcome' alone predicts 'y' right in 100 %.*\"ignore\""
-    ):
+    with pytest.raises(BadInputError, match=r"'outcome' alone predicts 'y' right in 100 %.*\"ignore\""):
         plan(text)
     left_out = plan(text, "columns.outcome=ignore")
     assert left_out.code.plan.columns == ("y", "x")
@@ -59,23 +57,14 @@ def test_columns_that_differ_between_spans_are_refused(spans, tmp_path):
 
 
 def test_files_of_each_split_are_looked_for_in_each_span(spans, tmp_path):
-    settings = (
-        "split.by=files",
-        "split.train=data.csv",
-        "split.eval=late*.csv",
-        "data.spans=last 2",
-    )
+    settings = ("split.by=files", "split.train=data.csv", "split.eval=late*.csv", "data.spans=last 2")
     for number, rows in ((8, 4), (9, 5)):
         (tmp_path / f"span-{number}" / "v1" / "late-1.csv").write_text("x,y\n" + "1.5,1\n" * rows)
     data = read_data(load_config(data=spans, label="y", settings=settings))
     folders = [tmp_path / f"span-{number}" / "v1" for number in (8, 9)]
-    assert data.profile.files == [
-        folder / name for folder in folders for name in ("data.csv", "late-1.csv")
-    ]
+    assert data.profile.files == [folder / name for folder in folders for name in ("data.csv", "late-1.csv")]
     assert data.splits.eval_files == {folder / "late-1.csv" for folder in folders}
-    assert data.findings == (
-        "version 1 of span 10 has no file to read (there is data.csv): it is skipped",
-    )
+    assert data.findings == ("version 1 of span 10 has no file to read (there is data.csv): it is skipped",)
     with pytest.raises(BadInputError, match="needs a folder as data"):
         read_data(load_config(data=f"{spans}/*.csv", label="y", settings=settings))
 
@@ -85,10 +74,7 @@ def test_a_near_copy_is_said_and_used(plan):
     made = plan(table(x=X, outcome=near, y=Y))
     assert "outcome" in made.code.plan.columns
     (said,) = made.findings
-    assert (
-        "alone predicts 'y' right in 100 % of 120 rows (the most frequent class alone: 66.7%)"
-        in said
-    )
+    assert "alone predicts 'y' right in 100 % of 120 rows (the most frequent class alone: 66.7%)" in said
     assert '[columns] outcome = "ignore"' in said
 
 
@@ -121,9 +107,7 @@ def test_a_file_in_another_encoding_is_copied_for_example_gen(plan, tmp_path):
     assert (staged.folder / "data-00000.csv").read_text(encoding="utf-8").startswith("größe,z,y\n")
     (note,) = (found for found in made.findings if found.startswith("column 'z'"))
     assert f"the first: {tmp_path}/data.csv, line 61: 'x'" in note
-    with pytest.raises(
-        BadInputError, match=f"^{tmp_path}/data.csv, column 'y'.*every label is 'p'"
-    ):
+    with pytest.raises(BadInputError, match=f"^{tmp_path}/data.csv, column 'y'.*every label is 'p'"):
         plan(text.replace("q", "p"), encoding="cp1252")
 
 

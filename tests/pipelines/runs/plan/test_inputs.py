@@ -6,9 +6,7 @@ from pipelines.runs.plan.inputs import RunRequest, read_inputs
 
 
 def test_what_is_asked_for_and_its_data(data, tmp_path, display):
-    inputs = read_inputs(
-        RunRequest(root=Root(tmp_path / "root"), data=str(data), label="y"), display
-    )
+    inputs = read_inputs(RunRequest(root=Root(tmp_path / "root"), data=str(data), label="y"), display)
     assert (inputs.root, inputs.config.data.label) == (Root(tmp_path / "root"), "y")
     assert inputs.data.profile.num_rows == 40
     assert (inputs.root_schema, inputs.unfinished, inputs.spans) == (None, None, ())

@@ -3,9 +3,7 @@ import pytest
 from pipelines.config.load import load_config
 from pipelines.runs.plan.data_plan import columns_with_leading_zeros, plan_data, read_data
 
-MODULE = (
-    "def preprocessing_fn(inputs):\n    return inputs\n\ndef trainer_fn(args, schema):\n    pass\n"
-)
+MODULE = "def preprocessing_fn(inputs):\n    return inputs\n\ndef trainer_fn(args, schema):\n    pass\n"
 
 
 @pytest.fixture(scope="module")
@@ -23,9 +21,7 @@ def learn(tmp_path, module):
     file.write_text("zip,count,y,part\n" + "\n".join(rows) + "\n")
 
     def make(*settings):
-        config = load_config(
-            data=str(file), label="y", settings=(f"module.file={module}", *settings)
-        )
+        config = load_config(data=str(file), label="y", settings=(f"module.file={module}", *settings))
         return plan_data(config, read_data(config))
 
     return make
@@ -44,9 +40,7 @@ def test_a_module_that_loses_leading_zeros_is_told_how_to_keep_them(learn):
     assert '[columns] zip = "category"' in note
 
 
-@pytest.mark.parametrize(
-    "setting", ["columns.zip=category", "columns.zip=text", 'data.categorical=["zip"]']
-)
+@pytest.mark.parametrize("setting", ["columns.zip=category", "columns.zip=text", 'data.categorical=["zip"]'])
 def test_they_stay_text_where_the_configuration_says_so(learn, setting):
     plan = learn(setting)
     assert plan.text_columns == ("zip",)

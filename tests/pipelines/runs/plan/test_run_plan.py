@@ -142,10 +142,7 @@ def test_resume_keeps_the_spans_of_the_run_that_did_not_end(killed, plan, spans,
     assert resumed.findings[0] == (
         "left to the next run, as they are newer: version 2 of span 9, version 1 of span 11"
     )
-    assert [span["span"] for span in plan("data.spans=last 2", data=spans).spans.as_records()] == [
-        10,
-        11,
-    ]
+    assert [span["span"] for span in plan("data.spans=last 2", data=spans).spans.as_records()] == [10, 11]
     with pytest.raises(BadInputError, match=r"started with data\.spans = 'last 2'; received '11'"):
         plan("data.spans=11", resume=True, data=spans)
     (tmp_path / "span-10" / "v1" / "data.csv").unlink()
@@ -201,9 +198,7 @@ def keep_schema(tmp_path):
     def make(text=SCHEMA, kinds=None, newest_number=0):
         schema = text_format.Parse(text, schema_pb2.Schema())
         (tmp_path / "root").mkdir(exist_ok=True)
-        Root(tmp_path / "root").schema.replace(
-            schema, "accepted-run", columns(kinds or {}), newest_number
-        )
+        Root(tmp_path / "root").schema.replace(schema, "accepted-run", columns(kinds or {}), newest_number)
 
     return make
 
@@ -213,9 +208,7 @@ def test_data_are_held_against_the_schema_of_the_root(plan, keep_schema, tmp_pat
     without = plan()
     assert (without.root_schema, csv_to_serving(without, staged).root_schema) == (None, None)
     keep_schema()
-    write_version(
-        Provenance("run", "m"), str(tmp_path / "root/serving/5"), str(tmp_path / "root/serving")
-    )
+    write_version(Provenance("run", "m"), str(tmp_path / "root/serving/5"), str(tmp_path / "root/serving"))
     keep_schema()  # while version 5 serves
     made = plan()
     pipeline = csv_to_serving(made, staged)
@@ -253,9 +246,7 @@ def test_a_schema_of_the_root_that_was_edited_wrongly_ends_a_run_before_it_begin
     keep_schema()
     file = tmp_path / "root" / "schema" / "schema.pbtxt"
     file.write_text(SCHEMA.replace("FLOAT", "DECIMAL"))
-    with pytest.raises(
-        BadInputError, match=r"schema\.pbtxt is no Schema.*line 2, column .*DECIMAL"
-    ):
+    with pytest.raises(BadInputError, match=r"schema\.pbtxt is no Schema.*line 2, column .*DECIMAL"):
         plan()
 
 
@@ -265,9 +256,7 @@ def test_a_run_is_not_resumed_on_a_validation_that_does_not_count_any_more(
     records = Root(tmp_path / "root").records
     unfinished = killed.changed(code_fingerprint=code_fingerprint(plan().code))
     failed = unfinished.changed(
-        status="failed",
-        is_bad_input=True,
-        components=(ComponentRecord("ExampleValidator", "finished", 1.0),),
+        status="failed", is_bad_input=True, components=(ComponentRecord("ExampleValidator", "finished", 1.0),)
     )
     records.write(failed)
     with pytest.raises(BadInputError, match="ended as its data did not fit, and would again"):
@@ -275,9 +264,7 @@ def test_a_run_is_not_resumed_on_a_validation_that_does_not_count_any_more(
     records.write(unfinished)
     assert plan(resume=True).unfinished == unfinished
     keep_schema(SCHEMA.replace("BYTES", "INT"))
-    with pytest.raises(
-        BadInputError, match="schema of run accepted-run was accepted since run 2026"
-    ):
+    with pytest.raises(BadInputError, match="schema of run accepted-run was accepted since run 2026"):
         plan(resume=True)
     records.write(unfinished.changed(started="2999-01-01T00:00:00+00:00"))
     assert plan(resume=True).unfinished is not None

@@ -25,14 +25,7 @@ INPUTS = {
     "Trainer": ("examples",),
     "Evaluator": ("examples", "model"),
 }
-SIZES = {
-    "examples": 500,
-    "statistics": 20,
-    "model": 300,
-    "model_run": 4_000,
-    "evaluation": 60,
-    "blessing": 5,
-}
+SIZES = {"examples": 500, "statistics": 20, "model": 300, "model_run": 4_000, "evaluation": 60, "blessing": 5}
 
 
 class RootOfRuns:
@@ -47,9 +40,7 @@ class RootOfRuns:
         self.config = load_config(data="d.csv", label="y").model_dump(mode="json")
         self._last_number = 0
 
-    def add_run(
-        self, age_days, status="pushed", version=None, reuses=None, baseline=None, **fields
-    ):
+    def add_run(self, age_days, status="pushed", version=None, reuses=None, baseline=None, **fields):
         """Adds a run that began this long ago, and returns its id.
 
         Args:
@@ -95,9 +86,7 @@ class RootOfRuns:
         extra = self.path / "serving" / str(version) / "assets.extra"
         extra.mkdir(parents=True)
         (extra.parent / "saved_model.pb").write_bytes(b"m" * 300)
-        (extra / "push.json").write_text(
-            json.dumps({"pipeline_run_id": run_id, "model": f"../{model}"})
-        )
+        (extra / "push.json").write_text(json.dumps({"pipeline_run_id": run_id, "model": f"../{model}"}))
 
     def _make_steps(self, run_id, status, baseline):
         data = self.path / "data" / f"data-{run_id}"
@@ -115,9 +104,7 @@ class RootOfRuns:
                 executor={"type": "PythonClassExecutableSpec"},
                 parameters={
                     "parameters": {
-                        "input_base": {
-                            "fieldValue": {"stringValue": f"{{{{ROOT}}}}/data/{data.name}"}
-                        }
+                        "input_base": {"fieldValue": {"stringValue": f"{{{{ROOT}}}}/data/{data.name}"}}
                     }
                 },
                 inputs=inputs,
@@ -140,11 +127,7 @@ class RootOfRuns:
         outputs = {key: {**properties, "path": key} for key in plan.outputs}
         if "blessing" in outputs:
             value = {"intValue": str(int(is_blessed))}
-            outputs["blessing"] = {
-                **properties,
-                "path": "blessing",
-                "customProperties": {"blessed": value},
-            }
+            outputs["blessing"] = {**properties, "path": "blessing", "customProperties": {"blessed": value}}
         fields = {
             "plan": asdict(plan),
             "outputs": outputs,

@@ -13,11 +13,7 @@ def test_a_record_goes_when_no_rule_keeps_it(root):
     root.prune(runs=2, days=250)
     assert root.records == runs[2:]
     assert {file.stem for file in (root.path / "logs").iterdir()} == set(runs[2:])
-    assert {item.stem for item in (root.path / "runs").iterdir()} == {
-        *runs[2:],
-        "details",
-        "pruned",
-    }
+    assert {item.stem for item in (root.path / "runs").iterdir()} == {*runs[2:], "details", "pruned"}
     assert {folder.name for folder in (root.path / "runs" / "details").iterdir()} == set(runs[2:])
     assert [root.has(run) for run in runs] == [set()] * 2 + [root.ALL] * 3
 
@@ -108,9 +104,7 @@ def test_what_a_kept_run_was_compared_with_stays(root):
 
 
 @pytest.mark.parametrize("is_dropped", [False, True])
-def test_artifacts_of_an_earlier_version_stay_while_a_version_or_a_held_model_is_one(
-    root, is_dropped
-):
+def test_artifacts_of_an_earlier_version_stay_while_a_version_or_a_held_model_is_one(root, is_dropped):
     folders = {}
     for number, name in enumerate(("Trainer/model", "Trainer/model_run", "ServingCheck/warmup"), 3):
         for age in (0, 10, 20):

@@ -36,10 +36,7 @@ def test_it_is_refused_while_a_run_is_in_progress(root):
     root.add_run(30)
     lock = Root(root.path).lock
     for part in (lock.writing, lock.local_kubeflow):
-        with (
-            part.held(),
-            pytest.raises(BadInputError, match="Another run is in progress"),
-        ):
+        with part.held(), pytest.raises(BadInputError, match="Another run is in progress"):
             prune.prune_command(Root(root.path), {"artifacts": 1}, dry_run=False)
 
 
@@ -53,9 +50,7 @@ def test_after_a_run_an_error_is_shown_and_raises_nothing(root, monkeypatch):
 
     monkeypatch.setattr(prune, "prune_root", fail)
     prune.prune_after_run(Root(root.path), RetentionConfig(artifacts=1), said.append)
-    assert said == [
-        "! [retention] was not applied (PermissionError: it is read-only); `prune` tries again"
-    ]
+    assert said == ["! [retention] was not applied (PermissionError: it is read-only); `prune` tries again"]
 
 
 def test_it_says_what_was_removed(root):
@@ -89,8 +84,7 @@ def test_a_removed_run_stays_known_by_its_spans_and_version_and_the_index_is_mad
 
 
 @pytest.mark.parametrize(
-    ("size", "text"),
-    [(0, "0 bytes"), (999, "999 bytes"), (1_000, "1.0 kB"), (12_340_000, "12.3 MB")],
+    ("size", "text"), [(0, "0 bytes"), (999, "999 bytes"), (1_000, "1.0 kB"), (12_340_000, "12.3 MB")]
 )
 def test_sizes_are_readable(size, text):
     assert prune.shown_bytes(size) == text

@@ -13,10 +13,7 @@ def test_it_lists_what_would_go_and_removes_nothing(root):
     assert result.exit_code == 0
     *shown, last = [line.split("  (")[0].split() for line in result.stdout.splitlines()]
     assert [path.rpartition("/")[0] for *_, path in shown] == [
-        *(
-            f"artifacts/{name}"
-            for name in ("Evaluator", "Trainer", "StatisticsGen", "CsvExampleGen")
-        ),
+        *(f"artifacts/{name}" for name in ("Evaluator", "Trainer", "StatisticsGen", "CsvExampleGen")),
         "data",
     ]
     assert shown[-1][:2] == ["4", "bytes"]

@@ -28,11 +28,7 @@ def test_a_service_restarts_the_scheduler_and_lets_it_stop_its_run(tmp_path, mon
     assert service["Environment"] == '"PYTHONPATH=/opt/code"'
     assert service["WorkingDirectory"] == str(tmp_path)
     # The scheduler stops its run itself; a run without memory is not the end of the scheduler.
-    assert (service["KillMode"], service["OOMPolicy"], service["Restart"]) == (
-        "mixed",
-        "continue",
-        "always",
-    )
+    assert (service["KillMode"], service["OOMPolicy"], service["Restart"]) == ("mixed", "continue", "always")
     assert int(service["TimeoutStopSec"]) > 120
 
 

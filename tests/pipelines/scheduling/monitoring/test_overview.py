@@ -49,9 +49,7 @@ def test_one_that_is_late(standing, record, store):
     assert trips.running == trips.as_json()["running"] == "20260131T100100Z"
     assert (trips.due.count, len(trips.due.late)) == (3, 3)
     assert trips.late_secs == pytest.approx(2.9 * 60)
-    assert overview.problems() == [
-        "trips: 3 late, the oldest by 2m: it was due at 2026-01-31T10:02:00+00:00"
-    ]
+    assert overview.problems() == ["trips: 3 late, the oldest by 2m: it was due at 2026-01-31T10:02:00+00:00"]
 
 
 def test_one_that_was_stopped_while_it_ran(standing, record, root):
@@ -83,9 +81,7 @@ def test_damaged_and_strange_files_and_times_from_the_future_are_reported(
 ):
     store.file("other").write_text("{")
     (store.folder / "trips (copy).json").write_text("{}")
-    record(
-        "run-1", status="pushed", started=iso(at(60)), scheduled_by=time_tick("trips", at(60)).id
-    )
+    record("run-1", status="pushed", started=iso(at(60)), scheduled_by=time_tick("trips", at(60)).id)
     root.records.file("run-2").write_text("[]")
     store.state("trips").mkdir()
     (store.state("trips") / "notify.json").write_text("{")

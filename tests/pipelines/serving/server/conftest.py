@@ -50,9 +50,7 @@ def served(root, settings=None, num_versions=1, name="sums", sample=None, **chan
     app = make_app(versions, metrics, settings, monitor)
     with _listening(ServerAddress(port=0)) as listener:
         server = http_server(app, settings, metrics)
-        thread = threading.Thread(
-            target=lambda: asyncio.run(server.serve(sockets=[listener])), daemon=True
-        )
+        thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])), daemon=True)
         thread.start()
         client = Client(listener.getsockname()[1], versions, metrics)
         try:

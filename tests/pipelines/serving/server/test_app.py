@@ -75,10 +75,7 @@ def test_a_request_has_its_time_limit_while_its_body_is_read_as_well(push, monke
     with served(push("regressor", 1), settings) as client:
         answer = client.post(PREDICT, {**BODY, "more": "x" * LARGE_BYTES})
         go.set()
-        assert (answer.status_code, answer.json()["error"]) == (
-            504,
-            "There is no prediction after 0.2 s.",
-        )
+        assert (answer.status_code, answer.json()["error"]) == (504, "There is no prediction after 0.2 s.")
 
 
 def test_a_server_has_the_limits_of_connections(push):

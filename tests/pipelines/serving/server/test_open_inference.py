@@ -54,9 +54,7 @@ def test_infer_returns_plain_columns(regression):
 def test_infer_returns_the_outputs_that_are_asked_for(client):
     body = {"inputs": INPUTS, "outputs": [{"name": "class"}]}
     answer = client.post(f"{URL}/versions/5/infer", body).json()
-    assert answer["outputs"] == [
-        {"name": "class", "datatype": "BYTES", "shape": [2], "data": ["yes", "yes"]}
-    ]
+    assert answer["outputs"] == [{"name": "class", "datatype": "BYTES", "shape": [2], "data": ["yes", "yes"]}]
 
 
 @pytest.mark.parametrize(

@@ -128,16 +128,11 @@ def test_a_context_belongs_to_each_example(classifier):
     given.context.CopyFrom(example(city=b"x" * 1_000_000))
     given.examples.extend([example(x=1.0)] * 20)
     code, text = error_of(classifier.stub.Classify, request)
-    assert (code, text) == (
-        Code.RESOURCE_EXHAUSTED,
-        "The context is too large for so many examples.",
-    )
+    assert (code, text) == (Code.RESOURCE_EXHAUSTED, "The context is too large for so many examples.")
 
 
 def test_regress_returns_values(regressor):
-    request = request_of(
-        regression_pb2.RegressionRequest, example(x=1.5, n=2), example(), version=7
-    )
+    request = request_of(regression_pb2.RegressionRequest, example(x=1.5, n=2), example(), version=7)
     answer = regressor.stub.Regress(request, metadata=TOKEN)
     assert [one.value for one in answer.result.regressions] == [3.5, 0.0]
 
@@ -175,9 +170,7 @@ def test_metadata_are_the_signatures(classifier):
     answer = classifier.stub.GetModelMetadata(request)
     signatures = get_model_metadata_pb2.SignatureDefMap()
     assert answer.metadata["signature_def"].Unpack(signatures)
-    assert signatures.signature_def["serving_default"].method_name == (
-        "tensorflow/serving/classify"
-    )
+    assert signatures.signature_def["serving_default"].method_name == ("tensorflow/serving/classify")
     assert "serving_rows" in signatures.signature_def
     request.metadata_field[:] = ["weights"]
     code, text = error_of(classifier.stub.GetModelMetadata, request)
@@ -222,9 +215,7 @@ def test_a_small_message_makes_no_large_tensor(classifier, size, monkeypatch):
     request = predict_request("serving_rows", x=large, **one)
     code, text = error_of(classifier.stub.Predict, request)
     assert code == Code.RESOURCE_EXHAUSTED
-    assert text == (
-        f"The input 'x' of shape [{size}] has {4 * size} bytes; {16 << 20} are allowed."
-    )
+    assert text == (f"The input 'x' of shape [{size}] has {4 * size} bytes; {16 << 20} are allowed.")
     assert large not in made
 
 

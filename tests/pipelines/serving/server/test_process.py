@@ -15,12 +15,7 @@ from tensorflow_serving.apis import prediction_service_pb2_grpc, regression_pb2
 
 from pipelines.errors import BadInputError
 from pipelines.root import Root
-from pipelines.serving.server.process import (
-    ServerAddress,
-    _connections_within_files,
-    _listening,
-    serve,
-)
+from pipelines.serving.server.process import ServerAddress, _connections_within_files, _listening, serve
 from pipelines.serving.server.server_settings import ServerSettings
 
 PROJECT = pathlib.Path(__file__).parents[4]
@@ -50,9 +45,7 @@ def test_another_address_needs_a_token(tmp_path):
 
 def test_a_root_without_a_model_is_refused(tmp_path):
     with pytest.raises(BadInputError, match="no model in"):
-        serve(
-            Root(tmp_path), "m", ServerAddress("0.0.0.0"), print, settings=ServerSettings(token="a")
-        )
+        serve(Root(tmp_path), "m", ServerAddress("0.0.0.0"), print, settings=ServerSettings(token="a"))
 
 
 def test_a_port_that_is_taken_is_named():

@@ -32,9 +32,7 @@ def any_value(draw, depth=0):
 
 def any_body(draw):
     """Returns a body that is likely to get past the first checks."""
-    row = {
-        name: any_value(draw, 4) for name in draw.sample(("x", "n", "city"), draw.randrange(1, 4))
-    }
+    row = {name: any_value(draw, 4) for name in draw.sample(("x", "n", "city"), draw.randrange(1, 4))}
     tensor = {
         "name": draw.choice(("x", "n", "city")),
         "shape": draw.choice(([1], [1, 1], [2], any_value(draw))),
@@ -53,9 +51,7 @@ def any_body(draw):
     return draw.choice((body, body, body, any_value(draw)))
 
 
-@pytest.mark.parametrize(
-    "seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 4, 5, 6))]
-)
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 4, 5, 6))])
 @pytest.mark.parametrize("server", ["client", "regression"])
 def test_no_request_makes_the_server_fail(request, server, seed):
     asked = request.getfixturevalue(server)

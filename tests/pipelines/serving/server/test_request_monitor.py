@@ -54,9 +54,7 @@ def test_no_row_is_kept_by_default(push):
 
 @pytest.fixture
 def model():
-    return SimpleNamespace(
-        version=5, columns={"x": Column("x", "FLOAT"), "city": Column("city", "BYTES")}
-    )
+    return SimpleNamespace(version=5, columns={"x": Column("x", "FLOAT"), "city": Column("city", "BYTES")})
 
 
 def test_the_drift_is_in_the_metrics(push, model):
@@ -114,9 +112,7 @@ def test_a_folder_that_cannot_be_written_to_stops_nothing(push, model, caplog):
     assert len(caplog.records) == 1  # the same failure again
 
 
-def test_statistics_that_cannot_be_read_are_not_those_of_the_version_before(
-    push, model, monkeypatch
-):
+def test_statistics_that_cannot_be_read_are_not_those_of_the_version_before(push, model, monkeypatch):
     root = push("classifier", 5)
     frame = pandas.DataFrame({"x": [float(x) for x in range(1_000)]})
     sum_models.keep_statistics(root, 5, frame)

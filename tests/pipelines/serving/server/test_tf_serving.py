@@ -41,9 +41,9 @@ def test_a_version_is_addressed_by_number_or_label(regression, place):
 def test_rows_are_taken_with_names_and_types_of_the_csv(client):
     body = {"instances": [{"x": 3, "city": None, "n": 0.0}, {"city": "Oslo", "label": "no"}]}
     rows = client.post(f"{URL}:predict", body).json()["predictions"]
-    assert [list(row) for row in rows] == [["scores", "classes"]] * 2 or [
-        sorted(row) for row in rows
-    ] == [["classes", "scores"]] * 2
+    assert [list(row) for row in rows] == [["scores", "classes"]] * 2 or [sorted(row) for row in rows] == [
+        ["classes", "scores"]
+    ] * 2
     assert rows[1]["scores"][1] == pytest.approx(1 / (1 + np.exp(-1)), rel=1e-6)
     assert rows[1]["classes"] == ["no", "yes"]
 
@@ -102,11 +102,7 @@ def test_a_model_of_raw_tensors_takes_its_inputs(push):
 def test_status_and_metadata_have_the_documented_form(client):
     assert client.get(URL).json() == {
         "model_version_status": [
-            {
-                "version": "5",
-                "state": "AVAILABLE",
-                "status": {"error_code": "OK", "error_message": ""},
-            }
+            {"version": "5", "state": "AVAILABLE", "status": {"error_code": "OK", "error_message": ""}}
         ]
     }
     assert client.get(f"{URL}/versions/5").json() == client.get(URL).json()
