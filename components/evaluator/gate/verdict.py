@@ -1,7 +1,4 @@
-"""The verdict on a model: the blessing, its metrics, the default checks, and a sentence for each failure.
-
-TFX is imported where files are read and written: a plan imports this module, and needs no TensorFlow.
-"""
+"""The verdict on a model: the blessing, its metrics, the default checks, and a sentence for each failure."""
 
 import json
 import os
@@ -55,7 +52,7 @@ class Verdict:
 
     def write(self, evaluation_uri: str, name: str = VERDICT_FILE) -> None:
         """Writes the verdict as a file into a ModelEvaluation artifact."""
-        from tfx.utils import io_utils
+        from tfx.utils import io_utils  # here, since a plan imports this module and needs no TensorFlow
 
         io_utils.write_string_file(
             os.path.join(evaluation_uri, name), json.dumps(asdict(self), indent=2, allow_nan=False) + "\n"
