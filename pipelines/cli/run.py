@@ -198,7 +198,6 @@ def _run(
     # Imports and graphs make millions of objects that stay: looking through them took a tenth of a run.
     gc.set_threshold(100_000, 10, 10)
     from components.errors import SettingError
-    from pipelines.cli.run import next_steps
     from pipelines.root.lock import RootBusyError
     from pipelines.terminal.output_capture import captured_output
     from pipelines.terminal.progress import Progress, make_display, terminal_stream
@@ -215,7 +214,7 @@ def _run(
             finally:
                 ignore_signals()  # only the end is left to report
         line = record.summary()
-        code = EXIT_BAD_INPUT if record.is_bad_input else _EXIT_CODES[record.status]
+        code = _exit_code(record)
         _say_outcome(display.line, record)
         steps = next_steps(record, root, program)
     except (BadInputError, SettingError) as error:
@@ -233,6 +232,10 @@ def _run(
     last = steps if sys.stdout.isatty() else [json.dumps(line, allow_nan=False)]
     print("".join(f"{text}\n" for text in last), end="", flush=True)
     end_process(checked_exit_code(code))
+
+
+def _exit_code(record: "RunRecord") -> int:
+    return EXIT_BAD_INPUT if record.is_bad_input else _EXIT_CODES[record.status]
 
 
 def _run_tfx_pipeline(

@@ -84,6 +84,14 @@ class PusherConfig(Section):
     keep: int | None = Field(default=None, ge=1)
 
 
+WITHOUT_EFFECT_ON_RESULT = (
+    "beam",
+    "kubeflow",
+    "lineage",
+    "retention",
+)  # sections, which a resumed run may change
+
+
 class PipelineConfig(Section):
     """Configuration of a whole pipeline.
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from components.interruption import interruption
 from pipelines.beam.runners import find_runner
+from pipelines.config.pipeline_config import WITHOUT_EFFECT_ON_RESULT
 from pipelines.data.spans import name_spans
 from pipelines.errors import BadInputError
 from pipelines.report.files import write_pages
@@ -84,8 +85,9 @@ def record_unchanged(
             return None
         initial = new_run(root, scheduled_by)
         record = unchanged_record(root, initial["run_id"], *unchanged)
-        lineage = inputs.config.lineage.model_dump(mode="json")  # does not affect the result of a run
-        record = record.changed(**initial, attempt=1, config={**record.config, "lineage": lineage})
+        # The earlier run's sections may be outdated: `prune` reads [retention] from the newest record.
+        now = inputs.config.model_dump(mode="json", include=set(WITHOUT_EFFECT_ON_RESULT))
+        record = record.changed(**initial, attempt=1, config={**record.config, **now})
         capture.move_output(Path(record.log))
         progress.display.line(f"run {record.run_id} of {record.name!r} in {root}")
         for component in record.components:

@@ -13,15 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from components.user import source as user_source
-from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.config.pipeline_config import WITHOUT_EFFECT_ON_RESULT, PipelineConfig
 from pipelines.root import Root
 from pipelines.root.history import unconfirmed_pushes
 from pipelines.root.records import RunRecord, utc_now
 from pipelines.root.schema.root_schema import RootSchema
 from pipelines.runs.definitions.fingerprints import library_versions, package_fingerprint
-
-_NO_PART = {"beam", "kubeflow", "retention", "lineage"}
-"""Parts of the configuration that do not affect the result."""
 
 _GENERIC_CODE = "pipelines.tabular.preprocessing.preprocessing_fn"
 _AGAINST_BASELINE = ("baseline", "baseline when pushed")
@@ -47,7 +44,7 @@ def run_identity(
         extension.append(user_source.fingerprint(module_file=file))
     schema = config.schema_.path
     parts = [
-        config.model_dump(mode="json", exclude=_NO_PART),
+        config.model_dump(mode="json", exclude=set(WITHOUT_EFFECT_ON_RESULT)),
         data_fingerprint,
         list(spans),
         code,

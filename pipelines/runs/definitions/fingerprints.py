@@ -7,7 +7,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from components.user import source as user_source
-from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.config.pipeline_config import WITHOUT_EFFECT_ON_RESULT, PipelineConfig
 from pipelines.data.profile import CsvProfile
 from pipelines.root.schema.curated import CuratedSchema
 from pipelines.runs.definitions.model_code import ModelCode
@@ -26,10 +26,7 @@ _NOT_OF_THE_MODEL = (
     "gate",
     "serving_check",
     "pusher",
-    "retention",
-    "lineage",
-    "beam",
-    "kubeflow",
+    *WITHOUT_EFFECT_ON_RESULT,
 )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from components.user import source as user_source
 from pipelines.beam.options import engine_name
-from pipelines.config.pipeline_config import PipelineConfig
+from pipelines.config.pipeline_config import WITHOUT_EFFECT_ON_RESULT, PipelineConfig
 from pipelines.config.toml import columns_entry, flat_settings
 from pipelines.data.profile import CsvProfile
 from pipelines.errors import BadInputError
@@ -108,7 +108,7 @@ def _check_same_run(unfinished: RunRecord, config: PipelineConfig, profile: CsvP
     advice += "." if unfinished.mended is None else ", but not what two versions of the code trained."
     recorded_config = unfinished.validated_config()  # with defaults for settings added since
     before, now = (
-        flat_settings(settings_of_run.model_dump(mode="json", exclude={"beam", "retention", "lineage"}))
+        flat_settings(settings_of_run.model_dump(mode="json", exclude=set(WITHOUT_EFFECT_ON_RESULT)))
         for settings_of_run in (recorded_config, config)
     )
     for key in dict.fromkeys((*before, *now)):

@@ -191,6 +191,17 @@ def test_it_sends_the_events_of_a_run_whose_components_all_come_from_the_cache(m
     ]
 
 
+def test_it_records_the_settings_of_its_own_run_that_do_not_affect_the_result(module, display):
+    config = module.config("retention.runs=7", "beam.direct.workers=2")  # `prune` reads the newest record
+    inputs = read_inputs(RunRequest(root=module.root, config=config), display)
+    identity = run_identity(config, inputs.data.profile.fingerprint, (), "", "")
+    module.root.records.write(module.former.changed(identity=identity, checks=()))
+    record = record_unchanged(inputs, Progress(display), Capture())
+    assert module.former.section("retention").get("runs") is None
+    assert record.section("retention")["runs"] == 7
+    assert record.section("beam")["direct"]["workers"] == 2
+
+
 @pytest.mark.parametrize("kind", [None, "rejected"])
 def test_a_run_that_repeats_a_held_one_leads_to_its_decision(module, kind):
     decision = kind and Decision(kind, "ann", "2026-01-02T00:00:00+00:00", "wrong labels")
