@@ -39,7 +39,7 @@ def test_an_address_is_a_loopback_or_not(host, is_loopback):
 
 
 def test_another_address_needs_a_token(tmp_path):
-    with pytest.raises(BadInputError, match=r"On 0.0.0.0, other machines .* --token-file"):
+    with pytest.raises(BadInputError, match=r"other machines reach it on 0.0.0.0. .* --token-file"):
         serve(Root(tmp_path), "m", ServerAddress("0.0.0.0"), print)
 
 
