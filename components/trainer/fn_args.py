@@ -14,10 +14,9 @@ from tfx.utils import io_utils
 @dataclass(frozen=True)
 class Trial:
     number: int
-    # Function of (metrics by name, step) that tells the Tuner of an evaluation. A run_fn calls it
-    # after each of its evaluations; the last one is the trial's result. The evaluations of a
-    # trainer_fn are reported for it. It raises an error that ends the trial if it has fallen behind
-    # the others, so don't catch it.
+    # Function of (metrics by name, step) that tells the Tuner of an evaluation. A run_fn calls it after each
+    # of its evaluations; the last one is the trial's result. The evaluations of a trainer_fn are reported for
+    # it. It raises an error that ends the trial if it has fallen behind the others, so don't catch it.
     report: Callable[[Mapping[str, Any], int], None]
     # Number of the training of this trial, from 0: each has other rows for evaluation.
     fold: int = 0

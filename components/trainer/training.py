@@ -27,8 +27,7 @@ class TrainingSpec:
     train_spec: estimator_core.TrainSpec  # Settings of the training
     # Settings of the evaluation and the exports; has at least one exporter.
     eval_spec: estimator_core.EvalSpec
-    # Makes the inputs of the evaluation model; returns an
-    # `estimator_core.export.EvalInputReceiver`.
+    # Makes the inputs of the evaluation model; returns an `estimator_core.export.EvalInputReceiver`.
     eval_input_receiver_fn: Callable[[], Any]
 
     @classmethod

@@ -40,8 +40,7 @@ class Forest:
     gain: Any
     count: Any  # `[nodes]`, number of examples of the training data
     depth: Any  # `[nodes]`, 0 in a root
-    # `[trees]`, index of each root. The trees of one iteration, one for each logit, are
-    # consecutive.
+    # `[trees]`, index of each root. The trees of one iteration, one for each logit, are consecutive.
     root: Any
 
     @property

@@ -34,19 +34,20 @@ class Step(NamedTuple):
 
     # Spec of all replicas together. Running its `train_op` is one training step.
     spec: EstimatorSpec
-    # Function of (session, number of steps) that makes that many training steps, or fewer if the
-    # loss of a step is NaN, which is then the last one. Returns whether the loss of its last step
-    # is NaN. None if one `session.run` makes one step. In mode EVAL, it evaluates that many batches
-    # and returns nothing. The following rules are for mode TRAIN: - The session is the
-    # `tf.compat.v1.Session` itself: running it calls no hook. - The number is 1 or more, and less
-    # than `steps_per_session_run`. - A step does everything that `spec.train_op` does. A loop in
-    # the graph repeats the existing operations: it imports a copy of the subgraph of `train_op`
-    # into its body, where the copy uses the variables, iterators and tables of the graph. It does
-    # not call the `StepFn` again. - Steps run one after the other: each reads the variables that
-    # the previous step wrote, and the next batch. - At the end of the input it raises
-    # `tf.errors.OutOfRangeError`, after making the steps for which every replica had a batch. Their
-    # results are kept, and the global step counts them. The operations of a step that need no batch
-    # are run once more, by `advance` or by `end`.
+    # Function of (session, number of steps) that makes that many training steps, or fewer if the loss of a
+    # step is NaN, which is then the last one. Returns whether the loss of its last step is NaN. None if one
+    # `session.run` makes one step. In mode EVAL, it evaluates that many batches and returns nothing. In mode
+    # TRAIN:
+    # - The session is the `tf.compat.v1.Session` itself: running it calls no hook.
+    # - The number is 1 or more, and less than `steps_per_session_run`.
+    # - A step does everything that `spec.train_op` does. A loop in the graph repeats the existing operations:
+    #   it imports a copy of the subgraph of `train_op` into its body, where the copy uses the variables,
+    #   iterators and tables of the graph. It does not call the `StepFn` again.
+    # - Steps run one after the other: each reads the variables that the previous step wrote, and the next
+    #   batch.
+    # - At the end of the input it raises `tf.errors.OutOfRangeError`, after making the steps for which every
+    #   replica had a batch. Their results are kept, and the global step counts them. The operations of a step
+    #   that need no batch are run once more, by `advance` or by `end`.
     advance: Callable[[Any, int], bool | None] | None = None
     # Adds operations to the default graph that make `advance` faster; `advance` also works without
     # them. Called before the session is created if many calls of `advance` are to come; in mode

@@ -62,8 +62,7 @@ def serve_until_sigterm(
         signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     ):
         signal.signal(signal.SIGTERM, lambda number, frame: asked.set())
-    # Server.join() would block Ctrl-C, and an endless wait would block a signal that another thread
-    # receives.
+    # Server.join() would block Ctrl-C, and an endless wait would block a signal that another thread receives.
     while not asked.wait(_POLL_SECS):
         pass
     signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -173,8 +173,7 @@ class ColumnProfile:
     num_beyond_float32: int = 0
     # Count of cells in a text column that are not numbers; None when there are many.
     num_non_numbers: int | None = None
-    # A file in which a text column holds numbers alone, and one with other text; None without such
-    # two.
+    # A file in which a text column holds numbers alone, and one with other text; None without such two.
     mixed_files: tuple[Path, Path] | None = None
     # Type by CsvExampleGen's rule, to which `NA` is a text: `integer`, `float`, `string`, `empty`.
     stored_as: ColumnType = "empty"

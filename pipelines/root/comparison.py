@@ -16,8 +16,7 @@ _MAX_TEXT = 60
 class Difference:
     """One difference between two runs."""
 
-    # `outcome`, `metrics`, `data`, `columns`, `configuration`, `code`, `model`, `environment` or
-    # `durations`.
+    # `outcome`, `metrics`, `data`, `columns`, `configuration`, `code`, `model`, `environment` or `durations`.
     section: str
     name: str
     before: Any  # Value in the first run; None where it is missing

@@ -171,8 +171,7 @@ class FeaturePlan(_Part):
     numeric: tuple[NumericFeature, ...]  # Columns used as numbers
     # Columns used as categories; a column may be in both.
     categorical: tuple[CategoricalFeature, ...]
-    # Number of quantile buckets of a numeric column; 0 if the rows are too few to learn a weight
-    # for each.
+    # Number of quantile buckets of a numeric column; 0 if the rows are too few to learn a weight for each.
     num_buckets: int
     text: tuple[TextFeature, ...] = ()  # Columns used as free text
     lists: tuple[ListFeature, ...] = ()  # Columns used as lists

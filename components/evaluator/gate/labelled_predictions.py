@@ -33,9 +33,8 @@ class LabelledPredictions:
     problem_type: ProblemType | None  # None if it is not known, or if there are no examples
     labels: Values  # 0 or 1, class ids, or numbers: `[n]`
     weights: Values  # Weights of the examples, `[n]`
-    # Answers by model. Binary: the probability of 1, `[n, 1]`. Multi-class: the probability of the
-    # right class, and 1 if it has the highest one, else 0, `[n, 2]`. Regression: the number, `[n,
-    # 1]`.
+    # Answers by model. Binary: the probability of 1, `[n, 1]`. Multi-class: the probability of the right
+    # class, and 1 if that is the highest, else 0, `[n, 2]`. Regression: the number, `[n, 1]`.
     answers: Mapping[str, Values]
     # Reason why the answers can't be judged, by model.
     unusable: Mapping[str, str] = field(default_factory=dict)

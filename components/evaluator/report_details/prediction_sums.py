@@ -30,8 +30,7 @@ MAX_SAMPLE = 2_000
 class PredictionSums:
     problem_type: ProblemType | None = None  # None if nothing was counted
     num_examples: int = 0
-    # Binary: weight by interval of the probability, `[2, NUM_BINS]`; row 1 has the examples with
-    # label 1.
+    # Binary: weight by interval of the probability, `[2, NUM_BINS]`; row 1 has the examples with label 1.
     by_class: Values | None = None
     # Multi-class: weight by (label, most probable class).
     confusion: dict[tuple[int, int], float] = field(default_factory=dict)

@@ -95,11 +95,10 @@ SECS_PER_DAY = 86_400
 class DateFormat:
     """A format of points in time."""
 
-    # `iso` is year-month-day, `compact` the same without separators; `day-and-name` and
-    # `name-and-day` have names of months in English. A time of day may follow these and the two
-    # others that have days. `month` is year-month; a month and a quarter count as their first day,
-    # a week without a weekday as its Monday. `epoch-seconds` and `epoch-milliseconds` are numbers
-    # that count from 1970, UTC.
+    # `iso` is year-month-day, `compact` the same without separators; `day-and-name` and `name-and-day` have
+    # names of months in English. A time of day may follow these and the two others that have days. `month` is
+    # year-month; a month and a quarter count as their first day, a week without a weekday as its Monday.
+    # `epoch-seconds` and `epoch-milliseconds` are numbers that count from 1970, UTC.
     name: DateName
 
     @property

@@ -50,8 +50,7 @@ class NumberFormat:
     # Units that are converted: `multiples` are `K`, `M`, `bn` and the like, which a number may
     # have; with other scales, each number needs a unit, and may have several, as in `5 ft 11 in`.
     scale: Scale | None = None
-    # Meaning of `12:34`, where `1:23:45` would be hours, minutes and seconds. The numbers are
-    # seconds.
+    # Meaning of `12:34`, where `1:23:45` would be hours, minutes and seconds. The numbers are seconds.
     clock: Literal["h:mm", "m:ss"] | None = None
 
     @cached_property
