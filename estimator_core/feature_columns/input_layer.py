@@ -58,7 +58,8 @@ def input_layer(
                 if output is None:
                     output = column.get_dense_tensor(cache, state_manager)
                     num_elements = column.variable_shape.num_elements()
-                    if output.shape.rank != 2 or output.shape[1] != num_elements:
+                    # Not `!=`: in TensorFlow 1, an unknown dimension is neither equal nor unequal to a number.
+                    if not (output.shape.rank == 2 and output.shape[1] == num_elements):
                         output = tf.reshape(output, [tf.shape(output)[0], num_elements])
                 outputs.append(output)
         return tf.concat(outputs, axis=1) if len(outputs) > 1 else outputs[0]
