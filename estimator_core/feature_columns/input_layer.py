@@ -58,7 +58,7 @@ def input_layer(
                 if output is None:
                     output = column.get_dense_tensor(cache, state_manager)
                     num_elements = column.variable_shape.num_elements()
-                    # Not `!=`: in TensorFlow 1, an unknown dimension is neither equal nor unequal to a number.
+                    # Not `!=`: an unknown dimension of TensorFlow 1 is neither equal nor unequal to 4.
                     if not (output.shape.rank == 2 and output.shape[1] == num_elements):
                         output = tf.reshape(output, [tf.shape(output)[0], num_elements])
                 outputs.append(output)
