@@ -172,27 +172,27 @@ class _Comparison:
                 message = "The column is new."
                 _add(anomalies, name, _Info.SCHEMA_NEW_COLUMN, "New", message, breaks=False)
         for name in sorted(old_features.keys() & features.keys() - set(self.moving)):
-            feature, former = features[name], old_features[name]
-            if _kind(feature) != _kind(former) and _has_values(feature) and _has_values(former):
+            feature, earlier = features[name], old_features[name]
+            if _kind(feature) != _kind(earlier) and _has_values(feature) and _has_values(earlier):
                 if not _has_reason(anomalies, name, _OTHER_TYPE):
-                    message = f"The values were {_kind(former)}, and are {_kind(feature)} now."
+                    message = f"The values were {_kind(earlier)}, and are {_kind(feature)} now."
                     breaks = self.allowed.schema_type(name) != _feature_type(feature)
                     _add(anomalies, name, _Info.UNEXPECTED_DATA_TYPE, "Another type", message, breaks)
                 continue
-            missing = compare_missing(_missing_share(former, baseline), _missing_share(feature, now), *sizes)
-            is_more = _missing_share(feature, now) > _missing_share(former, baseline)
+            missing = compare_missing(_missing_share(earlier, baseline), _missing_share(feature, now), *sizes)
+            is_more = _missing_share(feature, now) > _missing_share(earlier, baseline)
             self._add_shift(anomalies, name, missing, can_break=is_more)
-            if shifts := compare_readings(former, feature):
+            if shifts := compare_readings(earlier, feature):
                 for quantity, shift in shifts.items():
                     # Times of day follow the hours that the data cover.
                     self._add_shift(anomalies, name, shift, can_break=quantity != "hours")
                     if quantity != "unread" or shift.value:
                         self._add_measurement(anomalies, name, shift)
                 continue
-            if _are_dates(feature) or _are_dates(former):
+            if _are_dates(feature) or _are_dates(earlier):
                 continue  # in no common format; as values, they are always new
-            self._add_new_values(anomalies, name, former, feature)
-            moved = compare_values(former, feature)
+            self._add_new_values(anomalies, name, earlier, feature)
+            moved = compare_values(earlier, feature)
             if moved is not None:
                 self._add_shift(anomalies, name, moved, can_break=True)
                 self._add_measurement(anomalies, name, moved)

@@ -23,7 +23,7 @@ class HParams:
         {'learning_rate': 0.5, 'layers': [16]}
 
     Args:
-        hparam_def: Must be None; the protocol buffer of TensorFlow 1 is gone.
+        hparam_def: Must be None; there is no protocol buffer of HParams any more.
         model_structure: Ignored.
         **hparams: Initial values.
 

@@ -125,12 +125,12 @@ def doubts_about_slices(
     mine, others = _losses(labelled, candidate), _losses(labelled, baseline)
     reach = _quantile(confidence, len(then))
     changed = []
-    for former in then:
-        now = _excess(former.slice, labelled, others, unit)
+    for earlier in then:
+        now = _excess(earlier.slice, labelled, others, unit)
         if now is not None:
-            grown = now.excess - former.excess
-            least = grown - reach * math.hypot(now.error, former.error)
-            if least > (MARGIN_OF_ALL if former.slice == ALL else MARGIN_THEN):
+            grown = now.excess - earlier.excess
+            least = grown - reach * math.hypot(now.error, earlier.error)
+            if least > (MARGIN_OF_ALL if earlier.slice == ALL else MARGIN_THEN):
                 changed.append((grown, now))
     if changed:
         yield (
