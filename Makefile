@@ -19,9 +19,11 @@ IMAGE_BASE ?=
 GO ?= go
 # Options of a benchmark, such as BENCH="--rounds 1 --only a,f" of benchmarks/speed.py.
 BENCH ?=
-# Test files at a time.
-WORKERS ?= 2
+# Test files at a time; `auto` counts cores and memory.
+WORKERS ?= auto
 IN_PARALLEL := --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
+# What needs more than this environment.
+ELSEWHERE := not flink and not spark and not browser and not kubernetes and not kubeflow_cluster
 
 # A pre-installed uv can be named: `make setup UV=uv`.
 UV := .uv/bin/uv
@@ -41,7 +43,7 @@ export UV_SYSTEM_CERTS ?= $(if $(wildcard $(CERTIFICATES)),true,false)
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo example test test-all test-flink flink-cluster test-spark test-kubeflow test-kubeflow-cluster test-kubernetes test-report test-tf1 test-matrix test-native lint figures browser-packages bench bench-speed bench-pipeline bench-serving docs dist image test-image clean
+.PHONY: help setup demo example test test-more test-all test-flink flink-cluster test-spark test-kubeflow test-kubeflow-cluster test-kubernetes test-report test-tf1 test-matrix test-native lint figures browser-packages bench bench-speed bench-pipeline bench-serving docs dist image test-image clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 13
@@ -57,11 +59,14 @@ example: $(STAMP)  ## one of docs/examples.md, NAME=recommender: its project and
 	@test -e example_$(NAME)/pipeline.toml || $(BIN)/python -m pipelines init example_$(NAME) --example "$(NAME)" >&2
 	@$(BIN)/python -m pipelines run --config example_$(NAME)/pipeline.toml --root example_$(NAME)/pipeline_root
 
-test: $(STAMP)  ## every test but the slow ones
-	@$(BIN)/python -m pytest -q $(IN_PARALLEL) -m "not slow and not flink and not spark and not browser and not kubernetes and not kubeflow_cluster" $(TESTS)
+test: $(STAMP)  ## the inner circle: every kind of test, 8 minutes on two cores
+	@$(BIN)/python -m pytest -q $(IN_PARALLEL) --cpu-budget -m "not more and not slow and $(ELSEWHERE)" $(TESTS)
+
+test-more: $(STAMP)  ## every test but the slow ones
+	@$(BIN)/python -m pytest -q $(IN_PARALLEL) -m "not slow and $(ELSEWHERE)" $(TESTS)
 
 test-all: $(STAMP)  ## every test
-	@$(BIN)/python -m pytest -q $(IN_PARALLEL) -m "not flink and not spark and not browser and not kubernetes and not kubeflow_cluster" $(TESTS)
+	@$(BIN)/python -m pytest -q $(IN_PARALLEL) -m "$(ELSEWHERE)" $(TESTS)
 
 test-flink: $(STAMP)  ## the components' Beam work on a Flink cluster, which is downloaded into .flink/
 	@scripts/flink/setup.sh $(BIN)/python .flink

@@ -12,6 +12,7 @@ from benchmarks.workloads import cnn, dnn, floor, hooked, rnn, sparse_linear, tr
 SHORT = {"warm_up_steps": 3, "steps": 7}
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("work", "ways"),
     [

@@ -13,6 +13,7 @@ def run(*lines: str) -> str:
     return done.stderr
 
 
+@pytest.mark.more
 def test_all_names_of_tfx_mean_ours_after_the_call() -> None:
     log = run(
         "import components",
@@ -46,6 +47,7 @@ def test_all_names_of_tfx_mean_ours_after_the_call() -> None:
     assert "components.install() was called after" not in log
 
 
+@pytest.mark.more
 def test_after_an_import_of_tfx_it_replaces_tfxs_own_names_and_warns() -> None:
     log = run(
         "import logging",
@@ -63,6 +65,7 @@ def test_after_an_import_of_tfx_it_replaces_tfxs_own_names_and_warns() -> None:
     assert log.count("components.install() was called after the import of tfx.components.") == 1
 
 
+@pytest.mark.more
 def test_it_does_not_warn_of_names_that_only_our_own_modules_hold() -> None:
     log = run(
         "import logging",
@@ -74,6 +77,7 @@ def test_it_does_not_warn_of_names_that_only_our_own_modules_hold() -> None:
     assert "was called after" not in log
 
 
+@pytest.mark.more
 def test_a_worker_may_begin_with_any_module_of_ours() -> None:
     run(
         "import components",
@@ -85,6 +89,7 @@ def test_a_worker_may_begin_with_any_module_of_ours() -> None:
     )
 
 
+@pytest.mark.more
 def test_a_program_is_run_with_tfxs_names_replaced() -> None:
     command = [sys.executable, "-m", "components.installed"]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -93,6 +98,7 @@ def test_a_program_is_run_with_tfxs_names_replaced() -> None:
     assert done.stdout.startswith("The Zen of Python")
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("repaired_by_tfx", ["", "import tfx.components"])
 def test_tfma_has_its_names_also_if_it_was_imported_first(repaired_by_tfx: str) -> None:
     run(

@@ -2,10 +2,11 @@
 
 import pytest
 
-from tests.contract.executions import EXECUTIONS, OTHER_NUMBERS_OF_STEPS, count_advances
+from tests.circles import in_circles
+from tests.contract.executions import EXECUTIONS, FIRST, OTHER_NUMBERS_OF_STEPS, count_advances
 
 
-@pytest.fixture(params=sorted(EXECUTIONS))
+@pytest.fixture(params=in_circles(sorted(EXECUTIONS), first=FIRST))
 def execution(request):
     return {**EXECUTIONS, **OTHER_NUMBERS_OF_STEPS}[request.param]()
 

@@ -116,6 +116,9 @@ EXECUTIONS = {
     "five_steps_of_two_replicas": lambda: two_replicas(several_steps_in_a_run(ReplicasInSync, 5)),
 }
 
+FIRST = ("single_device", "two_replicas", "two_shards", "loop")
+"""What `make test` runs."""
+
 OTHER_NUMBERS_OF_STEPS = {
     "two_steps": lambda: several_steps_in_a_run(SingleDevice, 2)(),
     "ten_steps": lambda: several_steps_in_a_run(SingleDevice, 10)(),

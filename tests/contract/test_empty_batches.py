@@ -49,6 +49,7 @@ def test_an_evaluation_of_empty_batches_alone_says_so(execution, tmp_path, caplo
     assert caplog.text == ""
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("steps_per_session_run", [1, 5])
 def test_training_of_a_premade_model_passes_them_over(steps_per_session_run, tmp_path):
     # 2.15 has the same weights after these batches as without the empty ones, and counts their steps.

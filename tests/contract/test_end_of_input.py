@@ -18,8 +18,8 @@ from estimator_core.execution.sharded import Sharded, Sharding
 from estimator_core.execution.shards.shard_inputs import ShardInput
 from estimator_core.execution.single_device import SingleDevice
 from estimator_core.execution.strategy import ReplicasInSync
+from tests.circles import in_circles
 from tests.contract.programs_at_the_end import PROGRAMS, input_fn
-from tests.slow_params import with_slow
 
 STEPS = 4  # of a call; the first call makes one
 POSITIONS = [1, 2, 3, 4]  # the input ends at each step of the second call
@@ -77,7 +77,8 @@ def before_the_end(tmp_path_factory):
     return values
 
 
-@pytest.mark.parametrize("name", with_slow(sorted(PROGRAMS), SLOW))
+@pytest.mark.more
+@pytest.mark.parametrize("name", in_circles(sorted(PROGRAMS), slow=SLOW))
 def test_a_program_that_changes_something_without_a_batch(name, train, before_the_end):
     model_fn, changes = PROGRAMS[name]
     for batches in POSITIONS:
@@ -114,7 +115,8 @@ def two_shards(steps):
 WAYS = {"one_replica": one_replica, "two_replicas": two_replicas, "two_shards": two_shards}
 
 
-@pytest.mark.parametrize("way", with_slow(sorted(WAYS), {"two_shards"}))
+@pytest.mark.more
+@pytest.mark.parametrize("way", in_circles(sorted(WAYS), slow={"two_shards"}))
 def test_a_way_of_running(way, train):
     model_fn, _ = PROGRAMS["embedding_and_counter"]
     for batches in POSITIONS:
@@ -129,7 +131,8 @@ def test_a_way_of_running(way, train):
         assert by_steps[1][0]["global_step"] == batches
 
 
-@pytest.mark.parametrize("name", with_slow(["mutable_table", "global_step_apart"], {"mutable_table"}))
+@pytest.mark.more
+@pytest.mark.parametrize("name", in_circles(["mutable_table", "global_step_apart"], slow={"mutable_table"}))
 def test_operations_of_the_graph_one_step_after_the_other(name, train, monkeypatch):
     monkeypatch.setattr(StepGraph, "why_not_copied", lambda self: "the test says so")
     model_fn, _ = PROGRAMS[name]
@@ -153,6 +156,7 @@ def test_steps_that_xla_compiles(train):
             np.testing.assert_allclose(found[key], expected[key], rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.more
 def test_a_checkpoint_of_the_last_step_is_the_last_one(train):
     """As in tf.estimator, it has the values from before the end was found."""
     model_fn, _ = PROGRAMS["embedding_and_counter"]

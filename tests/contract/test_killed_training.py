@@ -22,6 +22,7 @@ def weights(model_dir):
     return {name: reader.get_tensor(name).tobytes() for name in reader.get_variable_to_shape_map()}
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("steps", ["auto", pytest.param(25, marks=pytest.mark.slow)])
 def test_it_goes_on_exactly(tmp_path, steps):
     """Killed at step 173: the call has begun at 160 or 150, and would have gone to 200 or 175."""

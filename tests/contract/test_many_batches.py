@@ -8,10 +8,11 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core.graphs import batch_runner
+from tests.circles import in_circles
 from tests.contract.programs_in_evaluation import PROGRAMS, evaluated, forty_batches, mean_only
-from tests.slow_params import with_slow
 
 tf1 = tf.compat.v1
+FIRST = {"empty_batches", "kept_by_hand", "py_func", "seeded", "table"}
 SLOW = {"binary_with_weights", "branches", "three_classes", "wide_and_deep"}
 
 
@@ -47,7 +48,7 @@ def reasons(messages):
     return [line for line in messages if line.startswith("Batches are evaluated one by one")]
 
 
-@pytest.mark.parametrize("name", with_slow(sorted(PROGRAMS), SLOW))
+@pytest.mark.parametrize("name", in_circles(sorted(PROGRAMS), first=FIRST, slow=SLOW))
 @pytest.mark.parametrize("has_loop_at_once", [False, True])
 def test_the_metrics_are_those_of_one_batch_a_call(name, has_loop_at_once, trained, caplog, monkeypatch):
     if has_loop_at_once:

@@ -7,13 +7,14 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
+from tests.circles import in_circles
 from tests.contract.programs_in_a_loop import IN_A_LOOP, ONE_BY_ONE, estimator_of, forty_steps, two_layers
 from tests.oracle import observe
-from tests.slow_params import with_slow
 
 tf1 = tf.compat.v1
 
 LAST = 23  # no multiple of 3, 7 or 10
+FIRST = {"accumulated_state", "adam", "dropout_with_seed", "numpy_function", "queue", "table_and_ftrl"}
 SLOW = {"branches", "clipped_adagrad", "decaying_momentum", "dnn_with_dropout", "gru", "rms_prop"}
 PROGRAMS = {**{name: (*each, None) for name, each in IN_A_LOOP.items()}, **ONE_BY_ONE}
 
@@ -100,8 +101,8 @@ def one_step_a_call(name, tmp_path_factory, caplog, results={}):  # noqa: B006  
     return results[name]
 
 
-@pytest.mark.parametrize("steps", with_slow([3, 7, 10], {3, 10}))
-@pytest.mark.parametrize("name", with_slow(sorted(PROGRAMS), SLOW))
+@pytest.mark.parametrize("steps", in_circles([3, 7, 10], slow={3, 10}))
+@pytest.mark.parametrize("name", in_circles(sorted(PROGRAMS), first=FIRST, slow=SLOW))
 def test_the_results_are_those_of_one_step_a_call(name, steps, tmp_path_factory, tmp_path, caplog):
     make, input_fn, reason = PROGRAMS[name]
     expected = one_step_a_call(name, tmp_path_factory, caplog)

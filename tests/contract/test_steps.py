@@ -9,8 +9,10 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core.execution.single_device import SingleDevice
+from tests.circles import in_circles
 from tests.contract.executions import (
     EXECUTIONS,
+    FIRST,
     OTHER_NUMBERS_OF_STEPS,
     ends_of_calls,
     several_steps_in_a_run,
@@ -58,7 +60,7 @@ def global_step(estimator):
 
 
 with_other_numbers_of_steps = pytest.mark.parametrize(
-    "execution", sorted({**EXECUTIONS, **OTHER_NUMBERS_OF_STEPS}), indirect=True
+    "execution", in_circles(sorted({**EXECUTIONS, **OTHER_NUMBERS_OF_STEPS}), first=FIRST), indirect=True
 )
 
 

@@ -136,6 +136,7 @@ def features_of(plan):
     return ["numeric", *(list_key(place) for place in range(len(plan.lists)))]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("number", range(len(READ)), ids=[row[0] for row in READ])
 def test_a_cell_is_read_as_the_table_says(made, number):
     cell, _, planned, expected_value = READ[number]

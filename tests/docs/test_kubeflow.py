@@ -47,6 +47,7 @@ def test_the_page_has_the_commands_that_it_is_about():
     assert [command[1] for command in COMMANDS[3:]] == [*("create", "list", "disable", "enable", "delete")]
 
 
+@pytest.mark.more
 def test_the_commands_do_what_the_page_says(here, tmp_path):
     outputs = {}
     recurring = []

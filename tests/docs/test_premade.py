@@ -36,6 +36,7 @@ def test_the_premade_is_short():
     assert len(PREMADE.splitlines()) < 30
 
 
+@pytest.mark.more
 def test_it_learns_what_no_linear_model_can(names):
     assert names["metrics"]["accuracy"] > 0.9
     linear = names["estimator"].LinearClassifier(names["columns"])

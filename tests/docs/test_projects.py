@@ -55,6 +55,7 @@ def test_the_script_of_tensorflow_1_does_not_run_as_it_was(tmp_path):
     assert "module 'tensorflow' has no attribute 'estimator'" in TEXT
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("program", "step"),
     [
@@ -72,6 +73,7 @@ def test_a_changed_program_trains(program, step, tmp_path):
     assert metrics["loss"] < 1e-6
 
 
+@pytest.mark.more
 def test_the_program_of_tf_contrib_trains(tmp_path):
     """The loss (w - 2)^2 + 0.01 w^2 / 2 is least at w = 2 / 1.005."""
     done = run(side(CONTRIB, "-") + INPUT + USE, tmp_path)

@@ -53,6 +53,7 @@ def test_the_page_has_the_commands_that_it_is_about():
     ]
 
 
+@pytest.mark.more
 def test_the_commands_do_what_the_page_says(here):
     said = {}
     for command in COMMANDS:

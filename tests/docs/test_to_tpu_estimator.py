@@ -3,6 +3,7 @@
 import pathlib
 import re
 
+import pytest
 import tensorflow as tf
 
 import estimator_core as estimator
@@ -11,6 +12,7 @@ TEXT = (pathlib.Path(__file__).parents[2] / "docs" / "to-tpu-estimator.md").read
 (CODE,) = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
 
 
+@pytest.mark.more
 def test_a_keras_model_on_shards(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {}

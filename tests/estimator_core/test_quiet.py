@@ -5,6 +5,8 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = """
 import sys, tempfile, warnings
@@ -76,6 +78,7 @@ run(lambda config: est.model_to_estimator(model, config=config), rows_of_x, rows
 _EXPECTED = re.compile(r"^(I0000|\S+ \S+: I tensorflow/)|cuda", re.IGNORECASE)
 
 
+@pytest.mark.more
 def test_typical_programs_print_no_warnings():
     """Each kind of Estimator trains, evaluates, predicts and exports; one goes on from its checkpoint."""
     done = subprocess.run(

@@ -7,6 +7,7 @@ from sklearn import metrics
 from tests.estimator_core.tree_programs import library_model
 
 
+@pytest.mark.more
 def test_the_guide_on_boosted_trees_gives_its_results(run_program, capsys):
     names = run_program("boosted_trees")
     found = names["metrics"]

@@ -3,6 +3,7 @@
 import pytest
 
 
+@pytest.mark.more
 def test_a_distribution_strategy(run_program, caplog):
     names = run_program("mirrored_regressor")
     result = names["spring"].evaluate(names["measurements"], steps=6)

@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 
+@pytest.mark.more
 def test_a_premade_estimator(run_program, capsys, caplog):
     names = run_program("linear_classifier")
     metrics, prediction = names["metrics"], names["prediction"]
@@ -53,6 +54,7 @@ def test_a_premade_estimator(run_program, capsys, caplog):
     assert f"Saving 'checkpoint_path' summary for global step 120: {names['model_dir']}" in log
 
 
+@pytest.mark.more
 def test_object_based_checkpoints(run_program, capsys):
     names = run_program("object_based_checkpoint")
     assert names["checkpoint"].step.numpy() == 14

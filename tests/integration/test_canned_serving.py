@@ -10,6 +10,8 @@ import tensorflow as tf
 
 import estimator_core as est
 
+pytestmark = pytest.mark.more
+
 fc = tf.feature_column
 experimental = est.experimental
 

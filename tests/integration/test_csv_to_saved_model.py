@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 
+import httpx
 import pytest
 import tensorflow as tf
 
@@ -123,6 +124,29 @@ def test_the_served_model_answers_serialized_raw_examples(pushed, root):
     assert predictions["classes"].numpy()[:2, 0].tolist() == [b"yes", b"no"]
 
 
+def test_the_model_predicts_the_rows_of_a_file_and_of_a_request(run, pushed, root, tmp_path):
+    rows = [{"trip miles": 9.5, "city/area": "Oslo"}, {"trip miles": 0.2, "city/area": "Paris, Texas"}]
+    with (tmp_path / "new.csv").open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    result = run("predict", "--root", root, "--data", tmp_path / "new.csv", "-o", tmp_path / "out.csv")
+    assert result.returncode == 0, result.stderr[-2_000:]
+    with (tmp_path / "out.csv").open(newline="") as stream:
+        predicted = list(csv.DictReader(stream))
+    with subprocess.Popen(
+        command("serve", "--root", root, "--port", "0", "--name", "tips"), stderr=subprocess.PIPE, text=True
+    ) as server:
+        try:
+            url = next(url[0] for line in server.stderr if (url := re.search(r"http://[^\s/]+", line)))
+            answer = httpx.post(f"{url}/v1/models/tips:predict", json={"instances": rows}).json()
+        finally:
+            server.kill()
+    assert [row["class"] for row in predicted] == ["yes", "no"]
+    for row, served in zip(predicted, answer["predictions"], strict=True):
+        assert float(row["probability_yes"]) == pytest.approx(served["scores"][1], rel=1e-5)
+
+
 def test_an_unreachable_threshold_pushes_nothing_and_reuses_the_training(run, pushed, data, root):
     before = sorted(os.listdir(root / "serving"))
     threshold = 'evaluator.thresholds=[{metric = "auc", lower = 0.9999}]'
@@ -139,7 +163,7 @@ def test_an_unreachable_threshold_pushes_nothing_and_reuses_the_training(run, pu
     assert [entry["served"] for entry in listed] == [True, False]
 
 
-@pytest.mark.slow  # as test_killed_training has it, at many moments
+@pytest.mark.end_to_end("a run that is killed and resumed")
 def test_a_killed_run_is_resumed_from_its_last_checkpoint(run, data, root, pushed):
     arguments = ("run", "--data", data, "--label", "tipped", "--root", root)
     settings = ("--set", "trainer.train_steps=3000", "--set", "trainer.model=wide_deep")

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 _PROGRAM = """
 import tensorflow as tf
 import components, pipelines.__main__, pipelines.cli.app
@@ -13,6 +15,7 @@ print(len(tf.config.list_logical_devices("CPU")))
 """
 
 
+@pytest.mark.more
 def test_devices_can_be_set_up_after_the_import():
     """A process that is forked needs it too: threads do not go with it."""
     done = subprocess.run([sys.executable, "-c", _PROGRAM], capture_output=True, text=True, check=True)

@@ -34,6 +34,7 @@ def _train_and_kill(model_dir, at_step):
     return made[0], [*made, *map(int, rest)][-1]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("kills", [1, pytest.param(5, marks=pytest.mark.slow)])
 def test_a_killed_boosting_ends_with_the_same_forest(tmp_path, kills):
     seed = random.randrange(10**6)

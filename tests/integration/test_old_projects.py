@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tests.slow_params import with_slow
+from tests.circles import in_circles
 
 PROGRAMS = pathlib.Path(__file__).parent / "old_projects"
 EXPECTED = {path.stem: path for path in sorted(PROGRAMS.glob("*.json"))}
@@ -39,7 +39,8 @@ def test_every_program_has_expectations():
     assert set(EXPECTED) == {path.stem for path in PROGRAMS.glob("*.py")} - others
 
 
-@pytest.mark.parametrize("program", with_slow(EXPECTED, SLOW))
+@pytest.mark.more
+@pytest.mark.parametrize("program", in_circles(EXPECTED, slow=SLOW))
 def test_an_old_program(program):
     """In a process of its own: install() and Keras 2 hold for all of it."""
     if program in KERAS_2:

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.more
+
 HERE = pathlib.Path(__file__).parent
 PROGRAM = HERE / "tensorflow_1_program.py"
 

@@ -13,6 +13,7 @@ from tests.oracle.test_oracle import assert_close, names_for, skip_in_tensorflow
 HERE = pathlib.Path(__file__).parent / "model_dirs"
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", MODEL_DIRS)
 def test_model_dir_of_the_reference_goes_on(name, tmp_path):
     skip_in_tensorflow_1(name)

@@ -11,6 +11,7 @@ import sys
 import pytest
 import tensorflow as tf
 
+from tests.circles import in_circles
 from tests.oracle import observe
 from tests.oracle.bands import TOLERANCES
 from tests.oracle.programs import PROGRAMS, SCENARIOS
@@ -28,7 +29,37 @@ NOT_AS_IN_TENSORFLOW_1 = {
     "tpu_on_the_host": "a ref variable is read beside the step that counts it, there as well",
 }
 
-# Variants of others that `make test` runs, and take long.
+# What `make test` runs: one or two of each family.
+FIRST = {
+    "baseline_regressor",
+    "columns_dnn_dense",
+    "columns_linear_indicator_and_embedding",
+    "combined_classifier",
+    "custom_classifier",
+    "dnn_multi_label",
+    "dnn_regressor_adam",
+    "estimator_arguments",
+    "estimator_evaluate",
+    "estimator_export",
+    "hooks_calls",
+    "hooks_not_a_number",
+    "hooks_order",
+    "hooks_ready_made",
+    "kmeans_euclidean",
+    "kmeans_initial_centers",
+    "linear_classifier_words",
+    "linear_with_binary",
+    "linear_with_multi_class",
+    "linear_with_poisson",
+    "rnn_lstm_words",
+    "sdca_regressor",
+    "tpu_classifier",
+    "train_and_evaluate_throttled",
+    "v1_dnn_classifier",
+    "v1_linear_regressor",
+    "warm_start_from_listed_variables",
+}
+# Variants of others, which take long.
 SLOW = {
     "rnn_cell_class",
     "rnn_cell_fn",
@@ -67,17 +98,16 @@ def names_for(program):
     return importlib.import_module("estimator_core.v1" if program.v1 else "estimator_core")
 
 
-def marked(name, is_slow=False):
-    return pytest.param(name, marks=pytest.mark.slow if is_slow or name in SLOW else ())
+def params(names):
+    names = sorted(names)
+    slow = [name for name in names if name in SLOW or getattr(PROGRAMS.get(name), "slow", False)]
+    return in_circles(names, first=FIRST.intersection(names), slow=slow)
 
 
-def program_params():
-    for name in sorted(PROGRAMS):
-        if HAS_LEGACY_KERAS or not PROGRAMS[name].legacy_keras:
-            yield marked(name, PROGRAMS[name].slow)
+PROGRAMS_HERE = [name for name in PROGRAMS if HAS_LEGACY_KERAS or not PROGRAMS[name].legacy_keras]
 
 
-@pytest.fixture(scope="module", params=program_params())
+@pytest.fixture(scope="module", params=params(PROGRAMS_HERE))
 def run(request, tmp_path_factory):
     """The observation of the reference, and ours from the same initial variables."""
     skip_in_tensorflow_1(request.param)
@@ -91,6 +121,7 @@ def run(request, tmp_path_factory):
     return expected, observe.observe(e, estimator, program), estimator
 
 
+@pytest.mark.more
 @pytest.mark.skipif(HAS_LEGACY_KERAS, reason="its programs run directly")
 def test_programs_that_need_legacy_keras():
     """TensorFlow chooses its Keras when it is imported, so they have a process of their own."""
@@ -169,7 +200,7 @@ def test_summary_tags_are_those_of_the_reference(run):
     assert seen["tags"] == expected["tags"]
 
 
-@pytest.mark.parametrize("name", map(marked, sorted(SCENARIOS)))
+@pytest.mark.parametrize("name", params(SCENARIOS))
 def test_a_scenario_shows_the_same_as_the_reference(name, tmp_path):
     skip_in_tensorflow_1(name)
     seen = SCENARIOS[name].run(names_for(SCENARIOS[name]), str(tmp_path / "model"))

@@ -73,6 +73,7 @@ def test_a_module_of_ours_that_is_missing_is_a_fault():
     assert "make setup" not in ran.stderr
 
 
+@pytest.mark.more
 def test_a_reader_that_has_gone_does_not_change_the_exit_code(tmp_path):
     command = '"$0" -m pipelines run --data none.csv --label y --root "$1" | true'
     ran = subprocess.run(

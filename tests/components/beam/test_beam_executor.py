@@ -15,6 +15,7 @@ class Executor(BeamExecutor):
     Do = None
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("args", "runner"),
     [
@@ -32,6 +33,7 @@ def test_it_chooses_what_the_direct_runner_is(args, runner):
     assert plugins == ["math", "components.tfx.compat", "components.nearest"]
 
 
+@pytest.mark.more
 def test_another_runner_stays():
     args = ["--runner=PortableRunner", "--job_endpoint=localhost:1"]
     executor = Executor(Executor.Context(beam_pipeline_args=args))

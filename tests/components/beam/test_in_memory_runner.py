@@ -366,6 +366,7 @@ class Batch:
     """A large element."""
 
 
+@pytest.mark.more
 def test_elements_are_not_kept() -> None:
     def make(_: Any) -> Iterator[Batch]:
         for _ in range(5):

@@ -2,6 +2,7 @@ import os
 import subprocess
 
 import apache_beam as beam
+import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 import components
@@ -12,6 +13,7 @@ from pipelines.config.beam import DirectConfig
 MODULE = "VALUE = 40\n"
 
 
+@pytest.mark.more
 def test_workers_are_processes_that_import_what_this_one_can(tmp_path, monkeypatch):
     (tmp_path / "module_of_the_user.py").write_text(MODULE)
     monkeypatch.syspath_prepend(str(tmp_path))

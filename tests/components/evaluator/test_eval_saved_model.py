@@ -61,6 +61,7 @@ def test_each_metric_in_each_slice_is_that_of_then(
     assert {"accuracy", "error/mean"} < verdict.metrics.keys()
 
 
+@pytest.mark.more
 def test_the_last_blessed_model_of_a_team_is_the_baseline_of_its_first_run(
     make_examples: Make, make_model: Make, old_model: Artifact, evaluate: Make
 ) -> None:

@@ -168,6 +168,7 @@ CHANGE = """
 """
 
 
+@pytest.mark.more
 def test_a_worse_model_than_the_baseline_is_not_blessed(
     make_examples: Make, make_model: Make, binary_model: Artifact, evaluate: Make
 ) -> None:
@@ -326,6 +327,7 @@ def test_regression_metrics_are_those_computed_by_hand(
     ]
 
 
+@pytest.mark.more
 def test_a_model_that_is_no_estimator_is_evaluated_on_its_serving_signature(
     make_examples: Make, make_artifact: Make, evaluate: Make
 ) -> None:
@@ -349,6 +351,7 @@ def test_a_model_that_is_no_estimator_is_evaluated_on_its_serving_signature(
     assert result.verdict.metrics == {"binary_accuracy": pytest.approx(2 / 3)}
 
 
+@pytest.mark.more
 def test_a_preprocessing_function_of_the_model_may_derive_the_label(
     make_examples: Make, make_artifact: Make, evaluate: Make
 ) -> None:
@@ -423,6 +426,7 @@ ALL_METRICS = """
 """
 
 
+@pytest.mark.more
 def test_metrics_over_arrays_are_those_of_tfma_example_by_example(
     make_examples: Make, binary_model: Artifact, evaluate: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -442,6 +446,7 @@ def test_metrics_over_arrays_are_those_of_tfma_example_by_example(
     assert {k: len(v) for k, v in by_slice[0].items()} == {k: len(v) for k, v in by_slice[1].items()}
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("metric", ["AUC", "BinaryCrossEntropy"])
 def test_elements_are_not_copied_and_beams_own_runner_finds_the_same(
     metric: str, make_examples: Make, binary_model: Artifact, evaluate: Make, monkeypatch: pytest.MonkeyPatch

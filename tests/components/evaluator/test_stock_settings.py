@@ -273,6 +273,7 @@ def serving_model(make_artifact: Make) -> Artifact:
     return model
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("kind", ["evaluation model", "serving model"])
 def test_metrics_and_functions_in_the_users_module(
     kind: str, tmp_path: Path, make_examples: Make, model: Artifact, serving_model: Artifact, evaluate: Make
@@ -298,6 +299,7 @@ def test_metrics_and_functions_in_the_users_module(
     assert verdict.failures == ["highest_score 0.9 is above the upper bound 0.8 (slice: Overall)"]
 
 
+@pytest.mark.more
 def test_a_serving_model_has_no_signature_eval(
     make_examples: Make, serving_model: Artifact, evaluate: Make
 ) -> None:
@@ -327,6 +329,7 @@ TWO_SPECS = """
 """
 
 
+@pytest.mark.more
 def test_several_model_specs_are_judged_each_on_the_serving_model(
     make_examples: Make, make_artifact: Make, evaluate: Make, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -95,6 +95,7 @@ def test_neither_batches_nor_the_order_of_rows_matter(
     assert write(tmp_path / "many", words, num_files, batch_size=30) == expected
 
 
+@pytest.mark.more
 def test_rows_on_the_way_to_their_file_are_not_held_by_beam(tmp_path: Path) -> None:
     words = [f"{number:01000d}" for number in range(20_000)]  # 20 MB
     batch = pa.record_batch({"word": pa.array(words, pa.binary())})

@@ -42,6 +42,7 @@ def by_python(features: dict[str, Any]) -> dict[str, Any]:
     return {**features, "x": tf.ensure_shape(x, [None, 1])}
 
 
+@pytest.mark.more
 def test_an_honest_model_is_blessed_measured_and_warmed_up(make_served: Make, check: Check) -> None:
     result, blessing = check(make_served(receiver()))
     assert (result.failures, result.not_checked) == ([], [])
@@ -71,6 +72,7 @@ def test_an_honest_model_is_blessed_measured_and_warmed_up(make_served: Make, ch
     assert set(example.features.feature) <= {"x", "word"}  # not the label
 
 
+@pytest.mark.more
 def test_a_serving_function_that_negates_is_stopped_with_the_rows(make_served: Make, check: Check) -> None:
     result, blessing = check(make_served(receiver(negated)))
     assert blessing.get_int_custom_property("blessed") == 0

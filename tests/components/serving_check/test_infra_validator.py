@@ -94,6 +94,7 @@ def validate(make_artifact: Make) -> Make:
     return run
 
 
+@pytest.mark.more
 def test_a_pusher_without_a_model_pushes_the_copy_with_warm_up_requests(
     model: Artifact, validate: Make, make_examples: Make, make_artifact: Make, tmp_path: Path
 ) -> None:
@@ -115,6 +116,7 @@ def test_a_pusher_without_a_model_pushes_the_copy_with_warm_up_requests(
     assert (version / "assets.extra" / "tf_serving_warmup_requests").stat().st_size
 
 
+@pytest.mark.more
 def test_without_examples_the_model_is_only_loaded(model: Artifact, validate: Make) -> None:
     blessing = validate(model, ServingCheckSettings(max_load_seconds=300))
     assert blessing.get_int_custom_property("blessed") == 1

@@ -82,6 +82,7 @@ KINDS: dict[str, tuple[Callable[[str], Any], dict[str, Any]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_honest_model_of_any_kind_equals_what_was_judged(kind: str, tmp_path: Path) -> None:
     make, labels = KINDS[kind]

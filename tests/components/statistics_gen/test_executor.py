@@ -57,6 +57,7 @@ def statistics(
     return found
 
 
+@pytest.mark.more
 def test_statistics_are_those_of_stock(examples, make_artifact, monkeypatch) -> None:
     before, read = tfxio_utils.get_split_tfxio, []
     process = ReadBatches.process
@@ -77,6 +78,7 @@ def test_statistics_are_those_of_stock(examples, make_artifact, monkeypatch) -> 
     assert tfxio_utils.get_split_tfxio is before
 
 
+@pytest.mark.more
 def test_parsed_columns_are_described_in_each_split(examples, make_artifact, monkeypatch) -> None:
     def parse(cells: pa.Array, unit: float) -> dict[str, np.ndarray]:
         return {"numbers": np.where(pc.equal(cells, "odd"), unit, np.nan)}
@@ -96,6 +98,7 @@ def test_parsed_columns_are_described_in_each_split(examples, make_artifact, mon
         assert found[split] == expected[split]
 
 
+@pytest.mark.more
 def test_no_batch_is_copied_and_the_columns_are_sorted(examples, make_artifact, monkeypatch) -> None:
     def found(name: str) -> list[bytes]:
         artifact = make_artifact(standard_artifacts.ExampleStatistics, name)

@@ -84,6 +84,7 @@ def test_protos_of_tfma_load_by_themselves(proto):
     )
 
 
+@pytest.mark.more
 def test_the_names_of_the_packages_are_found_when_they_are_asked_for():
     check(
         "import tensorflow_model_analysis as tfma, tfx.components",
@@ -103,6 +104,7 @@ def test_the_names_of_the_packages_are_found_when_they_are_asked_for():
     )
 
 
+@pytest.mark.more
 def test_tensorflow_comes_without_what_keras_needs_rarely() -> None:
     check(
         "import tensorflow as tf",
@@ -115,6 +117,7 @@ def test_tensorflow_comes_without_what_keras_needs_rarely() -> None:
     )
 
 
+@pytest.mark.more
 def test_packages_of_a_few_metrics_and_clients_load_when_a_name_is_asked_for() -> None:
     check(
         "from tensorflow_model_analysis import metrics",
@@ -135,6 +138,7 @@ def test_packages_of_a_few_metrics_and_clients_load_when_a_name_is_asked_for() -
     )
 
 
+@pytest.mark.more
 def test_beam_and_matplotlib_ask_for_a_shell_without_an_import_of_ipython() -> None:
     check(
         "from apache_beam.utils.interactive_utils import is_in_ipython",

@@ -59,6 +59,7 @@ def test_a_trainer_fn_leaves_a_serving_model_an_eval_model_and_its_run(train: Tr
     assert sorted(path.name for path in model_run.parent.iterdir()) == ["1"]
 
 
+@pytest.mark.more
 def test_a_killed_training_continues_under_the_same_run_id(train: Train, tmp_path: Path) -> None:
     config = killed_training(train, tmp_path)
     model, model_run = train(TRAINER_FN, custom_config=config)
@@ -69,6 +70,7 @@ def test_a_killed_training_continues_under_the_same_run_id(train: Train, tmp_pat
     assert not (model_run.parent / "unfinished").exists()
 
 
+@pytest.mark.more
 def test_a_signal_ends_the_training_behind_a_checkpoint(
     train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,6 +92,7 @@ def test_a_signal_ends_the_training_behind_a_checkpoint(
     assert serve(model, 1.0) == pytest.approx(3.0, abs=0.1)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("change", [{"run_id": "run-2"}, {"steps": 90}])
 def test_another_run_or_other_settings_start_anew(
     train: Train, tmp_path: Path, change: dict[str, Any]
@@ -99,6 +102,7 @@ def test_another_run_or_other_settings_start_anew(
     assert int(Path(config["record"]).read_text().split()[0]) <= 1
 
 
+@pytest.mark.more
 def test_a_trainer_fn_starts_from_a_base_model(train: Train, make_artifact: Callable[..., Artifact]) -> None:
     first, _ = train(TRAINER_FN)
     base = make_artifact(standard_artifacts.Model, "model/1")

@@ -91,6 +91,7 @@ def read(file: Path, graph: str) -> dict[str, np.ndarray]:
     return {name: values.numpy().ravel() for name, values in parsed.items()}
 
 
+@pytest.mark.more
 def test_it_reads_batches_of_a_fixed_size_and_keeps_the_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

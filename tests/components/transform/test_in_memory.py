@@ -182,6 +182,7 @@ def by_beam(monkeypatch: pytest.MonkeyPatch, *arguments: Any) -> dict[str, bytes
         return transform(*arguments)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("function", ["numbers", "words", "nothing_to_analyze"])
 def test_files_are_those_of_beams_runner(
     folder: Path, function: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -193,6 +194,7 @@ def test_files_are_those_of_beams_runner(
     assert len([name for name in ours if "Split-train" in name]) == 3
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(("max_file_bytes", "num_files"), [(1 << 20, 4), (100, None)])
 def test_small_files_are_decoded_ahead_once(
     folder: Path, monkeypatch: pytest.MonkeyPatch, max_file_bytes: int, num_files: int | None
@@ -212,6 +214,7 @@ def test_small_files_are_decoded_ahead_once(
     assert not any(thread.name == "decode ahead" for thread in threading.enumerate())
 
 
+@pytest.mark.more
 def test_a_cache_is_written_and_read(
     folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -60,6 +60,7 @@ class Operation:
         self.combiner = combiner
 
 
+@pytest.mark.more
 def test_sums_of_float32_depend_on_the_order_and_ours_do_not() -> None:
     accumulate = ordered_analysis._IMPLEMENTATIONS[analyzer_nodes.CacheableCombineAccumulate]
     stock = registered(analyzer_nodes.CacheableCombineAccumulate)
@@ -73,6 +74,7 @@ def test_sums_of_float32_depend_on_the_order_and_ours_do_not() -> None:
     assert value == pytest.approx(sum(float(batch[0]) for batch in batches()), rel=1e-5)
 
 
+@pytest.mark.more
 def test_quantiles_of_more_values_than_a_sketch_keeps_do_not_depend_on_the_order() -> None:
     combiner = analyzers.QuantilesCombiner(8, 0.05, np.float32, feature_shape=[1])
     values = np.random.default_rng(6).normal(size=(60, 2_000)).astype(np.float32)
@@ -97,6 +99,7 @@ def test_accumulators_of_several_data_sets_are_merged_in_one_order() -> None:
     assert len(found) == 1
 
 
+@pytest.mark.more
 def test_sums_per_key_do_not_depend_on_the_order() -> None:
     accumulate = ordered_analysis._IMPLEMENTATIONS[analyzer_nodes.CacheableCombinePerKeyAccumulate]
     merge = ordered_analysis._IMPLEMENTATIONS[analyzer_nodes.CacheableCombinePerKeyMerge]

@@ -12,6 +12,7 @@ SPACE = SearchSpace((Range("learning_rate", 1e-4, 0.2, log=True),))
 SETTINGS = TunerSettings(SPACE, trials=5, metric="loss", pruner="none")
 
 
+@pytest.mark.more
 def test_a_search_finds_better_values_than_the_default_on_rows_of_the_train_split(tune: TunerRun) -> None:
     best, results = tune(SETTINGS)
     search = search_of(results)
@@ -60,6 +61,7 @@ def test_a_trial_without_the_metric_is_an_error_that_says_what_to_do(
         tune(settings, function, "run_fn", custom_config=config)
 
 
+@pytest.mark.more
 def test_an_error_fails_a_trial_but_in_the_first_one_the_search(tune: TunerRun) -> None:
     _, results = tune(SETTINGS, custom_config={"broken_above": 0.01})
     failed = [one for one in search_of(results)["trials"] if one["state"] == "failed"]
@@ -87,6 +89,7 @@ def test_two_searches_with_a_seed_are_equal_and_with_another_seed_they_differ(
     assert values(1, "run-1") == values(1, "run-2") != values(2, "run-3")
 
 
+@pytest.mark.more
 def test_a_trial_that_falls_behind_is_pruned_but_not_at_its_end(tune: TunerRun) -> None:
     """Four first trials are fast; those that follow are slow, and behind from the first evaluation on."""
     firsts = tuple({"learning_rate": 0.1 + number / 100} for number in range(4))
@@ -100,6 +103,7 @@ def test_a_trial_that_falls_behind_is_pruned_but_not_at_its_end(tune: TunerRun) 
     assert trials[4]["reason"] == ""
 
 
+@pytest.mark.more
 def test_each_fold_is_judged_on_other_rows_and_the_mean_counts(tune: TunerRun) -> None:
     space = SearchSpace((Range("learning_rate", 1e-7, 0.2, default=1e-6),))
     _, results = tune(TunerSettings(space, trials=1, folds=5, metric="loss"), steps=10)

@@ -29,6 +29,7 @@ def killed(tune: TunerRun, settings: TunerSettings, config: dict[str, Any]) -> i
     return process.exitcode
 
 
+@pytest.mark.more
 def test_a_killed_search_goes_on_in_its_trial_from_its_checkpoint(tune: TunerRun, tmp_path: Path) -> None:
     log = tmp_path / "log"
     kill = {"trial": 2, "step": 25, "mark": str(tmp_path / "killed")}
@@ -110,6 +111,7 @@ def test_half_a_line_of_the_journal_is_dropped(tmp_path: Path) -> None:
     assert journal.read_bytes().startswith(whole)
 
 
+@pytest.mark.more
 def test_trials_beside_each_other_are_as_many_as_asked_for(tune: TunerRun, tmp_path: Path) -> None:
     settings = TunerSettings(SPACE, trials=5, parallel=2, metric="loss", pruner="none")
     function = "tests.components.tuner.line_module.run_fn"
@@ -119,6 +121,7 @@ def test_trials_beside_each_other_are_as_many_as_asked_for(tune: TunerRun, tmp_p
     assert (best / "best_hyperparameters.txt").exists()
 
 
+@pytest.mark.more
 def test_trials_in_processes_of_their_own_end_with_the_search(tune: TunerRun, tmp_path: Path) -> None:
     settings = TunerSettings(SPACE, trials=4, parallel=2, metric="loss")
     (tmp_path / "pids").mkdir()
@@ -150,6 +153,7 @@ def is_running(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] != "Z"
 
 
+@pytest.mark.more
 def test_an_error_of_a_process_is_the_error_of_the_search(tune: TunerRun) -> None:
     settings = TunerSettings(SPACE, trials=3, parallel=2, metric="loss")
     with pytest.raises(ArithmeticError, match="too fast"):

@@ -47,6 +47,7 @@ class EveryStep(est.SessionRunHook):
         self.seen.append((int(step), float(loss)))
 
 
+@pytest.mark.more
 def test_training_ends_by_itself_after_all_trees(tmp_path, caplog):
     caplog.set_level(logging.INFO)
     model = classifier(tmp_path).train(input_fn)
@@ -62,6 +63,7 @@ def test_training_ends_by_itself_after_all_trees(tmp_path, caplog):
     assert newest != more.latest_checkpoint()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("steps", "finished", "layers"), [(1, 0, 0), (2, 0, 1), (7, 1, 0), (17, 2, 2), (29, 4, 2)]
 )
@@ -77,6 +79,7 @@ def test_training_ends_at_the_step_that_it_is_told(tmp_path, steps, finished, la
     assert model.get_variable_value("global_step") == steps + 1
 
 
+@pytest.mark.more
 def test_steps_in_parts_grow_the_same_forest(tmp_path):
     whole = classifier(tmp_path / "whole").train(input_fn)
     parts = classifier(tmp_path / "parts")
@@ -86,6 +89,7 @@ def test_steps_in_parts_grow_the_same_forest(tmp_path):
     same_models(parts, whole)
 
 
+@pytest.mark.more
 def test_a_hook_without_an_interval_sees_each_step_and_changes_nothing(tmp_path):
     hook = EveryStep()
     watched = classifier(tmp_path / "watched").train(input_fn, hooks=[hook])
@@ -134,6 +138,7 @@ def test_the_loss_is_written_once(tmp_path):
     assert [tag for tag in sorted(tags) if "loss" in tag] == ["loss"]
 
 
+@pytest.mark.more
 def test_an_evaluation_during_training_sees_the_trees(tmp_path):
     model = classifier(tmp_path)
     hook = experimental.InMemoryEvaluatorHook(model, input_fn, every_n_iter=12)
@@ -151,6 +156,7 @@ def test_an_evaluation_during_training_sees_the_trees(tmp_path):
     assert sorted(losses.values(), reverse=True) == [losses[step] for step in (0, 12, 24, 30)]
 
 
+@pytest.mark.more
 def test_train_and_evaluate_evaluates_each_checkpoint(tmp_path):
     model = classifier(tmp_path, save_checkpoints_steps=12)
     evaluation, _ = est.train_and_evaluate(
@@ -170,6 +176,7 @@ def nan_when_sure(labels, logits):
     return tf.square(logits - labels) + tf.stop_gradient(tf.where(is_sure, np.nan, 0.0))
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("head", "learning_rate"),
     [
@@ -212,6 +219,7 @@ def test_no_data_makes_no_step(tmp_path, caplog):
     assert model.get_variable_value("global_step") == 0
 
 
+@pytest.mark.more
 def test_warm_start_grows_on_top_of_another_model(tmp_path):
     first = classifier(tmp_path / "first", n_trees=2).train(input_fn)
     warm = est.BoostedTreesClassifier(

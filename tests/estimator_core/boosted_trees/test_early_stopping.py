@@ -41,6 +41,7 @@ def library_model(patience, *callbacks):
     return lightgbm.train(settings, data, N_TREES, [held_out], callbacks=[callback, *callbacks])
 
 
+@pytest.mark.more
 def test_the_trees_are_those_of_the_library_up_to_the_lowest_loss(tmp_path):
     model = classifier(tmp_path).train(input_fn())
     expected = library_model(patience=20)
@@ -127,6 +128,7 @@ def test_a_training_that_has_ended_stays_so(tmp_path):
     assert model.latest_checkpoint() == path
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("trees", [3, 60])
 def test_a_training_in_parts_ends_with_the_same_trees(tmp_path, trees):
     """The second part begins before the lowest loss, or after it."""
@@ -147,6 +149,7 @@ def test_the_last_tree_ends_the_training_too(tmp_path):
     assert model.get_variable_value("boosted_trees/finished") == best
 
 
+@pytest.mark.more
 def test_trees_of_a_warm_start_stay(tmp_path):
     first = est.BoostedTreesClassifier(columns(), 2, n_trees=4, max_depth=3, model_dir=tmp_path / "a")
     first.train(input_fn())
@@ -164,6 +167,7 @@ def test_trees_of_a_warm_start_stay(tmp_path):
     assert warm.get_variable_value("global_step") == 6 * (finished + 5 - 4)
 
 
+@pytest.mark.more
 def test_heads_with_words_as_labels_end_at_their_lowest_loss(tmp_path):
     """The loss of several heads looks words up in tables, which a graph has once."""
     binary = est.BinaryClassHead(label_vocabulary=["no", "yes"], name="one")

@@ -19,6 +19,7 @@ def predictions(model, key, features=None):
     return np.array([found[key] for found in model.predict(input_fn)])
 
 
+@pytest.mark.more
 def test_a_classifier_has_the_metrics_of_the_library(tmp_path):
     model = est.BoostedTreesClassifier(columns(), 1, **TREES, config=config(tmp_path))
     found = model.train(TABLE.input_fn()).evaluate(TABLE.input_fn(batch_size=64))
@@ -56,6 +57,7 @@ def test_three_classes_with_names_and_a_center(tmp_path):
     assert (classes == np.array(names)[TABLE.three_classes]).mean() > 0.7
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("center_bias", [False, True])
 def test_a_regressor_predicts_as_the_library_does(tmp_path, center_bias):
     model = est.BoostedTreesRegressor(columns(), 1, center_bias=center_bias, **TREES, config=config(tmp_path))
@@ -71,6 +73,7 @@ def test_a_regressor_predicts_as_the_library_does(tmp_path, center_bias):
     np.testing.assert_allclose(found, library.predict(TABLE.matrix), atol=1e-6)
 
 
+@pytest.mark.more
 def test_regularization_is_for_each_example(tmp_path):
     """The squared error is twice the library's objective: half of each, times 400 rows."""
     model = est.BoostedTreesRegressor(
@@ -101,6 +104,7 @@ def test_regularization_is_for_each_example(tmp_path):
     np.testing.assert_allclose(found, library.predict(TABLE.matrix), atol=1e-6)
 
 
+@pytest.mark.more
 def test_the_gradients_of_a_head_grow_the_trees_of_the_objective(tmp_path):
     """The loss of LogisticRegressionHead is the cross entropy, by its derivatives alone."""
     features = {**TABLE.features, "weight": TABLE.weights}
@@ -121,6 +125,7 @@ def test_the_gradients_of_a_head_grow_the_trees_of_the_objective(tmp_path):
     np.testing.assert_allclose(found, library.predict(TABLE.matrix), atol=1e-5)
 
 
+@pytest.mark.more
 def test_a_head_of_counts_beside_the_library(tmp_path):
     counts = np.random.default_rng(0).poisson(np.exp(TABLE.score / 2)).astype(np.float32)
     model = est.BoostedTreesEstimator(
@@ -139,6 +144,7 @@ def test_a_head_of_counts_beside_the_library(tmp_path):
     np.testing.assert_allclose(found, library.predict(TABLE.matrix), rtol=1e-5)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("head", "labels"),
     [
@@ -170,6 +176,7 @@ def test_probabilities_as_labels(tmp_path):
     np.testing.assert_allclose(found, library.predict(TABLE.matrix), atol=1e-6)
 
 
+@pytest.mark.more
 def test_wide_words_are_learned(tmp_path):
     word = tf.feature_column.categorical_column_with_hash_bucket("word", 1000)
     model = est.BoostedTreesClassifier([word], 1, **TREES, config=config(tmp_path))

@@ -70,6 +70,7 @@ def test_a_tpu_does_not_grow_trees(tmp_path):
         model.train(TABLE.input_fn(repeat=True), steps=1)
 
 
+@pytest.mark.more
 def test_metrics_can_be_added(tmp_path):
     def bias(predictions):
         return {"mean": tf.compat.v1.metrics.mean(predictions["logistic"])}
@@ -88,6 +89,7 @@ def test_a_strategy_is_refused(tmp_path):
         model.train(TABLE.input_fn())
 
 
+@pytest.mark.more
 def test_explanations_add_up_and_importances_name_the_columns(tmp_path):
     model = classifier(tmp_path).train(TABLE.input_fn())
     importances = model.experimental_feature_importances(normalize=True)
@@ -107,6 +109,7 @@ def test_explanations_add_up_and_importances_name_the_columns(tmp_path):
         assert total == pytest.approx(found["logits"][0], abs=1e-6)
 
 
+@pytest.mark.more
 def test_explanations_of_a_checkpoint(tmp_path):
     model = classifier(tmp_path).train(TABLE.input_fn(), max_steps=3)
     first = model.latest_checkpoint()
@@ -150,6 +153,7 @@ np.save(sys.argv[3], found["logistic"].numpy())
 """
 
 
+@pytest.mark.more
 def test_the_exported_model_answers_without_the_library(tmp_path):
     model = classifier(tmp_path / "model").train(TABLE.input_fn())
     spec = tf.feature_column.make_parse_example_spec(columns())

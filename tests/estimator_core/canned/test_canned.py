@@ -68,6 +68,7 @@ def test_constructors_have_the_arguments_of_tf_estimator(name):
     assert list(parameters)[1:] == SIGNATURES[name].split()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "optimizer",
     [
@@ -93,6 +94,7 @@ def test_any_optimizer_learns_and_continues_from_its_checkpoint(tmp_path, optimi
     assert results["accuracy"] > 0.9  # the labels are an exclusive or: no linear model gets there
 
 
+@pytest.mark.more
 def test_the_exported_model_answers_as_predict_does(tmp_path):
     estimator = est.DNNLinearCombinedClassifier(
         model_dir=str(tmp_path),
@@ -170,6 +172,7 @@ def test_what_can_not_work(make, message):
         make()
 
 
+@pytest.mark.more
 def test_learning_rates_of_named_optimizers(tmp_path):
     def learning_rates(estimator):
         estimator.train(input_fn, steps=1)

@@ -151,6 +151,7 @@ def losses_on_replicas(optimizer, num_replicas):
             return [float(session.run(loss)) for _ in range(5)]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("optimizer", NAMED_OPTIMIZERS)
 def test_two_replicas_train_as_one(optimizer):
     on_one = losses_on_replicas(optimizer, 1)

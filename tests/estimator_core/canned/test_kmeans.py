@@ -152,6 +152,7 @@ def test_centers_come_from_as_many_batches_as_it_takes(tmp_path):
     assert {tuple(center) for center in centers[6:]} <= {tuple(point) for point in POINTS[6:9]}
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("method", ["random", "kmeans_plus_plus"])
 def test_the_seed_decides(tmp_path, method):
     def centers(run, **arguments):
@@ -198,6 +199,7 @@ def test_as_many_centers_as_are_given(tmp_path, caplog):
     assert "num_clusters=3" in caplog.text
 
 
+@pytest.mark.more
 def test_a_second_training_continues(tmp_path):
     kmeans(tmp_path / "twice", use_mini_batch=False).train(points(), steps=2)
     twice = kmeans(tmp_path / "twice", "random", use_mini_batch=False).train(points(), steps=1)

@@ -61,6 +61,7 @@ def test_constructors_have_the_arguments_of_tf_estimator(rnn):
     assert list(inspect.signature(rnn.__init__).parameters)[1:] == SIGNATURES[rnn].split()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -88,6 +89,7 @@ def test_it_learns_to_remember_and_continues_from_its_checkpoint(tmp_path, argum
     assert results["average_loss"] < 0.1
 
 
+@pytest.mark.more
 def test_it_learns_a_label_for_each_step(tmp_path):
     classifier = RNNClassifier(
         TOKENS, units=[8], cell_type="lstm", return_sequences=True, optimizer="Adam", config=config(tmp_path)
@@ -102,6 +104,7 @@ def test_it_learns_a_label_for_each_step(tmp_path):
     assert rows[0]["class_ids"][:, 0].tolist() == [1, 0, 0, 0]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("return_sequences", "arguments"),
     [
@@ -142,6 +145,7 @@ def test_the_exported_model_answers_as_predict_does(tmp_path, return_sequences, 
         np.testing.assert_allclose(nothing[0], bias, rtol=1e-6)
 
 
+@pytest.mark.more
 def test_the_mask_of_the_features_says_which_steps_count(tmp_path):
     """Only the first step of each example, instead of all."""
 

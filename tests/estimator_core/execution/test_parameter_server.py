@@ -126,6 +126,7 @@ def test_a_chief_whose_servers_are_missing_names_them(as_task, make_estimator, i
     assert "worker" not in error.value.message  # a chief's session does without workers
 
 
+@pytest.mark.more
 def test_a_worker_whose_chief_is_missing_names_it(as_task, make_estimator, input_fn):
     config = fresh_cluster("worker")
     spec = tf.train.ClusterSpec(config["cluster"])
@@ -138,6 +139,7 @@ def test_a_worker_whose_chief_is_missing_names_it(as_task, make_estimator, input
     assert f"chief 0 at {chief} does not answer" in error.value.message
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("optimizer", [None, est.experimental.LinearSDCA("id", num_table_shards=2)])
 def test_linear_models_learn_on_parameter_servers(as_task, tmp_path, optimizer):
     """The label is the sign of x, for which one weight is enough."""

@@ -111,6 +111,7 @@ def test_a_model_dir_goes_on_with_another_number_of_devices(config):
     np.testing.assert_allclose(rows[:2], [[weight], [2 * weight]], rtol=1e-6)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("optimizer", ["Adagrad", "Adam", "Ftrl", "RMSProp"])
 def test_two_replicas_with_half_the_batch_learn_what_one_does(strategy, tmp_path, optimizer):
     """The mean loss over 2 x 3 examples is that over one batch of 6."""
@@ -254,6 +255,7 @@ def keras_model_fn(features, labels, mode):
     return est.EstimatorSpec(mode, predictions=predictions, loss=loss, train_op=train_op)
 
 
+@pytest.mark.more
 def test_keras_objects_in_a_model_fn(config):
     estimator = est.Estimator(keras_model_fn, config=config)
     estimator.train(input_fn, steps=2)
@@ -296,6 +298,7 @@ def test_an_optimizer_of_tf_keras_that_is_not_legacy_is_refused(config):
         est.LinearRegressor(columns, optimizer=optimizer, config=config).train(input_fn)
 
 
+@pytest.mark.more
 def test_a_keras_optimizer_of_a_canned_estimator(strategy, tmp_path):
     """Two replicas with batches of 3 learn the same as one with batches of 6."""
     x = np.linspace(-1.0, 1.0, 12, dtype=np.float32)[:, None]
@@ -316,6 +319,7 @@ def test_a_keras_optimizer_of_a_canned_estimator(strategy, tmp_path):
     assert abs(kernels[0][0, 0]) > 0.1
 
 
+@pytest.mark.more
 def test_batches_that_do_not_go_around_are_dropped(config):
     """Of five batches of one, x = 1 .. 5, two replicas take four."""
 

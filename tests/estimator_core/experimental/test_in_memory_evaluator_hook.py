@@ -85,6 +85,7 @@ def test_steps_and_hooks(make_estimator, input_fn, eval_input_fn):
     assert evaluations_of(estimator)[1] == pytest.approx((2.5, 1.5))
 
 
+@pytest.mark.more
 def test_lookup_tables_batch_normalization_and_partitions(tmp_path):
     """The hook and evaluate give the same for the variables of the last checkpoint."""
     kind = tf.feature_column.categorical_column_with_vocabulary_list("kind", ["wood", "steel"])

@@ -26,6 +26,7 @@ def pids_in(root):
     return [int((root / f"pid.{name}").read_text() or 0) for name in files(root, "pid.")]
 
 
+@pytest.mark.more
 def test_the_first_failure_ends_all_and_has_its_own_traceback(tmp_path, capsys):
     job = functools.partial(programs.fail_in_the_worker, str(tmp_path))
     with pytest.raises(LocalClusterError) as error:

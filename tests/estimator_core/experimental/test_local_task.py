@@ -37,6 +37,7 @@ def outcome_of(tmp_path):
         task.kill()
 
 
+@pytest.mark.more
 def test_it_returns_what_the_function_returns(outcome_of):
     task, failure, log = outcome_of(programs.print_and_return)
     assert (task.name, failure, task.has_returned) == ("chief 3", None, True)
@@ -64,6 +65,7 @@ def test_what_can_not_be_pickled_is_a_failure_with_its_traceback(outcome_of):
     assert task.join() == 1
 
 
+@pytest.mark.more
 def test_a_module_that_a_new_process_can_not_import_is_named(outcome_of, monkeypatch):
     here_alone = types.ModuleType("here_alone")
     exec("def train():\n    pass", vars(here_alone))

@@ -151,6 +151,7 @@ def test_ids_may_be_of_any_integer_type(dtype):
     check_same(found, expected)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("kind", ["embedding", "linear"])
 def test_a_graph_is_not_kept_for_ever(kind):
     column = COLUMNS["identity"][0]

@@ -134,6 +134,7 @@ def test_hooks_get_a_graph_that_they_may_add_to(estimator):
         assert estimator.evaluate(lambda: features([1.0]), hooks=[AddsToTheGraph()])["mean"] == 1.0
 
 
+@pytest.mark.more
 def test_lookup_tables_are_filled_each_time(tmp_path):
     column = tf.feature_column.categorical_column_with_vocabulary_list("k", ["a", "b"])
     indicator = tf.feature_column.indicator_column(column)

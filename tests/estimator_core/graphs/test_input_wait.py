@@ -51,6 +51,7 @@ def waited(model_dir):
     ]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(("secs", "size", "low", "high"), [(0.01, 10, 0.5, 1.0), (0.0, 900, 0.0, 0.3)])
 def test_it_is_logged_and_written(tmp_path, caplog, monkeypatch, secs, size, low, high):
     monkeypatch.setattr(loops, "_MIN_SECS_TO_LOG_WAIT", 1.0)

@@ -68,6 +68,7 @@ def test_the_third_call_builds_nothing_and_answers_the_same(model, built):
         assert number == logits(fresh(model), rows(value))
 
 
+@pytest.mark.more
 def test_input_fn_is_called_each_time(model):
     calls = itertools.count(1)
     answers = [logits(model, lambda: rows(next(calls))()) for _ in range(5)]
@@ -75,6 +76,7 @@ def test_input_fn_is_called_each_time(model):
     assert answers == [logits(fresh(model), rows(value)) for value in range(1, 6)]
 
 
+@pytest.mark.more
 def test_a_later_checkpoint_is_followed(model):
     before = [logits(model, rows(1)) for _ in range(3)]
     model.train(training, steps=5)
@@ -100,6 +102,7 @@ def test_a_checkpoint_that_is_written_anew_under_its_name_is_followed(model, tmp
     assert logits(model, rows(1), checkpoint_path=path) != before[0]
 
 
+@pytest.mark.more
 def test_a_generator_goes_on_with_the_weights_that_it_began_with(model):
     def two_batches():
         return rows(1)().concatenate(rows(2)())
@@ -115,6 +118,7 @@ def test_a_generator_goes_on_with_the_weights_that_it_began_with(model):
     assert [first, next(generator)["logits"].tobytes()] == expected
 
 
+@pytest.mark.more
 def test_a_long_call_gets_a_model_with_its_input(model, built):
     features = {"x": np.arange(500, dtype=np.float32), "word": ["a", "b"] * 250}
     many = lambda: tf.data.Dataset.from_tensor_slices(features).batch(1)  # noqa: E731
@@ -135,6 +139,7 @@ def test_a_long_call_gets_a_model_with_its_input(model, built):
     assert logits(model, many) == logits(fresh(model), many) != expected
 
 
+@pytest.mark.more
 def test_a_long_call_goes_on_with_the_columns_that_it_began_with(tmp_path, built):
     given = [fc.numeric_column("x")]
     model = est.DNNClassifier([3], given, config=est.RunConfig(str(tmp_path), tf_random_seed=1))
@@ -163,6 +168,7 @@ def test_other_features_get_another_model(model, built):
         list(model.predict(lambda: tf.data.Dataset.from_tensors({"x": [1.0]})))
 
 
+@pytest.mark.more
 def test_columns_that_are_changed_in_place_are_seen(tmp_path):
     given = columns()
     config = est.RunConfig(str(tmp_path), tf_random_seed=1)
@@ -193,6 +199,7 @@ def normalized(factor):
     return fc.numeric_column("x", normalizer_fn=lambda x: x * factor[0])
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("kind", ["model_fn", "normalizer", "activation", "head", "add_metrics"])
 def test_code_of_the_user_is_called_each_time(kind, tmp_path, built):
     class Head(est.BinaryClassHead):
@@ -219,6 +226,7 @@ def test_code_of_the_user_is_called_each_time(kind, tmp_path, built):
     assert (logits(model, rows(3)) != before) == (kind in ("normalizer", "activation"))
 
 
+@pytest.mark.more
 def test_a_vocabulary_file_is_read_each_time(tmp_path, built):
     path = tmp_path / "words"
     path.write_text("a\nb\n")

@@ -287,6 +287,7 @@ def test_an_optimizer_has_no_graph_to_work_on():
         )
 
 
+@pytest.mark.more
 def test_a_training_loop_of_ones_own(each_keras):
     """One weight, from 0: the slope of mean((w - 2)^2) is 2 (w - 2), so a step of 0.25 halves it."""
     head, weight = est.RegressionHead(), tf.Variable([[0.0]])

@@ -145,6 +145,7 @@ def test_export_outputs_are_those_of_each_head_and_a_common_predict():
     assert {"price/predictions", "sold/logistic"} < set(outputs["predict"].outputs)
 
 
+@pytest.mark.more
 def test_it_trains_predicts_and_exports_its_evaluation(tmp_path):
     def input_fn():
         features = {"size": [[1.0], [2.0]]}

@@ -45,6 +45,7 @@ def test_a_stopped_model_can_be_trained_further(make_estimator, input_fn):
     assert _steps_trained(estimator, input_fn, hook(False)) == 11
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("devices", [1, 2])
 def test_early_stopping_can_be_added_to_a_trained_model(make_estimator, input_fn, caplog, devices):
     config = {}

@@ -57,6 +57,7 @@ def test_an_object_based_saver_keeps_the_checkpoints_that_the_config_asks_for(tm
     assert checkpoints(tmp_path) == kept
 
 
+@pytest.mark.more
 def test_an_object_based_saver_deletes_what_an_earlier_training_kept(tmp_path):
     estimator_with(object_based_saver, tmp_path).train(input_fn, steps=7)
     assert checkpoints(tmp_path) == [0, 2, 4, 6, 7]

@@ -382,6 +382,7 @@ def test_sparse_features_get_a_default_value(model):
     assert rows[1]["x"].tolist() == [2.0]
 
 
+@pytest.mark.more
 def test_a_recurrent_classifier_of_num_units():
     column = tf.feature_column.sequence_numeric_column("x")
     model = tf.contrib.estimator.RNNClassifier([column], num_units=[3], cell_type="basic_rnn")

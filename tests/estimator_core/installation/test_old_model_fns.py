@@ -54,6 +54,7 @@ def new_linear(features, labels, mode, config):
     return old_model_fns._linear_model_fn_v2(features, labels, mode, head, COLUMNS, "Ftrl", config)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("model_fn", "canned"),
     [

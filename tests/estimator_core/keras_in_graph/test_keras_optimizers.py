@@ -180,6 +180,7 @@ def _sum_model_fn(make_optimizer, times=1):
 
 
 # The slope is 1: each update takes the learning rate, or half of it, from the kernel.
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("make_optimizer", "times", "step"),
     [(lambda: Halved(0.1), 1, 0.05), (lambda: _MADE_OUTSIDE, 1, 0.1), (lambda: _MADE_OUTSIDE, 2, 0.2)],

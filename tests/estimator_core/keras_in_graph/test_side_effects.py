@@ -115,6 +115,7 @@ def _uses_keras(features, labels, mode):
     return est.EstimatorSpec(mode, {"y": outputs}, loss, train_op)
 
 
+@pytest.mark.more
 def test_keras_is_the_very_same_before_and_after(tmp_path):
     before = _attributes()
     estimator = est.Estimator(_uses_keras, tmp_path)
@@ -192,6 +193,7 @@ def _fit():
     return history, model.get_weights()
 
 
+@pytest.mark.more
 def test_keras_trains_in_another_thread_as_ever(tmp_path):
     expected, expected_weights = _fit()
     results = []

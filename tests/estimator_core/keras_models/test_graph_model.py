@@ -69,6 +69,7 @@ def test_signatures_of_what_is_no_output_are_refused(tmp_path):
         _signatures(estimator, tmp_path, {"x": [None, 4]})
 
 
+@pytest.mark.more
 def test_metrics_and_signatures_by_other_names(tmp_path):
     features, labels = TWO_FEATURES["by name"], TWO_LABELS["by name"]
     plain = est.model_to_estimator(two_by_two(), model_dir=tmp_path / "plain")

@@ -39,6 +39,7 @@ def _small_base():
     )
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "make_base",
     [

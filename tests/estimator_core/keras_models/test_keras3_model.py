@@ -157,6 +157,7 @@ def _assert_same_metrics(results, expected):
         assert results[name] == pytest.approx(value, rel=1e-5, abs=1e-6), name
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", _named_models())
 def test_training_and_evaluation_are_those_of_keras(tmp_path, name):
     model = _MODELS[name]()
@@ -196,6 +197,7 @@ def _structures_and_weights():
             yield pytest.param(structure, weights, marks=() if fast else pytest.mark.slow)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(("structure", "weights"), _structures_and_weights())
 def test_two_inputs_and_outputs(tmp_path, structure, weights):
     model = two_by_two()
@@ -223,6 +225,7 @@ def test_two_inputs_and_outputs(tmp_path, structure, weights):
         np.testing.assert_allclose([p[name] for p in predictions], output, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.more
 def test_a_loss_scale_grows_as_in_keras(tmp_path):
     scaled = keras.optimizers.LossScaleOptimizer(
         keras.optimizers.SGD(0.1), initial_scale=4, dynamic_growth_steps=3
@@ -306,6 +309,7 @@ def test_layers_with_lookup_tables_are_refused(make_layer):
         est.model_to_estimator(model)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("checkpoint_format", ["checkpoint", "saver"])
 def test_two_replicas_with_half_the_batch_learn_what_fit_does(tmp_path, checkpoint_format):
     def batches(size=8):

@@ -24,6 +24,7 @@ def _weighted_batches():
     return tf.data.Dataset.from_tensor_slices((features, Y)).batch(8)
 
 
+@pytest.mark.more
 def test_metrics_count_the_batches_of_all_replicas_as_keras_does(tmp_path):
     model = _one_layer(
         metrics=[
@@ -73,6 +74,7 @@ def test_a_metric_that_does_not_add_up_over_replicas_is_refused(tmp_path, aggreg
         estimator.evaluate(_weighted_batches)
 
 
+@pytest.mark.more
 def test_moving_averages_are_the_mean_over_the_replicas(tmp_path):
     inputs = keras.Input((4,), name="x")
     normalized = keras.layers.BatchNormalization(momentum=0.75, name="norm")(inputs)

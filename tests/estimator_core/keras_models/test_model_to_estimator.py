@@ -19,6 +19,7 @@ from tests.estimator_core.keras_models.models import (
 tf1 = tf.compat.v1
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("checkpoint_format", ["checkpoint", "saver"])
 def test_an_untrained_model_is_exported_as_it_is(tmp_path, checkpoint_format):
     model = functional()
@@ -40,6 +41,7 @@ def test_an_untrained_model_is_exported_as_it_is(tmp_path, checkpoint_format):
         est.to_keras(estimator)
 
 
+@pytest.mark.more
 def test_object_based_checkpoints_are_read_by_keras(tmp_path):
     model = functional()
     config = est.RunConfig(save_checkpoints_steps=1, keep_checkpoint_max=2)

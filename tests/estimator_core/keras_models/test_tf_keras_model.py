@@ -36,6 +36,7 @@ def _batches(features=_X):
     return tf.data.Dataset.from_tensor_slices((features, _Y)).batch(8)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("checkpoint_format", ["checkpoint", "saver"])
 @pytest.mark.parametrize("name", _OPTIMIZERS)
 def test_training_and_evaluation_are_those_of_tf_keras(tmp_path, name, checkpoint_format):
@@ -60,6 +61,7 @@ def test_training_and_evaluation_are_those_of_tf_keras(tmp_path, name, checkpoin
         np.testing.assert_allclose(value, other, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.more
 def test_variables_have_the_names_of_tf_estimator_whatever_adam_it_is(tmp_path):
     for name, optimizer in (("new", "adam"), ("legacy", keras.optimizers.legacy.Adam())):
         estimator = est.model_to_estimator(
@@ -78,6 +80,7 @@ def test_variables_have_the_names_of_tf_estimator_whatever_adam_it_is(tmp_path):
         }
 
 
+@pytest.mark.more
 def test_an_optimizer_without_a_legacy_one_that_does_the_same(tmp_path):
     model = _model(keras.optimizers.AdamW(0.01, weight_decay=0.1))
     estimator = est.model_to_estimator(model, model_dir=tmp_path)
@@ -92,6 +95,7 @@ def _on_two_devices(tmp_path):
     return est.RunConfig(model_dir=str(tmp_path), train_distribute=strategy, eval_distribute=strategy)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("checkpoint_format", ["checkpoint", "saver"])
 def test_two_replicas_with_half_the_batch_learn_what_fit_does(tmp_path, checkpoint_format):
     hidden = keras.layers.Dense(3, "relu", input_shape=(4,), name="hidden")
@@ -110,6 +114,7 @@ def test_two_replicas_with_half_the_batch_learn_what_fit_does(tmp_path, checkpoi
     np.testing.assert_allclose(predictions, model.predict(_X, verbose=0), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.more
 def test_batch_normalization_on_two_replicas_leaves_the_model_as_it_is(tmp_path):
     model = _model(keras.optimizers.legacy.SGD(0.05))
     before = model.predict(_X, verbose=0)
@@ -120,6 +125,7 @@ def test_batch_normalization_on_two_replicas_leaves_the_model_as_it_is(tmp_path)
     np.testing.assert_array_equal(model.predict(_X, verbose=0), before)
 
 
+@pytest.mark.more
 def test_sample_weights_train_as_in_keras(tmp_path):
     weights = _RANDOM.uniform(0.1, 2.0, 32).astype(np.float32)
     model = _model(keras.optimizers.SGD(0.1))
@@ -189,6 +195,7 @@ def _own(rate=0.0):
     return model
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("checkpoint_format", ["checkpoint", "saver"])
 def test_a_subclass_trains_as_in_tf_keras(tmp_path, checkpoint_format):
     model = _own()

@@ -172,6 +172,7 @@ def cells_of(kind):
     return keras.layers
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("kind", ["keras", "tf_keras"])
 @pytest.mark.parametrize("return_sequences", [False, True])
 def test_own_cells_compute_what_named_ones_do(kind, return_sequences):

@@ -125,6 +125,7 @@ def test_which_lstm_is_small(input_size, units, is_small):
     assert LSTMCell.from_parts(*kernels, bias=tf.zeros([4 * units])).is_small is is_small
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("return_sequences", [True, False])
 def test_second_gradients_of_one_operation_are_those_of_the_loop(return_sequences):
     """As for a penalty of large gradients."""

@@ -281,6 +281,7 @@ def test_the_given_keras_2_optimizer_counts_by_the_global_step():
     assert estimator.get_variable_value("training/Ftrl/iter") == 3
 
 
+@pytest.mark.more
 def test_one_keras_2_optimizer_for_two_parts_and_two_models_counts_each_step_once():
     """2.15 counts the step of each part, and refuses the second model."""
     legacy = pytest.importorskip("tf_keras").optimizers.legacy
@@ -493,6 +494,7 @@ def test_a_v1_optimizer_may_count_only_some_steps():
             assert session.run([vector, tf1.train.get_global_step()]) == [0.5, 2]
 
 
+@pytest.mark.more
 def test_get_updates_of_a_class_of_the_users_own(tmp_path):
     """As optimizers of Keras 1 and 2 were written, with nothing else."""
     tf_keras = pytest.importorskip("tf_keras")

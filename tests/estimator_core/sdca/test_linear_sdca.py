@@ -102,6 +102,7 @@ def test_regressions_with_a_loss_of_their_own(tmp_path, head, labels, mean):
     np.testing.assert_allclose(gradient, 0.0, atol=0.05)
 
 
+@pytest.mark.more
 def test_l1_regularization_makes_zeros(tmp_path):
     def train(run, l1):
         sdca = LinearSDCA("id", symmetric_l1_regularization=l1)
@@ -155,6 +156,7 @@ def test_categories_of_all_kinds(tmp_path):
     np.testing.assert_allclose(np.concatenate(found), expected, atol=5e-3)
 
 
+@pytest.mark.more
 def test_a_second_training_remembers_the_examples(tmp_path):
     def train(run, *steps):
         for count in steps:

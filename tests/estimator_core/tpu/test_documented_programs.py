@@ -3,6 +3,7 @@
 Images are drawn, where the originals read MNIST.
 """
 
+import pytest
 import tensorflow as tf
 
 import estimator_core as est
@@ -54,6 +55,7 @@ def predict_input_fn(params):
     return dataset.batch(batch_size)
 
 
+@pytest.mark.more
 def test_the_mnist_program_trains_evaluates_and_predicts(tmp_path):
     for as_dict in (False, True):
         tpu_est = TPUEstimator(

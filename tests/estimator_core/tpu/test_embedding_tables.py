@@ -153,6 +153,7 @@ def test_a_multiplier_and_a_limit_of_gradients(make):
     np.testing.assert_allclose(estimator.get_variable_value(TABLE), 1 - 0.25 * np.tile(moved, 2))
 
 
+@pytest.mark.more
 def test_the_tables_of_a_checkpoint_are_used_everywhere(make, tmp_path):
     estimator = make().train(input_fn, steps=1)
     rows = estimator.get_variable_value(TABLE).sum(axis=1)
@@ -334,6 +335,7 @@ def sparse_ids(rows):
     return tf.SparseTensor(np.reshape(indices, [-1, 2]).astype(np.int64), values, shape)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("per_host", [True, tpu.InputPipelineConfig.PER_HOST_V2])
 @pytest.mark.parametrize("num_shards", [1, 2])
 def test_rows_of_sparse_ids_are_averaged(make, num_shards, per_host, tmp_path):

@@ -81,6 +81,7 @@ OPTIMIZERS = {
 }
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("name", "num_shards"),
     [("accumulation", 1), ("accumulation", 4), ("ema", 4), ("scaled", 4), ("dynamic", 4)],
@@ -93,6 +94,7 @@ def test_an_optimizer_does_what_it_does_every_few_steps(tmp_path, name, num_shar
         assert value(estimator, "dynamic_scale") == 4096.0
 
 
+@pytest.mark.more
 def test_equality_in_a_model_a_loss_and_a_metric_means_values(tmp_path):
     def model():
         return compiled(keras.optimizers.SGD(0.05), ones_weigh_three, AFifthForNothing)

@@ -174,6 +174,7 @@ def bert_estimator(model_dir, use_tpu, init_checkpoint=None):
     )
 
 
+@pytest.mark.more
 def test_bert_trains_on_two_cores_as_on_one_device_and_warm_starts(installed, tmp_path):
     """The same program trains on two cores as on one device, and a second one starts from its checkpoint."""
     metrics = []
@@ -310,6 +311,7 @@ def resnet_estimator(model_dir, use_tpu, transpose_input):
     )
 
 
+@pytest.mark.more
 def test_resnet_trains_the_same_with_transposed_batches(installed, tmp_path):
     values = []
     for transpose in (False, True):

@@ -258,6 +258,7 @@ def compare(make, tmp_path, num_shards, steps):
                 np.testing.assert_array_equal(shard_row[name], value)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(("name", "num_shards"), [("tpu_adam", 4), ("dnn", 4), ("momentum", 2), ("keras", 2)])
 def test_shards_are_as_one_device(name, num_shards, tmp_path):
     compare(ESTIMATORS[name], tmp_path, num_shards, steps=4)

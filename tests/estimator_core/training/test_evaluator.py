@@ -74,6 +74,7 @@ def test_each_checkpoint_is_evaluated_once_and_exported_as_final_once(
     assert hook.count == 4
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("has_hook", [False, True])
 @pytest.mark.parametrize("steps", [None, 1])
 def test_a_graph_that_is_kept_follows_the_checkpoints(

@@ -29,6 +29,7 @@ def make_linear(**kwargs):
     return v1.LinearEstimator(est.RegressionHead(), [SIZE, KIND], **kwargs)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("make", [make_dnn, make_linear])
 @pytest.mark.parametrize("optimizer", ["Adam", lambda: tf1.train.AdamOptimizer(0.1)])
 def test_heads_of_ones_own_train_and_continue(make, optimizer, tmp_path):
@@ -43,6 +44,7 @@ def test_heads_of_ones_own_train_and_continue(make, optimizer, tmp_path):
     assert any(name.endswith("/Adam_1") for name in again.get_variable_names())
 
 
+@pytest.mark.more
 def test_default_learning_rates(tmp_path):
     """Each class's default optimizer moves a bias from 0 by its learning rate, or by the given number."""
 

@@ -11,6 +11,8 @@ from estimator_core.experimental.local_cluster import launch_local_cluster
 from tests.integration.cluster import programs_in_step as programs
 from tests.integration.cluster.programs import files
 
+pytestmark = pytest.mark.more
+
 SIZES = [
     pytest.param((2, False), id="two workers"),
     pytest.param((3, True), id="a chief and two workers", marks=pytest.mark.slow),

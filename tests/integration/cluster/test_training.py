@@ -14,6 +14,8 @@ from tests.integration.cluster import programs
 from tests.integration.cluster.programs import MAX_STEPS, MODELS, NUM_WORKERS, files
 from tests.oracle import placement
 
+pytestmark = pytest.mark.more
+
 # A worker stops when the step was reached before its own step began. So each of the others may finish a
 # step that began earlier, and make one more whose read of the global step came before the last.
 LAST_STEP = MAX_STEPS + 2 * (NUM_WORKERS - 1)

@@ -80,6 +80,7 @@ def test_one_is_started_from_its_jar_and_ends_with_the_context(java, jar, tmp_pa
         assert part in log
 
 
+@pytest.mark.more
 def test_it_ends_with_a_run_that_is_killed(java, jar, tmp_path):
     java(SERVER)
     program = f"""

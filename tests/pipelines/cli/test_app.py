@@ -133,6 +133,7 @@ def test_what_reads_a_root_needs_no_heavy_import(tmp_path, arguments, said):
     assert said in result.stdout
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -292,6 +293,7 @@ def test_two_runs_are_compared_by_id_or_version(warm_command, tmp_path):
     assert "There is no run '9'" in result.stderr
 
 
+@pytest.mark.more
 def test_a_report_and_the_index_are_printed_and_made_once(tmp_path):
     """No drawing library is imported while they are up to date."""
     recorded(tmp_path)

@@ -46,6 +46,7 @@ def run(folder, stdout):
     )
 
 
+@pytest.mark.more
 @pytest.mark.usefixtures("pushed")
 def test_a_terminal_shows_what_to_do_next(tmp_path):
     ours, theirs = pty.openpty()
@@ -64,6 +65,7 @@ def test_a_terminal_shows_what_to_do_next(tmp_path):
     assert lines[1].endswith("predict --root root --data data.csv")
 
 
+@pytest.mark.more
 @pytest.mark.usefixtures("pushed")
 def test_a_program_gets_one_json_object(tmp_path):
     done = run(tmp_path, subprocess.PIPE)

@@ -110,6 +110,7 @@ def test_three_ticks_by_a_real_clock(here, records):
     assert "estimator_pipelines_scheduled_runs_total" in (here / "m" / "p.prom").read_text()
 
 
+@pytest.mark.more
 def test_a_run_is_stopped_with_the_scheduler(here, records):
     # A run that is still reading its configuration, from a pipe to which nothing is written.
     pipe = here / "trips.toml"
@@ -140,6 +141,7 @@ def test_a_run_is_stopped_with_the_scheduler(here, records):
     assert not os.path.exists(f"/proc/{process}")
 
 
+@pytest.mark.more
 def test_once_makes_the_runs_that_are_due_and_ends(here, records):
     store = ScheduleStore(Root(here / "root"))
     earlier = store.read("trips").created - timedelta(seconds=10)
@@ -153,6 +155,7 @@ def test_once_makes_the_runs_that_are_due_and_ends(here, records):
     assert SchedulerProcess(here, "--once").process.wait(60) == 0
 
 
+@pytest.mark.more
 def test_now_runs_what_is_not_due_and_a_run_of_a_broken_configuration_is_listed(here, records):
     invoke("disable", "trips", "--root", "root")
     ended = invoke("run", "--now", "trips", "--root", "root", code=1)
@@ -207,6 +210,7 @@ def test_manifests_are_made_for_systemd_and_for_a_schedule(here):
     assert "There are no schedules" in refused.stderr
 
 
+@pytest.mark.more
 def test_a_backfill_reports_and_notifies_of_failed_spans(spans, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     config = f'name = "trips"\n[data]\npath = "{spans}"\nlabel = "nothing"\n'

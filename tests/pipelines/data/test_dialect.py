@@ -41,6 +41,7 @@ def test_dialects_say_what_they_are():
     assert str(Dialect(";")) == "fields are separated by semicolons and quoted by double quotes"
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("length", "num_examined"), [(11, 1_000), (4_001, 263), (300_001, 50), (1_000_001, 17)]
 )

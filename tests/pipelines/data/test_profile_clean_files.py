@@ -65,6 +65,7 @@ def test_the_beginning_that_is_looked_at_is_bounded(monkeypatch):
     assert len(profile._Text(io.BytesIO(b"x" * 100_000)).head) == 8 << 10
 
 
+@pytest.mark.more
 def test_any_text_is_profiled_as_the_checks_do_it_or_not_at_all(tmp_path, small_blocks):
     draw = random.Random(7)
     file = tmp_path / "data.csv"

@@ -362,6 +362,7 @@ sys.exit(step.main(arguments))
 """
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("training", ["ends", "holds"])
 def test_a_signal_that_has_ended_the_reader_of_the_output_is_recorded_at_once(tmp_path, training):
     """KFP's launcher dies of the same signal, and Argo kills the container about a second later."""

@@ -8,6 +8,7 @@ import pytest
 from pipelines.kubeflow.step_environment import UMASK_VARIABLE
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("inherited", "given", "expected"),
     [

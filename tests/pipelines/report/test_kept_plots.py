@@ -65,6 +65,7 @@ def test_other_code_and_damage_draw_again(tmp_path, monkeypatch, caplog):
     assert "plots are drawn again" in caplog.text
 
 
+@pytest.mark.more
 def test_a_report_that_is_made_again_needs_no_matplotlib(tmp_path):
     for record in (FORMER, RECORD):
         Root(tmp_path).records.write(record)

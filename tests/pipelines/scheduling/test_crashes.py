@@ -73,6 +73,7 @@ def test_these_are_the_moments(scheduler_with, root):
     assert max(holds(root).values()) == 1
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("number", "how"),
     [

@@ -168,6 +168,7 @@ def test_a_webhook_that_answers_no_http(receiver_that, answer):
     assert "SECRET" not in error
 
 
+@pytest.mark.more
 def test_a_webhook_whose_answer_never_ends_is_left_after_the_time_limit(receiver_that):
     ended = threading.Event()
 

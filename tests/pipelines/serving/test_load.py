@@ -21,6 +21,7 @@ def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
 
+@pytest.mark.more
 def test_the_version_that_serves_is_loaded_unless_another_one_is_named(push, tmp_path):
     push("negated", 3)
     root = push("classifier", 5)
@@ -109,6 +110,7 @@ def test_a_folder_that_is_no_model_is_named(tmp_path):
         pipelines.load(tmp_path / "root")
 
 
+@pytest.mark.more
 def test_nothing_but_tensorflow_and_numpy_is_imported(push):
     """Compared with a process that imports TensorFlow alone."""
     root = push("classifier", 1)

@@ -268,6 +268,7 @@ def test_a_long_setting_that_changed_is_only_named(team):
     assert team.run("run-2", text="a" * 61, times=2).ran["Write"] == "text changed"
 
 
+@pytest.mark.more
 def test_workers_of_beam_in_other_processes_find_the_code_of_the_definition(team):
     team.define("""
         import apache_beam as beam

@@ -60,6 +60,7 @@ def test_the_seed_and_the_settings_are_the_plans(tmp_path):
     assert (settings.l2_regularization, settings.center_bias) == (0.5, True)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("model", ["boosted_trees", "wide_deep", "linear"])
 def test_a_regressor_answers_in_the_units_of_the_label(tmp_path, model):
     """The label is 1,000 + 100 * x; its mean and standard deviation are those of the plan."""

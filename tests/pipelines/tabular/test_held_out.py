@@ -1,3 +1,4 @@
+import pytest
 import tensorflow as tf
 
 from pipelines.tabular.inputs import Part, only
@@ -9,6 +10,7 @@ def rows(part, values):
     ]
 
 
+@pytest.mark.more
 def test_each_row_is_in_one_of_two_parts_and_a_sixth_is_held_out():
     values = [f"row {number}" for number in range(6_000)]
     train, held_out = rows(Part.TRAIN, values), rows(Part.VALIDATION, values)
@@ -50,6 +52,7 @@ def test_the_rows_of_a_group_are_in_one_part():
     assert 120 < alone[1] < 220  # a sixth of 1,000
 
 
+@pytest.mark.more
 def test_no_row_is_in_two_folds():
     dataset = tf.data.Dataset.range(3_000).map(tf.strings.as_string)
     folds = [{*only(Part.VALIDATION, dataset, 6, fold=fold).as_numpy_iterator()} for fold in range(6)]

@@ -132,6 +132,7 @@ class GroupTransform:
         return {name: tf.io.FixedLenFeature([], tf.int64) for name in (GROUP_KEY, LABEL_KEY)}
 
 
+@pytest.mark.more
 def test_a_fold_in_which_no_group_or_each_is_held_out_is_refused(tmp_path):
     path = str(tmp_path / "data.gz")
     with tf.io.TFRecordWriter(path, "GZIP") as writer:

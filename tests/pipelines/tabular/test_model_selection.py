@@ -80,6 +80,7 @@ def trainings_in_rungs(**losses):
     return trainings
 
 
+@pytest.mark.more
 def test_the_lowest_loss_wins_and_the_others_are_gone(tmp_path):
     training = select(Trainings(boosted_trees=0.4, wide_deep=0.2, linear=0.3), tmp_path)
     assert training.estimator.model_dir == str(tmp_path / "Format-Serving")
@@ -102,6 +103,7 @@ def test_the_result_of_trees_is_told_in_trees():
     assert "with 1 tree (" in Candidate("boosted_trees", 0.5, {"auc": 0.9}, 6, 6).describe()
 
 
+@pytest.mark.more
 def test_what_was_trained_before_an_interruption_is_not_trained_again(tmp_path):
     losses = {"boosted_trees": 0.4, "wide_deep": 0.2, "linear": 0.3}
 
@@ -124,6 +126,7 @@ def test_what_was_trained_before_an_interruption_is_not_trained_again(tmp_path):
     assert third.trained == []
 
 
+@pytest.mark.more
 def test_a_model_that_is_too_far_behind_is_dropped(tmp_path):
     """Each model would train for 24 steps, and be evaluated every 3 steps with the same loss."""
     trainings = Trainings(boosted_trees=0.2, wide_deep=0.3, linear=0.1)
@@ -138,6 +141,7 @@ def test_a_model_that_is_too_far_behind_is_dropped(tmp_path):
     assert trainings.evaluated["linear"] >= 8
 
 
+@pytest.mark.more
 def test_a_model_that_is_too_far_behind_at_the_first_rung_goes_no_further(tmp_path):
     trainings = trainings_in_rungs(boosted_trees=0.2, wide_deep=0.3, linear=0.1)
     training = select(trainings, tmp_path)
@@ -153,6 +157,7 @@ def test_a_model_that_is_too_far_behind_at_the_first_rung_goes_no_further(tmp_pa
     assert training.train_spec.max_steps == 3  # of the best checkpoint: the loss never falls
 
 
+@pytest.mark.more
 def test_a_model_whose_loss_may_be_higher_by_chance_goes_on(tmp_path):
     """Two standard errors of the mean of 16 rows are half of it: 0.15 with 0.1 as the lowest loss."""
     trainings = trainings_in_rungs(boosted_trees=0.14, wide_deep=0.16, linear=0.1)
@@ -162,6 +167,7 @@ def test_a_model_whose_loss_may_be_higher_by_chance_goes_on(tmp_path):
     assert (deep.is_dropped, deep.last_step) == (True, 12)
 
 
+@pytest.mark.more
 def test_trainings_go_on_from_their_first_rung_after_an_interruption(tmp_path):
     losses = {"boosted_trees": 0.1, "wide_deep": 0.3, "linear": 0.12}
     first = trainings_in_rungs(**losses)
@@ -187,6 +193,7 @@ def test_trainings_go_on_from_their_first_rung_after_an_interruption(tmp_path):
     assert trees.is_chosen
 
 
+@pytest.mark.more
 def test_a_training_that_ends_before_the_first_rung_has_ended(tmp_path):
     trainings = trainings_in_rungs(boosted_trees=0.3, wide_deep=0.2, linear=0.1)
     trainings.steps = 3
@@ -210,6 +217,7 @@ def test_a_model_can_win_if_another_doubling_helps_as_much_as_the_last(losses, t
     assert can_win(steps, 800, to_beat) is expected
 
 
+@pytest.mark.more
 def test_the_best_trees_are_grown_anew_and_go_on_where_they_were_interrupted(tmp_path):
     losses = {"boosted_trees": 0.1, "wide_deep": 0.2, "linear": 0.3}
     training = select(Trainings(**losses), tmp_path)
@@ -223,6 +231,7 @@ def test_the_best_trees_are_grown_anew_and_go_on_where_they_were_interrupted(tmp
     assert training.estimator.latest_checkpoint().endswith("model.ckpt-4")
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("losses", [(0.1, 0.2, 0.3), (0.2, 0.1, 0.3)])
 def test_an_interruption_before_the_others_are_gone(tmp_path, monkeypatch, losses):
     losses = dict(zip(MODELS, losses, strict=True))
@@ -256,6 +265,7 @@ def test_no_model_can_be_taken(tmp_path):
         select(Trainings(boosted_trees=math.inf, wide_deep=math.inf, linear=math.inf), tmp_path)
 
 
+@pytest.mark.more
 def test_what_a_training_without_a_comparison_has_left_gives_way(tmp_path):
     old = tmp_path / "Format-Serving"
     old.mkdir()

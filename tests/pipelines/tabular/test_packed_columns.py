@@ -168,6 +168,7 @@ def both(tmp_path_factory):
         yield schema, separate, transform(tmp_path_factory.mktemp("packed"), schema)
 
 
+@pytest.mark.more
 def test_transform_gives_the_same_features(both):
     _, (_, separate), (_, packed) = both
     assert packed["category"].shape == (40, 4)
@@ -176,6 +177,7 @@ def test_transform_gives_the_same_features(both):
     check_same(arrays(packed), arrays(separate))
 
 
+@pytest.mark.more
 def test_rows_of_a_city_are_a_group_though_the_city_is_a_feature_too(both):
     _, _, (_, packed) = both
     cities = [row.get("city") for row in rows()]
@@ -200,6 +202,7 @@ def test_the_group_of_a_number_is_that_of_its_separate_column(column, monkeypatc
     assert len(set(found.numpy().tolist())) > 3
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("max_separate", [64, 3])
 @pytest.mark.parametrize("column", ["share", "member"])
 def test_two_values_of_a_row_in_a_column_are_an_error(column, max_separate, monkeypatch):
@@ -225,6 +228,7 @@ def test_two_values_of_a_row_in_a_column_are_an_error(column, max_separate, monk
         matrix(tf.constant([good[0], two.SerializeToString()]))
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("is_rows", [False, True])
 def test_the_served_model_makes_the_features_of_transform(both, is_rows):
     schema, _, (output, packed) = both
@@ -233,6 +237,7 @@ def test_the_served_model_makes_the_features_of_transform(both, is_rows):
     check_same(arrays(served(output, schema, is_rows)), expected)
 
 
+@pytest.mark.more
 def test_the_served_model_refuses_two_values_in_a_column(both):
     schema, _, (output, _) = both
     two = tf.train.Example.FromString(serialize({"share": 1.0}))
@@ -245,6 +250,7 @@ def test_the_served_model_refuses_two_values_in_a_column(both):
             session.run(receiver.features["numeric"], feed)
 
 
+@pytest.mark.more
 def test_the_evaluation_makes_the_features_of_transform(both):
     schema, _, (output, packed) = both
     check_same(arrays(evaluated(output, schema)), arrays(packed))

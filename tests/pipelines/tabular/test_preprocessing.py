@@ -55,6 +55,7 @@ def make_plan(label, numeric=(), categorical=()):
     return FeaturePlan(label=label, numeric=numeric, categorical=categorical, num_buckets=2)
 
 
+@pytest.mark.more
 def test_numbers_categories_and_a_text_label(tmp_path):
     label = LabelPlan(column="y", problem_type="binary", values="text", classes=("no", "yes"))
     plan = make_plan(
@@ -123,6 +124,7 @@ def test_dense_columns_are_read_like_sparse_ones(shape):
     assert preprocessing._sparse(sparse) is sparse
 
 
+@pytest.mark.more
 def test_cells_as_they_stand_in_the_csv_become_what_they_mean(tmp_path):
     label = LabelPlan(column="y", problem_type="regression", values="number", number_format=POINT)
     date = {"column": "at", "date": "iso"}
@@ -187,6 +189,7 @@ def out_sparse(tmp_path, rows, dtypes):
     return layer(raw)["text_0"]
 
 
+@pytest.mark.more
 def test_groups_and_no_buckets(tmp_path):
     label = LabelPlan(column="y", problem_type="binary", values="text", classes=("no", "yes"))
     plan = FeaturePlan(
@@ -206,6 +209,7 @@ def test_groups_and_no_buckets(tmp_path):
     assert nobody == [-1, -1]
 
 
+@pytest.mark.more
 def test_a_day_after_the_last_one_counts_as_the_last_one(tmp_path):
     label = LabelPlan(column="y", problem_type="binary", values="text", classes=("no", "yes"))
     first = 16_130  # 2014-03-01

@@ -18,7 +18,7 @@ from pipelines.tabular.plan import (
     TrainingPlan,
 )
 from pipelines.tabular.preprocessing import BUCKET_KEY, IS_MISSING_KEY, NUMERIC_KEY
-from tests.slow_params import with_slow
+from tests.circles import in_circles
 
 NUM_ROWS = 900
 NUM_WORDS = 50
@@ -151,7 +151,8 @@ def differing(one, other):
     return [name for name in one if one[name].tobytes() != other[name].tobytes()]
 
 
-@pytest.mark.parametrize("problem", with_slow(LABELS, ["regression"]))
+@pytest.mark.more
+@pytest.mark.parametrize("problem", in_circles(LABELS, slow=["regression"]))
 def test_every_variable_is_the_same_however_the_rows_are_serialized(variables, problem):
     first = variables(problem, "first")
     assert len(first) > 20

@@ -38,6 +38,7 @@ def example(words, **features):
     return made.SerializeToString()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("label", [BINARY, REGRESSION])
 def test_what_is_served_is_what_was_judged(tmp_path, monkeypatch, label):
     """The label depends on word 3 alone."""

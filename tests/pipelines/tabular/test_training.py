@@ -14,6 +14,7 @@ from pipelines.data.formats.number_format import COMMA
 from pipelines.tabular import training
 from pipelines.tabular.model_selection import read_candidates
 from pipelines.tabular.preprocessing import BUCKET_KEY, NUMERIC_KEY
+from tests.circles import in_circles
 from tests.pipelines.tabular.one_number_one_city import (
     BINARY,
     REGRESSION,
@@ -22,7 +23,6 @@ from tests.pipelines.tabular.one_number_one_city import (
     make_plan,
     serialize,
 )
-from tests.slow_params import with_slow
 
 
 @pytest.fixture
@@ -57,6 +57,7 @@ def call(tmp_path, monkeypatch):
     return make
 
 
+@pytest.mark.more
 def test_a_classifier_learns_serves_and_is_evaluated(call, tmp_path):
     made = call(make_plan(BINARY), lambda x, city: b"yes" if x + city > 1 else b"no")
     estimator_core.train_and_evaluate(made["estimator"], made["train_spec"], made["eval_spec"])
@@ -75,6 +76,7 @@ def test_a_classifier_learns_serves_and_is_evaluated(call, tmp_path):
         assert "label" not in inputs.features
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("settings", [{}, {"early_stopping": True, "held_out_rows": 50}])
 def test_the_formats_of_the_cells_are_beside_the_model(call, tmp_path, settings):
     plan = make_plan(REGRESSION, **settings)
@@ -87,6 +89,7 @@ def test_the_formats_of_the_cells_are_beside_the_model(call, tmp_path, settings)
     assert read_formats(export) == {"x": CellFormat(COMMA, missing=("?",))}
 
 
+@pytest.mark.more
 def test_a_regressor_answers_in_the_units_of_the_label(call):
     made = call(make_plan(REGRESSION), lambda x, city: 1_000.0 + 100 * x)
     made["estimator"].train(made["train_spec"].input_fn, steps=120)
@@ -142,6 +145,7 @@ def test_trees_learn_from_the_rows_that_gave_the_means_of_the_label(call, tmp_pa
     assert counts[0] == 300  # rows in the first root
 
 
+@pytest.mark.more
 def test_training_stops_when_it_only_learns_by_heart(call):
     """The labels are noise: the loss on rows that were held out is lowest near the beginning."""
     noise = np.random.default_rng(7)
@@ -159,7 +163,8 @@ def test_training_stops_when_it_only_learns_by_heart(call):
     assert at_best["loss"] < metrics["loss"]
 
 
-@pytest.mark.parametrize("label", with_slow([BINARY, REGRESSION], [BINARY]))
+@pytest.mark.more
+@pytest.mark.parametrize("label", in_circles([BINARY, REGRESSION], slow=[BINARY]))
 def test_auto_takes_the_model_that_is_best_on_held_out_rows(call, tmp_path, label):
     """The sign of x counts one way or the other by city: no linear model can learn it."""
     plan = make_plan(label, model="auto", early_stopping=True, train_steps=60)
@@ -197,6 +202,7 @@ def test_auto_takes_the_model_that_is_best_on_held_out_rows(call, tmp_path, labe
     assert (tmp_path / "model_selection.json").read_bytes() == before
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("model", ["boosted_trees", "wide_deep", "linear"])
 def test_one_model_is_trained_where_the_plan_names_it(call, tmp_path, model):
     plan = make_plan(BINARY, model=model, early_stopping=True, train_steps=60, trees={"n_trees": 8})
@@ -212,6 +218,7 @@ def test_one_model_is_trained_where_the_plan_names_it(call, tmp_path, model):
     assert model == "wide_deep" or not any(name.startswith("dnn/") for name in names)
 
 
+@pytest.mark.more
 def test_the_values_of_a_trial_train_their_model_alone_and_trees_report_on_their_way(call, tmp_path):
     plan = make_plan(BINARY, model="auto", early_stopping=True, trees={"n_trees": 40})
     reported = {}
@@ -230,6 +237,7 @@ def test_the_values_of_a_trial_train_their_model_alone_and_trees_report_on_their
     assert not (tmp_path / "model_selection.json").exists()
 
 
+@pytest.mark.more
 def test_with_the_best_values_the_trainer_grows_trees_from_all_rows(call, tmp_path):
     plan = make_plan(BINARY, model="auto", early_stopping=True, trees={"n_trees": 40})
     values = {"model": "boosted_trees", "boosted_trees.max_depth": 3}
@@ -241,6 +249,7 @@ def test_with_the_best_values_the_trainer_grows_trees_from_all_rows(call, tmp_pa
     assert chosen.step % 3 == 0
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("held_out_rows", [50, 50_000])
 def test_trees_alone_are_grown_again_from_all_rows(call, tmp_path, held_out_rows):
     """As those that `auto` chooses. They have no other model to wait for, however many rows there are."""
@@ -270,6 +279,7 @@ def test_trees_are_not_compared_where_there_is_text_alone():
     assert training.possible_models(text_alone) == ("wide_deep", "linear")
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("held_out_rows", "expected"),
     [

@@ -81,6 +81,7 @@ def count_with_packs(num_columns, folder, monkeypatch):
         return len(graph.get_operations()), sorted(outputs)
 
 
+@pytest.mark.more
 def test_a_graph_of_matrices_is_the_same_for_any_number_of_columns(tmp_path, monkeypatch):
     few = count_with_packs(40, tmp_path, monkeypatch)
     assert count_with_packs(400, tmp_path, monkeypatch) == few

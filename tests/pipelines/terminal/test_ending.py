@@ -28,6 +28,7 @@ print(int(sign(tf.constant(3))), folder.exists(), end="")
 """
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("how", ["at once", "as usual"])
 def test_a_process_leaves_no_temporary_files(tmp_path, how):
     program = tmp_path / "program.py"
@@ -44,6 +45,7 @@ def test_a_process_leaves_no_temporary_files(tmp_path, how):
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.more
 def test_a_run_leaves_no_copy_of_the_users_data(tmp_path):
     data = tmp_path / "rows.csv"
     data.write_text("a,y\n" + "1,yes\n2,no\n" * 50, encoding="utf-16")

@@ -44,6 +44,7 @@ MOMENTS = ["pipelines.cli.app", "typer", "pipelines.runs.plan.run_plan", "pydant
 SLOW = {("pyarrow", "SIGINT"), ("tfx", "SIGINT")}  # both import TensorFlow before
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("module", "number"),
     [

@@ -203,6 +203,7 @@ def test_a_baseline_that_has_lost_skill_beyond_chance_and_tolerance_is_doubted(
         assert lost in checked.doubts[0]
 
 
+@pytest.mark.more
 def test_honest_new_data_are_doubted_less_often_than_the_interval_says() -> None:
     doubted = 0
     for seed in range(200):

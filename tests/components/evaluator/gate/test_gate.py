@@ -159,6 +159,7 @@ def test_a_baseline_of_fewer_classes_is_compared_by_their_names(
     assert verdict.checks[2].value == 1
 
 
+@pytest.mark.more
 def test_a_model_that_is_no_estimator_is_checked_by_what_tfma_extracts(
     make_examples: Make, make_artifact: Make, evaluate: Make
 ) -> None:

@@ -176,6 +176,7 @@ def test_a_few_examples_in_the_right_order_are_no_proof(size: int, is_proof: boo
     assert (found.low > 0) is is_proof
 
 
+@pytest.mark.more
 def test_a_million_examples_take_seconds(draw: np.random.Generator) -> None:
     import time
 

@@ -52,6 +52,7 @@ def constant(value: float) -> tuple[Any, Any]:
     return tf.constant(value), tf.constant(value)
 
 
+@pytest.mark.more
 def test_the_metrics_of_several_batches_are_those_of_the_estimator(classifier: Any, tmp_path: Path) -> None:
     exported = classifier.experimental_export_all_saved_models(
         str(tmp_path / "export"), {estimator.ModeKeys.EVAL: eval_input_receiver_fn}

@@ -75,6 +75,7 @@ def test_an_evaluation_of_an_older_version_has_none(tmp_path: Any) -> None:
     assert load_details(str(tmp_path)) == {}
 
 
+@pytest.mark.more
 def test_a_model_that_is_no_estimator_has_all_but_importances(
     make_examples: Make, make_artifact: Make, evaluate: Make
 ) -> None:

@@ -79,6 +79,7 @@ def assert_equal_but_for_rounding(found, expected):
         np.testing.assert_allclose(found[name], value, rtol=1e-5, atol=2e-6, err_msg=name)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_compiled_steps_equal_others_to_rounding(optimizer, tmp_path, caplog):
     model_fn = network(optimizer)
@@ -92,6 +93,7 @@ def test_compiled_steps_equal_others_to_rounding(optimizer, tmp_path, caplog):
     assert_equal_but_for_rounding(found, expected)
 
 
+@pytest.mark.more
 def test_auto_decides_and_computes_the_same_again(tmp_path, caplog):
     caplog.set_level("INFO")
     first = trained(network(), numbers(), tmp_path / "first", "auto", steps=11, calls=4)
@@ -102,6 +104,7 @@ def test_auto_decides_and_computes_the_same_again(tmp_path, caplog):
         np.testing.assert_array_equal(again[name], value, err_msg=name)
 
 
+@pytest.mark.more
 def test_an_unseeded_dropout_is_compiled_and_a_seeded_one_is_not(tmp_path):
     def unseeded(hidden, features):
         del features
@@ -127,6 +130,7 @@ def looked_up(hidden, features):
     return hidden + tf.gather(table, ids)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(("change", "name"), [(checked, "CheckNumerics"), (looked_up, "Gather")])
 def test_what_xla_would_not_check_is_not_compiled(change, name, tmp_path, caplog):
     with pytest.raises(ValueError, match=rf"can't compile.*{name}.*Received: jit_compile=True"):
@@ -140,6 +144,7 @@ def test_what_xla_would_not_check_is_not_compiled(change, name, tmp_path, caplog
         np.testing.assert_array_equal(found[key], value, err_msg=key)
 
 
+@pytest.mark.more
 def test_an_assertion_about_the_input_ends_training_after_the_steps_before_it(tmp_path):
     def input_fn():
         x = np.ones((6 * BATCH, 4), np.float32)
@@ -158,6 +163,7 @@ def test_an_assertion_about_the_input_ends_training_after_the_steps_before_it(tm
     assert "the global step is 4" in "".join(error.value.__notes__)
 
 
+@pytest.mark.more
 def test_a_nan_loss_ends_training_at_its_step(tmp_path):
     def input_fn():
         x = np.ones((9 * BATCH, 4), np.float32)
@@ -169,6 +175,7 @@ def test_a_nan_loss_ends_training_at_its_step(tmp_path):
         trained(network(), input_fn, tmp_path, True)
 
 
+@pytest.mark.more
 def test_batches_of_ever_new_sizes_are_not_compiled_for_ever(tmp_path, caplog):
     caplog.set_level("INFO")
 
@@ -187,6 +194,7 @@ def test_batches_of_ever_new_sizes_are_not_compiled_for_ever(tmp_path, caplog):
     assert_equal_but_for_rounding(found, expected)
 
 
+@pytest.mark.more
 def test_a_canned_model_of_numbers(tmp_path):
     columns = [tf.feature_column.numeric_column("x", shape=(4,))]
 
@@ -202,6 +210,7 @@ def test_a_canned_model_of_numbers(tmp_path):
     assert_equal_but_for_rounding(weights(True), weights(False))
 
 
+@pytest.mark.more
 def test_without_the_compiler_auto_trains_as_it_is_and_loses_nothing(tmp_path, caplog, monkeypatch):
     expected = trained(network(), numbers(), tmp_path / "plain", False)
 

@@ -202,6 +202,7 @@ def test_functions_are_called_in_order():
     assert with_calls_in_order(None).graph_options.rewrite_options.function_optimization
 
 
+@pytest.mark.more
 def test_an_update_in_a_function_comes_after_what_gives_its_inputs():
     """As with a Keras optimizer's weight decay: it does not need the gradients, and would be early."""
 

@@ -13,6 +13,7 @@ def run_command(monkeypatch, *arguments):
     return ended.value.code
 
 
+@pytest.mark.more
 def test_the_command_reports_that_a_model_compiles(compiler, monkeypatch, capsys):
     module = "tests.estimator_core.tpu.check.models"
     assert run_command(monkeypatch, f"{module}:regressor_and_vectors", "--mode", "eval") == 0

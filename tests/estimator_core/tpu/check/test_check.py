@@ -13,6 +13,7 @@ from tests.estimator_core.tpu.check import models
 check_for_tpu = est.tpu.check_for_tpu
 
 
+@pytest.mark.more
 def test_each_core_sums_up_each_gradient_once_and_only_in_training(compiler):
     report = check_for_tpu(models.regressor(), models.vectors, "v5e:2x2")
     assert report.compiles
@@ -31,6 +32,7 @@ def test_each_core_sums_up_each_gradient_once_and_only_in_training(compiler):
     assert f"collectives: {len(train.collectives)} all-reduce, 8.25 KiB per step" in str(report)
 
 
+@pytest.mark.more
 def test_an_operation_that_a_tpu_has_not_is_named_with_its_line(compiler):
     report = check_for_tpu(models.regressor(own_python=True), models.vectors, modes=["train"])
     assert not report.compiles

@@ -2,6 +2,7 @@
 
 import keras
 import numpy as np
+import pytest
 import tensorflow as tf
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
@@ -11,6 +12,7 @@ from pipelines.examples.keras_model import generate, model
 from tests.pipelines.examples.generated import columns, ids, parts, scaled
 
 
+@pytest.mark.more
 def test_the_estimator_is_better_than_a_linear_model(tmp_path):
     data = columns(generate.write_csv, tmp_path, rows=2_000)
     distance = np.log1p(data["distance_km"].astype(float))

@@ -1,6 +1,7 @@
 """The parts of the example: data, and a model that learns them. tests/integration runs all of it."""
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 import estimator_core as estimator
@@ -8,6 +9,7 @@ from pipelines.examples.recommender import generate, model
 from tests.pipelines.examples.generated import columns, ids, parts
 
 
+@pytest.mark.more
 def test_the_vectors_know_more_than_averages(tmp_path):
     data = columns(generate.write_csv, tmp_path, rows=8_000)
     assert len({*zip(data["user"], data["film"], strict=True)}) == 8_000  # one rating for each pair

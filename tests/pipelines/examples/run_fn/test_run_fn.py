@@ -2,11 +2,13 @@
 
 import keras
 import numpy as np
+import pytest
 
 from pipelines.examples.run_fn import generate, model
 from tests.pipelines.examples.generated import columns, ids, parts, scaled
 
 
+@pytest.mark.more
 def test_the_model_comes_close_to_the_noise(tmp_path):
     data = columns(generate.write_csv, tmp_path, rows=2_000)
     features = {name: scaled(data[name].astype(float)) for name in model.NUMBERS}

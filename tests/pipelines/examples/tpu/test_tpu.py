@@ -10,6 +10,7 @@ from pipelines.examples.tpu import generate, model
 from tests.pipelines.examples.generated import columns, parts, scaled
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("num_shards", [0, 4])
 def test_the_model_is_better_than_a_linear_one(num_shards, tmp_path):
     data = columns(generate.write_csv, tmp_path, rows=3_000)

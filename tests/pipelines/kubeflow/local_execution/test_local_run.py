@@ -68,6 +68,7 @@ def test_the_yaml_that_was_executed_is_there(first, root):
     assert next(yaml.safe_load_all(text))["pipelineInfo"]["name"] == "little"
 
 
+@pytest.mark.more
 def test_the_same_again_is_taken_from_the_cache_and_not_pushed(first, root, run_here, little_settings):
     second = run_here(root, *little_settings)
     assert second.status == "unchanged"
@@ -162,6 +163,7 @@ def test_a_check_that_fails_ends_the_run_with_its_reason(tmp_path, run_here):
     assert record.label_by_split  # found before it failed
 
 
+@pytest.mark.more
 def test_users_code_that_fails_names_the_line(tmp_path, run_here, little_settings):
     module = tmp_path / "broken_module.py"
     module.write_text(
@@ -317,6 +319,7 @@ def reasons(record):
     return {component.name: component.reason for component in record.components}
 
 
+@pytest.mark.more
 def test_a_pipeline_of_the_users_own(tmp_path, run_here):
     team = Team(tmp_path)
     team.define("""

@@ -140,6 +140,7 @@ def test_a_job_that_is_there_is_waited_for(server, jobs):
     assert len(server.jobs) == 1
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("lingers", [0, 3])
 def test_a_job_that_has_failed_is_made_anew_by_the_next_try(server, jobs, tmp_path, lingers):
     server.lingers = lingers

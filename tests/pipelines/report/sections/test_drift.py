@@ -1,5 +1,7 @@
 import dataclasses
 
+import pytest
+
 from pipelines.report.page import render_report
 from pipelines.report.sections.drift import describe
 
@@ -16,6 +18,7 @@ def test_anomalies_and_distances_the_farthest_first(full):
     assert first["measure"] == "Jensen-Shannon divergence"
 
 
+@pytest.mark.more
 def test_a_first_run_speaks_of_no_model_that_serves(full):
     details = {**full.details, "anomalies": {"found": [], "drift": []}}
     first = dataclasses.replace(full, details=details)

@@ -1,6 +1,8 @@
 import json
 from dataclasses import replace
 
+import pytest
+
 from pipelines.report.context import NOT_RECORDED
 from pipelines.report.page import render_report
 from pipelines.report.sections.origin import describe, given
@@ -44,6 +46,7 @@ def test_a_run_without_files(failed):
     assert (found["files_missing"], found["environment_missing"]) == (NOT_RECORDED, NOT_RECORDED)
 
 
+@pytest.mark.more
 def test_rows_that_were_left_out_are_named(full):
     assert "Rows left out" not in render_report(full)
     record = replace(full.record, bad_rows={"a long cell": 2, "a NUL character": 1})

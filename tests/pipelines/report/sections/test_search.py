@@ -1,5 +1,7 @@
 import dataclasses
 
+import pytest
+
 from pipelines.report.context import Context
 from pipelines.report.page import render_report
 from pipelines.report.sections.search import describe, history_plot
@@ -47,6 +49,7 @@ def test_the_importance_of_the_parameters_is_sorted(full):
     assert [round(row["bar"]) for row in rows] == [100, 33]
 
 
+@pytest.mark.more
 def test_a_search_of_few_trials_says_why_it_has_no_importance(full):
     sentence = "The importance of the parameters is not known: it takes six trials that finished."
     assert sentence not in render_report(full)

@@ -3,6 +3,8 @@ import dataclasses
 import json
 import shlex
 
+import pytest
+
 from pipelines.report.page import render_report
 from pipelines.report.sections.serving import describe, example_row, requests, serve_commands
 from pipelines.report.words import NOTHING
@@ -81,6 +83,7 @@ def test_the_commands_that_serve_quote_their_paths(tmp_path):
     assert f"{tmp_path / 'a b' / 'serving'}:/models/my_trips" in image
 
 
+@pytest.mark.more
 def test_a_model_that_was_not_pushed_is_not_served(full):
     for changes, is_served in (
         ({}, True),

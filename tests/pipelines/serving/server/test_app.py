@@ -28,6 +28,7 @@ def wait_for(condition):
         time.sleep(0.02)
 
 
+@pytest.mark.more
 def test_a_body_beyond_the_limit_is_refused(push):
     with served(push("regressor", 1), ServerSettings(max_body_bytes=40)) as client:
         assert client.post(PREDICT, BODY).status_code == 200
@@ -38,6 +39,7 @@ def test_a_body_beyond_the_limit_is_refused(push):
         assert chunks.status_code == 413
 
 
+@pytest.mark.more
 def test_slow_large_bodies_keep_no_small_ones_out(push):
     size = LARGE_BYTES + 2
     start = f"POST {PREDICT} HTTP/1.1\r\nHost: a\r\nContent-Length: {size}\r\n\r\n"
@@ -53,6 +55,7 @@ def test_slow_large_bodies_keep_no_small_ones_out(push):
         assert client.post(PREDICT, BODY).json() == {"predictions": [[3.5]]}
 
 
+@pytest.mark.more
 def test_a_body_that_does_not_arrive_is_given_up(push):
     settings = ServerSettings(batches=BatchLimits(timeout_secs=0.2))
     start = f"POST {PREDICT} HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{{"
@@ -64,6 +67,7 @@ def test_a_body_that_does_not_arrive_is_given_up(push):
         assert connection.recv(100).startswith(b"HTTP/1.1 408")
 
 
+@pytest.mark.more
 def test_a_request_has_its_time_limit_while_its_body_is_read_as_well(push, monkeypatch):
     go = threading.Event()
 
@@ -78,6 +82,7 @@ def test_a_request_has_its_time_limit_while_its_body_is_read_as_well(push, monke
         assert (answer.status_code, answer.json()["error"]) == (504, "There is no prediction after 0.2 s.")
 
 
+@pytest.mark.more
 def test_a_server_has_the_limits_of_connections(push):
     limits = ConnectionLimits(max_header_bytes=500, header_secs=0.2)
     with served(push("regressor", 1), ServerSettings(connections=limits)) as client:
@@ -95,6 +100,7 @@ def test_a_server_has_the_limits_of_connections(push):
         assert 'kind="other",status="431"} 1' in client.get("/metrics").text
 
 
+@pytest.mark.more
 def test_a_request_has_a_limited_number_of_rows(push):
     settings = ServerSettings(batches=BatchLimits(max_request_rows=3))
     with served(push("regressor", 1), settings) as client:
@@ -109,6 +115,7 @@ def test_a_request_has_a_limited_number_of_rows(push):
             )
 
 
+@pytest.mark.more
 def test_a_client_that_hangs_up_is_no_failure_of_the_server(push):
     start = f"POST {PREDICT} HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{{"
     with served(push("regressor", 1)) as client:
@@ -118,6 +125,7 @@ def test_a_client_that_hangs_up_is_no_failure_of_the_server(push):
         assert 'status="500"' not in client.get("/metrics").text
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("header", "remedy"),
     [
@@ -132,6 +140,7 @@ def test_a_body_of_another_form_is_refused_with_the_remedy(push, header, remedy)
         assert client.post(PREDICT, BODY, headers={"Content-Encoding": "identity"}).is_success
 
 
+@pytest.mark.more
 def test_a_gzipped_body_is_read_up_to_the_limit(push):
     zipped = gzip.compress(json.dumps(BODY).encode())
     bomb = gzip.compress(b" " * 100_000)
@@ -148,6 +157,7 @@ def test_a_gzipped_body_is_read_up_to_the_limit(push):
         assert (status(exact), status(gzip.compress(b" " * 501))) == (200, 413)
 
 
+@pytest.mark.more
 def test_a_token_is_asked_for_except_for_health(push):
     with served(push("regressor", 1), ServerSettings(token="secret")) as client:
         assert client.get("/v2/health/live").status_code == 200
@@ -162,6 +172,7 @@ def test_a_token_is_asked_for_except_for_health(push):
         assert client.get("/openapi.json", headers=right).json()["security"] == [{"token": []}]
 
 
+@pytest.mark.more
 def test_figures_count_requests_and_batches(push):
     with served(push("regressor", 5)) as client:
         for _ in range(3):

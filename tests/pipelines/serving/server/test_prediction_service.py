@@ -249,6 +249,7 @@ def test_all_inputs_together_are_counted(classifier):
     )
 
 
+@pytest.mark.more
 def test_a_call_has_a_limited_number_of_rows(push):
     batches = BatchLimits(max_request_rows=3, timeout_secs=30.0)
     context, port = start(push("regressor", 7), batches=batches)
@@ -269,6 +270,7 @@ def test_a_call_has_a_limited_number_of_rows(push):
         asker.channel.close()
 
 
+@pytest.mark.more
 def test_a_call_has_the_limits_of_connections(push):
     limits = ConnectionLimits(max_connections=1, max_header_bytes=2_000, header_secs=0.2)
     context, port = start(push("regressor", 7), connections=limits)
@@ -288,6 +290,7 @@ def test_a_call_has_the_limits_of_connections(push):
         asker.channel.close()
 
 
+@pytest.mark.more
 def test_a_message_that_does_not_arrive_is_given_up(push):
     """The client begins the call, and sends no message until it has the server's answer."""
     context, port = start(push("regressor", 7), batches=BatchLimits(timeout_secs=0.2))
@@ -365,6 +368,7 @@ def test_a_call_needs_the_token(regressor):
     assert 'requests_total{kind="grpc_other",status="401"}' in text
 
 
+@pytest.mark.more
 def test_calls_are_counted(push):
     context, port = start(push("regressor", 7), max_body_bytes=10_000)
     with context as client:
@@ -381,6 +385,7 @@ def test_calls_are_counted(push):
         assert count in text
 
 
+@pytest.mark.more
 def test_a_push_is_served(push):
     context, port = start(push("regressor", 7))
     with context as client:

@@ -74,6 +74,7 @@ def test_a_body_beyond_grpcs_limit_is_refused(tmp_path):
         serve(Root(tmp_path), "m", ServerAddress(), print, settings=settings, grpc_port=0)
 
 
+@pytest.mark.more
 def test_the_command_serves_until_sigterm_and_answers_what_has_begun(push, tmp_path):
     root = push("regressor", 7)
     (tmp_path / "token").write_text("secret\n")

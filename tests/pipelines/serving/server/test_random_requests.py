@@ -51,6 +51,7 @@ def any_body(draw):
     return draw.choice((body, body, body, any_value(draw)))
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 4, 5, 6))])
 @pytest.mark.parametrize("server", ["client", "regression"])
 def test_no_request_makes_the_server_fail(request, server, seed):

@@ -27,6 +27,7 @@ def monitor_of(root, metrics):
     return RequestMonitor(Root(root), SampleLimits(1.0), metrics, lambda: 1_000.0, seed=1)
 
 
+@pytest.mark.more
 def test_rows_of_both_protocols_are_sampled_and_tensors_are_not(push):
     root = push("classifier", 5)
     settings = ServerSettings(poll_secs=0.05, monitor_secs=3_600.0)
@@ -45,6 +46,7 @@ def test_rows_of_both_protocols_are_sampled_and_tensors_are_not(push):
     assert all(row.keys() <= {"x", "n", "city"} for row in rows)
 
 
+@pytest.mark.more
 def test_no_row_is_kept_by_default(push):
     root = push("classifier", 5)
     with served(root) as client:

@@ -89,6 +89,7 @@ def test_several_outputs_are_an_object(client):
     assert outputs["probabilities"] == [[0.5, 0.5]]
 
 
+@pytest.mark.more
 def test_a_model_of_raw_tensors_takes_its_inputs(push):
     with served(push("raw", 2)) as client:
         body = {"signature_name": "predict", "instances": [ROW]}

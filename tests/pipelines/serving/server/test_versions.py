@@ -53,6 +53,7 @@ def number(versions, **given):
     return versions.find("m", **given).model.version
 
 
+@pytest.mark.more
 def test_the_newest_version_takes_the_place_of_the_former(versions, tmp_path, loader):
     add_model(tmp_path / "serving" / "3")
     assert versions.refresh()
@@ -64,6 +65,7 @@ def test_the_newest_version_takes_the_place_of_the_former(versions, tmp_path, lo
     assert loader.loaded == [3, 4]
 
 
+@pytest.mark.more
 def test_a_rollback_brings_the_former_version_back(versions, tmp_path, loader):
     for version in "34":
         add_model(tmp_path / "serving" / version)
@@ -75,6 +77,7 @@ def test_a_rollback_brings_the_former_version_back(versions, tmp_path, loader):
     assert loader.loaded == [4, 3]
 
 
+@pytest.mark.more
 def test_a_rollback_brings_a_version_back_that_was_loaded_before(versions, tmp_path, loader):
     for version in "34":
         add_model(tmp_path / "serving" / version)
@@ -84,6 +87,7 @@ def test_a_rollback_brings_a_version_back_that_was_loaded_before(versions, tmp_p
     assert (number(versions), loader.loaded) == (3, [3, 4, 3])
 
 
+@pytest.mark.more
 def test_a_version_that_cannot_be_loaded_leaves_the_former_one(versions, tmp_path, loader, metrics):
     add_model(tmp_path / "serving" / "3")
     versions.refresh()
@@ -120,6 +124,7 @@ def patient(tmp_path, loader, metrics, clock):
     return make(tmp_path, loader, metrics, quiet_secs=2.0, clock=clock, file_clock=files_are_new)
 
 
+@pytest.mark.more
 def test_old_files_are_loaded_without_waiting_and_new_ones_are_not(tmp_path, loader, metrics):
     add_model(tmp_path / "serving" / "3")
     for age_secs, is_loaded in ((1.9, False), (2.1, True)):
@@ -129,6 +134,7 @@ def test_old_files_are_loaded_without_waiting_and_new_ones_are_not(tmp_path, loa
         assert (versions.refresh(), versions.are_changing()) == (is_loaded, not is_loaded)
 
 
+@pytest.mark.more
 def test_a_rollback_never_brings_an_older_version_than_the_former(patient, tmp_path, loader, clock):
     for version in "123":
         add_model(tmp_path / "serving" / version)
@@ -185,6 +191,7 @@ def test_a_failed_version_is_tried_again_each_time_something_below_it_has_change
     assert len(loader.loaded) == len(attempts) + 1
 
 
+@pytest.mark.more
 def test_a_version_that_was_repaired_is_listed_once(versions, tmp_path, loader, clock):
     versions._clock = clock
     add_model(tmp_path / "serving" / "3")
@@ -200,6 +207,7 @@ def test_a_version_that_was_repaired_is_listed_once(versions, tmp_path, loader, 
     assert (versions.versions(), versions.failures()) == ([4], {})
 
 
+@pytest.mark.more
 def test_a_version_whose_files_change_later_is_loaded_again(versions, tmp_path, loader):
     add_model(tmp_path / "serving" / "3")
     versions.refresh()
@@ -274,6 +282,7 @@ def test_there_is_nothing_to_find_before_the_first_version(versions):
     assert raised.value.status == 503
 
 
+@pytest.mark.more
 def test_a_version_that_a_request_held_goes_after_the_request(tmp_path, loader, metrics):
     add_model(tmp_path / "serving" / "3")
     versions = ServedVersions(Root(tmp_path), "m", metrics, load=loader, request_secs=0.0)

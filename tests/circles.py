@@ -1,0 +1,29 @@
+"""Which cases of a test `make test` runs, and which it leaves to `make test-more` and `make test-all`."""
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import pytest
+
+
+def in_circles(
+    values: Iterable[Any], *, first: Collection[Any] | None = None, slow: Collection[Any] = ()
+) -> list[Any]:
+    """Returns the values for `pytest.mark.parametrize`.
+
+    Args:
+        values: Those that are tested.
+        first: Those that `make test` runs; None for all that are not slow.
+        slow: Those that only `make test-all` runs.
+    """
+    values = list(values)
+    if unknown := [value for value in (*(first or ()), *slow) if value not in values]:
+        raise ValueError(f"first and slow must hold some of {values}. Received: {unknown}")
+    return [
+        pytest.param(value, marks=pytest.mark.slow)
+        if value in slow
+        else pytest.param(value, marks=pytest.mark.more)
+        if first is not None and value not in first
+        else value
+        for value in values
+    ]

@@ -1,0 +1,74 @@
+"""`pytest --cpu-budget`: a test that needs much processor time fails; and which files need most."""
+
+import collections
+import os
+import sys
+
+import pytest
+
+BUDGET_SECS = 2.0
+"""Of a test's body, in this process and in those that it waited for; fixtures are not counted."""
+
+NEW_MODULES = 50
+"""The test that happens to import a library first is not to blame for it."""
+
+_secs_by_file: collections.Counter[str] = collections.Counter()
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--cpu-budget", action="store_true", help=f"fail tests that need over {BUDGET_SECS} s of CPU"
+    )
+
+
+def _cpu_secs():
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_call(item):
+    before, modules = _cpu_secs(), len(sys.modules)
+    result = yield
+    spent = _cpu_secs() - before
+    if (
+        item.config.getoption("cpu_budget")
+        and spent > BUDGET_SECS
+        and len(sys.modules) - modules < NEW_MODULES
+        and not item.get_closest_marker("end_to_end")
+    ):
+        pytest.fail(
+            f"took {spent:.1f} s of CPU, and the budget is {BUDGET_SECS} s: make it cheaper, "
+            "or mark it with pytest.mark.more",
+            pytrace=False,
+        )
+    return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    before = _cpu_secs()
+    item.stash[_STARTED] = before
+    return (yield)
+
+
+_STARTED = pytest.StashKey[float]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    if call.when == "teardown":
+        report.cpu_secs = _cpu_secs() - item.stash[_STARTED]  # travels from a worker to the controller
+    return report
+
+
+def pytest_runtest_logreport(report):
+    _secs_by_file[report.nodeid.split("::")[0]] += getattr(report, "cpu_secs", 0.0)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if config.getoption("cpu_budget"):
+        terminalreporter.section(f"CPU: {_secs_by_file.total():.0f} s, of which in")
+        for file, secs in _secs_by_file.most_common(10):
+            terminalreporter.line(f"{secs:6.1f} s  {file}")
