@@ -186,7 +186,7 @@ def test_a_failed_run_is_resumed_under_its_id_and_keeps_what_had_finished(run, t
     assert failed.reason.startswith("Copy: ValueError: times is negative")
     assert [one[:2] for one in components_of(failed)] == [("Write", "finished"), ("Copy", "failed")]
     resumed = run(resume=True)
-    assert (resumed.run_id, resumed.status) == (failed.run_id, "finished")
+    assert (resumed.record.run_id, resumed.status) == (failed.record.run_id, "finished")
     assert components_of(resumed)[0][2] == "it was finished when the run stopped"
     with pytest.raises(BadInputError, match=r"there is nothing to resume in .* has ended \(finished\)"):
         run(resume=True)
@@ -342,7 +342,7 @@ def test_a_pipeline_runs_in_python(team, run, capfd):
     with pytest.raises(BadInputError, match=r"was started by pipelines\.run.*--pipeline FILE\.py"):
         recorded_config(team.root)
     resumed = pipelines.run(team.load(text="ab", times=2), root=team.root.path, resume=True)
-    assert (resumed.run_id, resumed.status) == (failed.run_id, "finished")
+    assert (resumed.record.run_id, resumed.status) == (failed.record.run_id, "finished")
     # The command line goes on with the same root.
     assert run(arguments={"text": "ab", "times": 2}).status == "unchanged"
 
@@ -384,6 +384,6 @@ def test_what_python_cannot_run_is_bad_input_and_touches_nothing(team, given, me
 
 def test_beams_settings_in_python(team):
     workers = {"direct": {"workers": 2}}
-    record = pipelines.run(team.load(), root=team.root.path, runner="beam", beam=workers)
-    assert record.status == "finished"
-    assert record.config["beam"]["direct"]["workers"] == 2
+    run = pipelines.run(team.load(), root=team.root.path, runner="beam", beam=workers)
+    assert run.status == "finished"
+    assert run.record.config["beam"]["direct"]["workers"] == 2
