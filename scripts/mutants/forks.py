@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 from watch import Watch, rows
 
-MARKERS = "not slow and not flink and not spark and not browser and not kubernetes and not kubeflow_cluster"
+# Without TFX and what belongs to it: components/tfx acts on their imports.
 LIBRARIES = (
-    *("tensorflow", "tf_keras", "tensorflow_transform", "tensorflow_data_validation"),
-    *("tensorflow_model_analysis", "tfx.v1", "tfx.types.standard_artifacts", "apache_beam", "kfp", "optuna"),
-    *("lightgbm", "sklearn.linear_model", "matplotlib.pyplot", "pydantic", "jinja2", "uvicorn"),
+    *("tensorflow", "tf_keras", "apache_beam", "kfp", "optuna", "lightgbm", "sklearn.linear_model"),
+    *("matplotlib.pyplot", "pydantic", "jinja2", "uvicorn"),
 )
+TEST_SECS = 60  # a test that takes longer has found the mutant
 PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -43,15 +43,20 @@ class Forks:
         self._tree = tree
 
     def run(
-        self, paths: list[str], tests: list[str] | None, mutant: int | None, test_secs: int, limit_secs: int
+        self,
+        paths: list[str],
+        mutant: int | None = None,
+        tests: list[str] | None = None,
+        markers: str = "",
+        limit_secs: int = 2 * TEST_SECS,
     ) -> list[dict[str, Any]]:
         """Returns a row for each test that has begun, as `Watch` writes it.
 
         Args:
           paths: Files or folders of tests.
-          tests: Tests to run, in this order, up to the first that fails; None: all.
           mutant: Number of the active mutant; None: none is active, and what the tests reach is recorded.
-          test_secs: Seconds after which a test fails.
+          tests: Tests to run, in this order, up to the first that fails; None: all with these markers.
+          markers: Expression as for pytest's -m.
           limit_secs: Seconds after which the process is killed.
         """
         folder = pathlib.Path(tempfile.mkdtemp(prefix="mutants-"))
@@ -59,7 +64,7 @@ class Forks:
         if not child:
             code = pytest.ExitCode.INTERNAL_ERROR
             try:
-                code = self._run_in_child(folder, paths, tests, mutant, test_secs)
+                code = self._run_in_child(folder, paths, mutant, tests, markers)
             finally:
                 os._exit(code)
         deadline = time.monotonic() + limit_secs
@@ -82,9 +87,9 @@ class Forks:
         self,
         folder: pathlib.Path,
         paths: list[str],
-        tests: list[str] | None,
         mutant: int | None,
-        test_secs: int,
+        tests: list[str] | None,
+        markers: str,
     ) -> int:
         os.setsid()
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -96,8 +101,9 @@ class Forks:
             os.environ["REACHED"] = str(folder / "reached")
         else:
             os.environ["MUTANT"] = str(mutant)
-        options = ["-q", "-m", MARKERS, f"--timeout={test_secs}", f"--basetemp={folder / 'tests'}"]
-        options += ["-p", "no:cacheprovider", *(["--exitfirst"] if tests else [])]
+        options = ["-q", "-p", "no:cacheprovider", "-m", markers, f"--basetemp={folder / 'tests'}"]
+        if tests:
+            options += ["--exitfirst", f"--timeout={TEST_SECS}"]
         code = pytest.main([*options, *paths], plugins=[Watch(folder / "log", folder / "reached", tests)])
         sys.stdout.flush()
         return code

@@ -34,10 +34,12 @@ from watch import append, rows  # noqa: E402
 WORK = ROOT / ".mutants"
 TREE, TESTS, RESULTS = WORK / "tree", WORK / "tests.jsonl", WORK / "results.jsonl"
 PACKAGES = ("estimator_core", "components", "pipelines")
-TEST_SECS = 60  # a test that takes longer has found the mutant
-CIRCLE_SECS = 60  # for a mutant: of tests in `make test`, and as much of those in `make test-more`
+CIRCLES = {"test": "not more", "more": "more"}  # `make test`, and what `make test-more` adds to it
+EVERYWHERE = (
+    "not slow and not flink and not spark and not browser and not kubernetes and not kubeflow_cluster"
+)
+CIRCLE_SECS = 60  # of tests of a circle, for each mutant
 BATCH_SECS, BATCH_FILES = 15, 10  # of tests in a fork
-LIMIT_SECS = 2 * BATCH_SECS + 2 * TEST_SECS
 MAP_SECS = 3600
 
 
@@ -84,18 +86,18 @@ def folders_of_tests() -> list[str]:
     return sorted(folders, key=lambda name: (name.count("/") < 2, name))
 
 
-def map_tests(forks: Forks, folders: list[str]) -> None:
-    """Runs the tests without a mutant, and records what they reach."""
-    done = {row["folder"] for row in rows(TESTS) if "folder" in row}
+def map_tests(forks: Forks, circle: str, folders: list[str]) -> None:
+    """Runs the tests of a circle without a mutant, and records what they reach."""
+    done = {(row["circle"], row["folder"]) for row in rows(TESTS) if "folder" in row}
     for folder in folders:
-        if folder not in done:
+        if (circle, folder) not in done:
             start = time.monotonic()
-            tests = forks.run([folder], None, None, MAP_SECS, MAP_SECS)
+            tests = forks.run([folder], markers=f"{CIRCLES[circle]} and {EVERYWHERE}", limit_secs=MAP_SECS)
             for row in tests:
-                append(TESTS, row)
-            append(TESTS, {"folder": folder})
+                append(TESTS, {**row, "circle": circle})
+            append(TESTS, {"folder": folder, "circle": circle})
             outcomes = dict(collections.Counter(row["outcome"] for row in tests))
-            print(f"{folder}: {outcomes} in {time.monotonic() - start:.0f} s", flush=True)
+            print(f"{folder}, {circle}: {outcomes} in {time.monotonic() - start:.0f} s", flush=True)
 
 
 def batches(tests: list[dict[str, Any]], file: str) -> Iterator[list[str]]:
@@ -107,28 +109,26 @@ def batches(tests: list[dict[str, Any]], file: str) -> Iterator[list[str]]:
         path = row["test"].split("::")[0]
         turns[path] += 1
         distance = 0 if path.endswith(f"/test_{stem}.py") else 1 if path.startswith(folder) else 2
-        order[row["test"]] = row["more"], distance, turns[path], row["seconds"]
-    batch, files, batch_secs, circle_secs = [], set(), 0, collections.Counter()
-    is_more = False
+        order[row["test"]] = distance, turns[path], row["seconds"]
+    batch, files, batch_secs, all_secs = [], set(), 0, 0
     for row in sorted(tests, key=lambda row: order[row["test"]]):
-        if circle_secs[row["more"]] > CIRCLE_SECS:
-            continue
-        if batch and (batch_secs > BATCH_SECS or len(files) >= BATCH_FILES or row["more"] != is_more):
-            yield batch
-            batch, files, batch_secs = [], set(), 0
-        is_more = row["more"]
         batch.append(row["test"])
         files.add(row["test"].split("::")[0])
         batch_secs += row["seconds"]
-        circle_secs[is_more] += row["seconds"]
+        all_secs += row["seconds"]
+        if batch_secs > BATCH_SECS or len(files) == BATCH_FILES:
+            yield batch
+            batch, files, batch_secs = [], set(), 0
+        if all_secs > CIRCLE_SECS:
+            break
     if batch:
         yield batch
 
 
 def run_mutant(
     forks: Forks, mutant: dict[str, Any], tests: list[dict[str, Any]], trusted: dict[str, bool]
-) -> None:
-    """Runs the tests that reach a mutant until one fails, and records that.
+) -> dict[str, Any]:
+    """Runs the tests that reach a mutant until one fails, and returns the result.
 
     Args:
       forks: Runs tests.
@@ -136,33 +136,43 @@ def run_mutant(
       tests: Rows of the tests that reach it.
       trusted: Tests that have found mutants; False if they also fail alone and without a mutant.
     """
-    start, num_tests, result = time.monotonic(), 0, {"outcome": "survived"}
+    num_tests = 0
     for batch in batches(tests, mutant["file"]):
-        while batch and result["outcome"] == "survived":
+        while batch:
             paths = list(dict.fromkeys(name.split("::")[0] for name in batch))
-            outcomes = forks.run(paths, batch, mutant["number"], TEST_SECS, LIMIT_SECS)
+            outcomes = forks.run(paths, mutant["number"], batch)
             num_tests += len(outcomes)
             failed = next(filter(has_failed, outcomes), None)
             if failed is None:
                 break
             name = failed["test"]
+            is_test = "::" in name  # otherwise a file that could not be imported
             if name not in trusted:
-                is_test = "::" in name  # otherwise a file that could not be imported
-                alone = forks.run(
-                    [name.split("::")[0]], [name] if is_test else batch, None, TEST_SECS, LIMIT_SECS
-                )
+                alone = forks.run([name.split("::")[0]], tests=[name] if is_test else batch)
                 trusted[name] = not any(map(has_failed, alone))
                 append(RESULTS, {"test": name, "trusted": trusted[name]})
             if trusted[name]:
-                result = {"outcome": failed["outcome"], "test": name}
-            else:
-                begun = {row["test"] for row in outcomes}
-                batch = [test for test in batch if test not in begun and name in batch]
-    seconds = round(time.monotonic() - start, 1)
-    append(
-        RESULTS,
-        {"mutant": mutant["number"], **result, "ran": num_tests, "of": len(tests), "seconds": seconds},
-    )
+                return {"outcome": failed["outcome"], "test": name, "ran": num_tests}
+            begun = {row["test"] for row in outcomes}
+            batch = [test for test in batch if is_test and test not in begun]
+    return {"outcome": "survived", "ran": num_tests, "of": len(tests)}
+
+
+def run_mutants(forks: Forks, circle: str, mutants: list[dict[str, Any]], limit: int | None) -> None:
+    """Runs the mutants that no test has found so far, with the tests of a circle."""
+    tests = [row for row in rows(TESTS) if row.get("outcome") == "passed" and row["circle"] == circle]
+    trusted = {row["test"]: row["trusted"] for row in rows(RESULTS) if "trusted" in row}
+    results = [row for row in rows(RESULTS) if "mutant" in row]
+    done = {row["mutant"] for row in results if row["circle"] == circle or row["outcome"] != "survived"}
+    left = [mutant for mutant in mutants if mutant["number"] not in done]
+    for mutant in left[:limit]:
+        number, start = mutant["number"], time.monotonic()
+        reaching = [row for row in tests if number in row["reached"] and trusted.get(row["test"], True)]
+        if reaching:
+            result = run_mutant(forks, mutant, reaching, trusted)
+            result |= {"mutant": number, "circle": circle, "seconds": round(time.monotonic() - start, 1)}
+            append(RESULTS, result)
+            print(f"{number} of {mutant['file']}: {result['outcome']}, {result['seconds']} s", flush=True)
 
 
 def print_report(mutants: list[dict[str, Any]]) -> None:
@@ -180,13 +190,13 @@ def print_report(mutants: list[dict[str, Any]]) -> None:
             state = "gone" if number in gone else "not run" if number in reached else "unreached"
         elif result["outcome"] == "survived":
             state = "survived"
-        else:  # a file that cannot be imported fails in `make test`
-            state = "more" if tests.get(result["test"], {}).get("more") else "test"
+        else:
+            state = result["circle"]
         for key in (room(mutant["file"]), "all"):
             table[key][state] += 1
             table[key]["time-out"] += result is not None and result["outcome"] == "timed out"
         if state not in ("test", "more"):
-            ran = f", {result['ran']} of {result['of']} tests ran" if result else ""
+            ran = f" {result['ran']} of {result['of']} tests in {result['circle']}" if result else ""
             left.append(f"{number} {state}{ran}: {mutant['file']}:{mutant['line']}")
             left.append(f"    {mutant['source']}  ->  {mutant['mutated']}")
     columns = ("test", "more", "survived", "unreached", "not run", "gone", "time-out")
@@ -213,24 +223,10 @@ def main() -> None:
     if not arguments.report:
         import_libraries()
         forks = Forks(TREE)
-        map_tests(forks, folders_of_tests())
-        run_mutants(forks, mutants, arguments.limit)
+        for circle in CIRCLES:
+            map_tests(forks, circle, folders_of_tests())
+            run_mutants(forks, circle, mutants, arguments.limit)
     print_report(mutants)
-
-
-def run_mutants(forks: Forks, mutants: list[dict[str, Any]], limit: int | None) -> None:
-    """Runs the mutants that have not run yet, or not with all the tests that reach them."""
-    tests = [row for row in rows(TESTS) if row.get("outcome") == "passed"]
-    trusted = {row["test"]: row["trusted"] for row in rows(RESULTS) if "trusted" in row}
-    results = {row["mutant"]: row for row in rows(RESULTS) if "mutant" in row}
-    num_run = 0
-    for mutant in mutants:
-        number = mutant["number"]
-        reaching = [row for row in tests if number in row["reached"] and trusted.get(row["test"], True)]
-        result = results.get(number, {"outcome": "survived", "of": 0})
-        if result["outcome"] == "survived" and len(reaching) > result["of"] and num_run != limit:
-            run_mutant(forks, mutant, reaching, trusted)
-            num_run += 1
 
 
 if __name__ == "__main__":

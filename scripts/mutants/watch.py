@@ -66,8 +66,7 @@ class Watch:
             for definition in itertools.chain(*item._fixtureinfo.name2fixturedefs.values()):  # noqa: SLF001
                 reached |= self._of_fixtures[definition]
             row = {"test": item.nodeid, "outcome": self._outcome, "seconds": round(self._seconds, 2)}
-            row |= {"reached": sorted(reached), "more": item.get_closest_marker("more") is not None}
-            append(self._log, row)
+            append(self._log, {**row, "reached": sorted(reached)})
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._seconds += report.duration
