@@ -87,7 +87,7 @@ test-native:  ## README's commands on TFX's own set, in a Debian 13 made by debo
 	@scripts/native/test.sh .native
 
 mutants: $(STAMP)  ## how many of 300 changes in the sources the tests notice; ONLY=estimator_core/heads (CONTRIBUTING.md)
-	@$(BIN)/python scripts/mutants/run.py --only "$(ONLY)" $(MUTANTS)
+	@$(BIN)/python scripts/mutants/run.py --markers "not slow and $(ELSEWHERE)" --only "$(ONLY)" $(MUTANTS)
 
 test-matrix: $(filter .uv/bin/uv,$(UV))  ## the core on TensorFlow 2.16 and 2.21, without TFX, Beam or kfp
 	@scripts/test_matrix.sh $(UV) .venv-matrix $(IN_PARALLEL) $(TESTS)

@@ -35,9 +35,6 @@ WORK = ROOT / ".mutants"
 TREE, TESTS, RESULTS = WORK / "tree", WORK / "tests.jsonl", WORK / "results.jsonl"
 PACKAGES = ("estimator_core", "components", "pipelines")
 CIRCLES = {"test": "not more", "more": "more"}  # `make test`, and what `make test-more` adds to it
-EVERYWHERE = (
-    "not slow and not flink and not spark and not browser and not kubernetes and not kubeflow_cluster"
-)
 CIRCLE_SECS = 60  # of tests of a circle, for each mutant
 BATCH_SECS, BATCH_FILES = 15, 10  # of tests in a fork
 MAP_SECS = 3600
@@ -86,13 +83,13 @@ def folders_of_tests() -> list[str]:
     return sorted(folders, key=lambda name: (name.count("/") < 2, name))
 
 
-def map_tests(forks: Forks, circle: str, folders: list[str]) -> None:
+def map_tests(forks: Forks, circle: str, folders: list[str], markers: str) -> None:
     """Runs the tests of a circle without a mutant, and records what they reach."""
     done = {(row["circle"], row["folder"]) for row in rows(TESTS) if "folder" in row}
     for folder in folders:
         if (circle, folder) not in done:
             start = time.monotonic()
-            tests = forks.run([folder], markers=f"{CIRCLES[circle]} and {EVERYWHERE}", limit_secs=MAP_SECS)
+            tests = forks.run([folder], markers=f"{CIRCLES[circle]} and {markers}", limit_secs=MAP_SECS)
             for row in tests:
                 append(TESTS, {**row, "circle": circle})
             append(TESTS, {"folder": folder, "circle": circle})
@@ -213,6 +210,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="run mutants of files whose path starts with this")
     parser.add_argument("--limit", type=int, help="maximum number of mutants to run")
+    parser.add_argument("--markers", default="not slow", help="which tests to run, as for pytest's -m")
     parser.add_argument("--report", action="store_true", help="print the results so far")
     arguments = parser.parse_args()
     mutants = json.loads(MUTANTS.read_text())
@@ -224,7 +222,7 @@ def main() -> None:
         import_libraries()
         forks = Forks(TREE)
         for circle in CIRCLES:
-            map_tests(forks, circle, folders_of_tests())
+            map_tests(forks, circle, folders_of_tests(), arguments.markers)
             run_mutants(forks, circle, mutants, arguments.limit)
     print_report(mutants)
 

@@ -7,6 +7,7 @@ the environment variable MUTANT=17; with REACHED, they also write to that file w
 
 import ast
 import copy
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -28,20 +29,8 @@ SWAPS = (
 )
 SWAPPED = {old: new for pair in SWAPS for old, new in (pair, pair[::-1])}
 # Functions whose arguments people read, and such arguments of other functions.
-MESSAGES = {
-    "debug",
-    "info",
-    "warning",
-    "warn",
-    "error",
-    "exception",
-    "critical",
-    "log",
-    "print",
-    "echo",
-    "secho",
-}
-TEXTS = {"help", "description", "title", "metavar", "stacklevel"}
+MESSAGES = re.compile("debug|info|warn|warning|error|exception|critical|log|print|echo|secho")
+TEXTS = re.compile("help|description|title|metavar|stacklevel")
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -62,15 +51,17 @@ def _mutations(node: ast.AST) -> Iterator[tuple[str, ast.expr, ast.expr]]:
     """Yields operator, original and mutated expression."""
     match node:
         case ast.Compare(ops=[operator, *rest]):
-            yield (
-                "compare",
-                node,
-                ast.Compare(node.left, [SWAPPED[type(operator)](), *rest], node.comparators),
-            )
+            operators = [SWAPPED[type(operator)](), *rest]
+            yield "compare", node, ast.Compare(node.left, operators, node.comparators)
         case ast.BoolOp():
             yield "and/or", node, ast.BoolOp(SWAPPED[type(node.op)](), node.values)
         case ast.UnaryOp(op=ast.Not()):
             yield "not", node, node.operand
+        case (
+            ast.BinOp(left=ast.JoinedStr() | ast.Constant(value=str()))
+            | ast.BinOp(right=ast.JoinedStr() | ast.Constant(value=str()))
+        ):
+            return
         case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div()):
             yield "arithmetic", node, ast.BinOp(node.left, SWAPPED[type(node.op)](), node.right)
         case ast.Constant(value=bool()):
@@ -85,12 +76,9 @@ def _mutations(node: ast.AST) -> Iterator[tuple[str, ast.expr, ast.expr]]:
             yield "statement", call, ast.Constant(None)
         case ast.Call(keywords=keywords):
             for number, keyword in enumerate(keywords):
-                if keyword.arg and keyword.arg not in TEXTS:
-                    yield (
-                        "keyword",
-                        node,
-                        ast.Call(node.func, node.args, keywords[:number] + keywords[number + 1 :]),
-                    )
+                if keyword.arg and not TEXTS.fullmatch(keyword.arg):
+                    others = keywords[:number] + keywords[number + 1 :]
+                    yield "keyword", node, ast.Call(node.func, node.args, others)
 
 
 def _children(node: ast.AST) -> Iterator[ast.AST]:
@@ -100,17 +88,16 @@ def _children(node: ast.AST) -> Iterator[ast.AST]:
             return
         case ast.If(test=ast.Name(id="TYPE_CHECKING")) | ast.Assign(targets=[ast.Name(id="__all__")]):
             return
-        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)) if name in MESSAGES:
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)) if MESSAGES.fullmatch(name):
             return
         case ast.Call(func=ast.Name(id="cast" | "TypeVar")) | ast.Subscript(value=ast.Name(id="Literal")):
             return
-        case ast.keyword(arg=name) if name in TEXTS:
+        case ast.keyword(arg=str(name)) if TEXTS.fullmatch(name):
             return
     for field, value in ast.iter_fields(node):
         if field not in ("annotation", "returns", "decorator_list", "bases", "type_params"):
-            yield from (
-                item for item in (value if isinstance(value, list) else [value]) if isinstance(item, ast.AST)
-            )
+            items = value if isinstance(value, list) else [value]
+            yield from (item for item in items if isinstance(item, ast.AST))
 
 
 def find_sites(source: str) -> list[Site]:
@@ -120,11 +107,7 @@ def find_sites(source: str) -> list[Site]:
         node, function = around.pop()
         children = list(_children(node))
         if children or isinstance(node, ast.Constant):
-            is_string = isinstance(node, ast.BinOp) and any(
-                isinstance(child, ast.JoinedStr) or isinstance(getattr(child, "value", None), str)
-                for child in children
-            )
-            for operator, original, mutated in () if is_string else _mutations(node):
+            for operator, original, mutated in _mutations(node):
                 mutated = ast.unparse(ast.fix_missing_locations(copy.deepcopy(mutated)))
                 place = original.lineno, original.col_offset, original.end_lineno, original.end_col_offset
                 sites.append(Site(*place, operator, mutated, function))
@@ -144,10 +127,10 @@ def with_mutants(source: str, mutants: dict[int, Site]) -> str:
     tree, probes = ast.parse(source), {}
     imported = [number for number, site in mutants.items() if not site.function]
     if imported:
-        taken = {site.function for site in mutants.values()}
+        probed = set()
         for site in find_sites(source):
-            if site.function and site.function not in taken:
-                taken.add(site.function)
+            if site.function and site.function not in probed:
+                probed.add(site.function)
                 probes[site] = " or ".join(f"__mutant__({number}, False)" for number in imported)
     insertions = []
     for number, site in mutants.items():
@@ -171,12 +154,7 @@ def with_mutants(source: str, mutants: dict[int, Site]) -> str:
 
 def _around(site: Site, before: str, after: str) -> list[tuple[tuple[int, int], int, str]]:
     """Returns the two insertions around a site: place, order at that place, text."""
-    size = (site.end_line - site.line) * 10_000 + site.end_column - site.column
-    return [
-        ((site.line, site.column), -size, before),  # the wider site opens first
-        (
-            (site.end_line, site.end_column),
-            size - 10**9,
-            after,
-        ),  # and closes last; all close before another opens
-    ]
+    start, end = (site.line, site.column), (site.end_line, site.end_column)
+    size = (end[0] - start[0]) * 10_000 + end[1] - start[1]
+    # At a place, sites that end there close before others open. Wider sites close last and open first.
+    return [(start, -size, before), (end, size - 10**9, after)]
