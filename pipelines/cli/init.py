@@ -22,7 +22,7 @@ _EXAMPLE_DATA = "data.csv"
 def init_command(
     folder: Annotated[
         Path,
-        typer.Argument(metavar="FOLDER", parser=given_path, help="Folder for the project, which may exist."),
+        typer.Argument(metavar="FOLDER", parser=given_path, help="Project folder, which may exist already."),
     ] = Path("."),
     name: Annotated[
         str | None, typer.Option("--name", help="Name of the pipeline and its module. Default: the folder's.")
@@ -32,7 +32,7 @@ def init_command(
         typer.Option(
             "--data",
             metavar="CSV_OR_DIR",
-            help="Your own data: writes a configuration for them, without a module.",
+            help="Your own data: write a configuration for them, without a module.",
         ),
     ] = None,
     label: Label = None,
@@ -47,8 +47,8 @@ def init_command(
 ) -> None:
     """Create a project: a configuration, a module with a test, and generated data to try them with.
 
-    With --data and --label, the configuration is for your data and has no module. With --example, it is one
-    of the examples. No file is overwritten.
+    With --data and --label, the configuration is for your data, and no module is written. With --example,
+    the project is a copy of that example. Existing files are never overwritten.
     """
     from pipelines.errors import BadInputError
 

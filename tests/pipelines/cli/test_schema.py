@@ -50,7 +50,7 @@ def test_show_prints_the_schema_and_its_origin(warm_command, root, killed):
     lines = result.stdout.splitlines()
     assert lines[1].endswith("; edited since")
     assert lines[2:4] == [
-        "compared with  the data of version 6, which serves",
+        "compared with  the data of version 6, the live version",
         "! not used by the newest run: its schema.path = '/mine.pbtxt' overrides it",
     ]
 
