@@ -67,7 +67,7 @@ def init_command(
         texts, made = _texts("own_data", name), _CONFIG
     if present := sorted(file for file in [*texts, made] if (folder / file).exists()):
         raise BadInputError(
-            f"{folder} has {', '.join(present)}, and nothing is overwritten. Give another folder."
+            f"{folder} already has {', '.join(present)}, which is not overwritten. Give another folder."
         )
     if data is not None:
         _write_plan(folder, name, data, label)
@@ -144,7 +144,7 @@ def _checked_name(requested: str | None, folder: Path) -> str:
     elif name in ("components", "estimator_core", "pipelines"):
         fault = "it is a package of estimator-pipelines, which a module of this name would hide"
     elif name in sys.stdlib_module_names:
-        fault = "it is a module of Python, which a module of this name would hide"
+        fault = "it is a module of Python's standard library, which a module of this name would hide"
     else:
         spec = importlib.util.find_spec(name)
         origin = spec.origin if spec else None

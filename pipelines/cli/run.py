@@ -317,7 +317,7 @@ def _say_outcome(say: Any, record: "RunRecord") -> None:
         if record.reason:
             say(f"! {record.reason}")
     elif record.status == "unchanged":
-        serves = f"; version {record.serving_version} serves" if record.serving_version else ""
+        serves = f"; version {record.serving_version} is live" if record.serving_version else ""
         say(f"= unchanged, nothing is pushed: {record.reason}{serves}")
     elif record.status == "finished":
         say("✓ finished; the pipeline has no Pusher")

@@ -63,9 +63,8 @@ def _check_has_schema(root: Root) -> None:
     newest = root.records.newest()
     if newest and is_of_tfx_pipeline(newest.config):
         raise BadInputError(
-            f"{root} has no schema: its runs are of the TFX pipeline {newest.name!r}, whose "
-            "definition makes the schema (SchemaGen) or imports it (ImportSchemaGen). See "
-            f"{root.artifacts}."
+            f"{root} has no schema: its runs are of the TFX pipeline {newest.name!r}, which makes its own "
+            f"schema (SchemaGen) or imports one (ImportSchemaGen). See {root.artifacts}."
         )
 
 

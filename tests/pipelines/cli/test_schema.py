@@ -105,4 +105,4 @@ def test_the_schema_of_a_tfx_pipeline_is_in_its_definition(warm_command, tmp_pat
     of_tfx_pipeline(tmp_path)
     result = warm_command("schema", command, "--root", tmp_path)
     assert result.returncode == 2
-    assert "its runs are of the TFX pipeline 'team', whose definition makes the schema" in result.stderr
+    assert "its runs are of the TFX pipeline 'team', which makes its own schema" in result.stderr
