@@ -103,7 +103,7 @@ def test_shuffled_labels_in_a_new_file_are_stopped(run, first, folder):
         assert {"value", "bound", "low", "high"} <= set(check)
         assert f"✗ {check['message']}" in shown
     assert f"(version {first}, the same examples)" in shown
-    assert "! doubt: the meaning of the new data has changed: the served model's auc was" in shown
+    assert "! doubt: the meaning of the new data has changed: the live model's auc was" in shown
     report = (folder / "root" / "runs" / f"{line['run_id']}.html").read_text()
     assert f"<dt>Compared with</dt><dd>version {first}" in report
     assert f">version {first}</th>" in report  # its metrics, beside those of the new model
@@ -168,6 +168,6 @@ def test_a_lost_model_that_is_served_is_named_with_the_ways_out(run, first, fold
     version = served(folder)[-1]
     assert (code, line["status"]) == (1, "failed")
     for message in (line["reason"], shown):
-        assert f"Version {version} in {folder}/root/serving is served" in message
+        assert f"Version {version} in {folder}/root/serving is live" in message
         assert f"its model is not in {models}/" in message
         assert "Take the version out of that directory; or set evaluator.default_checks = false" in message

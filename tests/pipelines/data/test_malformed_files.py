@@ -222,7 +222,7 @@ def parquet(**columns):
 
 
 GZIP = gzip.compress(GOOD.encode())
-DAMAGED = "It is damaged or incomplete, or has the wrong suffix: get it again"
+DAMAGED = "It is damaged or incomplete, or has the wrong suffix: download it again"
 
 # Files of a folder, of which the first one is read, or all if the name of the kind starts with "folder".
 FILES = {
