@@ -46,7 +46,7 @@ def test_a_doubted_model_is_held_and_is_pushed_once_it_is_approved(warm_command,
     assert (code, held["status"], held["version"]) == (3, "held", None)
     assert all(check["passed"] for check in held["checks"])
     assert held["reason"] == "; ".join(held["doubts"])
-    assert held["doubts"][0].startswith("the meaning of the new data has changed: the served model's")
+    assert held["doubts"][0].startswith("the meaning of the new data has changed: the live model's")
     assert "? held, nothing is pushed until `approve` decides: the meaning of the new data" in shown
     assert served() == [held["serving_version"]] == [first["version"]]
     code, again, _ = run("february")  # nothing has changed: no component runs

@@ -103,7 +103,7 @@ def nothing_to_resume(root: Root) -> str:
         why = f"its newest run {newest.run_id} has ended ({newest.status})"
     return (
         f"--resume: there is nothing to resume in {root}: {why}. Leave --resume out to start a new run; "
-        "unchanged components are reused all the same."
+        "unchanged components are reused anyway."
     )
 
 
@@ -113,7 +113,7 @@ def check_root(root: Root) -> None:
     while not _exists(place):
         place = place.parent
     if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
-        raise BadInputError(f"--root {root}: {place} is not a folder that can be written to.")
+        raise BadInputError(f"--root {root}: {place} is not a writable folder.")
     marks = [mark for mark in PATTERN_MARKS if mark in str(root)]
     if marks:
         raise BadInputError(

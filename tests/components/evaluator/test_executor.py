@@ -238,7 +238,7 @@ def test_a_slice_that_no_example_falls_into_is_named(
     config.slicing_specs.add(feature_keys=["hour_xf", "hour"])
     verdict = evaluate(make_examples(binary_rows(20)), binary_model, config).verdict
     assert verdict.not_checked == (
-        "the slices by hour, hour_xf: no example falls into one. Slices are by raw columns",
+        "the slices by hour, hour_xf: they have no examples. Slices are by raw columns",
     )
 
 

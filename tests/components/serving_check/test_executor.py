@@ -78,7 +78,7 @@ def test_a_serving_function_that_negates_is_stopped_with_the_rows(make_served: M
     assert blessing.get_int_custom_property("blessed") == 0
     (message,) = result.failures
     assert message == blessing.get_string_custom_property("blessing_message")
-    assert message.startswith("the model to be served answers otherwise than the Evaluator judged: ")
+    assert message.startswith("the exported model gives other predictions than in the evaluation: ")
     assert " of 300 rows; most: " in message
     assert " instead of " in message
     assert "x=" in message
@@ -115,7 +115,7 @@ def test_an_export_of_an_old_checkpoint_is_found(make_served: Make, check: Check
 @slow
 def test_a_model_that_answers_a_row_by_the_others_is_found(make_served: Make, check: Check) -> None:
     (message,) = check(make_served(receiver(of_the_batch)))[0].failures
-    assert "answers otherwise asked for alone than among others" in message
+    assert "gives other predictions for single rows than for a batch" in message
 
 
 @slow
@@ -135,7 +135,7 @@ def test_a_model_whose_operation_tensorflow_lacks_is_found(make_served: Make, ch
     assert b"\x0eParseExampleV2" in content
     file.write_bytes(content.replace(b"\x0eParseExampleV2", b"\x0eParseExampleXX"))
     (message,) = check(model)[0].failures
-    assert "can't be loaded in a process that has TensorFlow and NumPy alone" in message
+    assert "can't be loaded in a process that has only TensorFlow and NumPy" in message
     assert "ParseExampleXX" in message
 
 
@@ -195,7 +195,7 @@ def test_a_model_that_loads_slowly_is_above_the_limit(
         return {**features, "x": features["x"] * tf.minimum(no_number, 1.0)}
 
     slow_model = make_served(receiver(look_up))
-    with pytest.raises(LimitExceededError, match=r"loading it takes .* s, and max_load_seconds is 0\.2\. "):
+    with pytest.raises(LimitExceededError, match=r"loading it takes .* s, but max_load_seconds is 0\.2\. "):
         check(slow_model, max_load_seconds=0.2)
 
 
@@ -221,7 +221,7 @@ def test_a_model_that_was_not_blessed_is_not_asked(make_artifact: Make, check: C
     result, blessing = check(no_model, blessed=0)
     assert result.rows == 0
     assert blessing.get_string_custom_property("blessing_message") == (
-        "not asked: the Evaluator did not bless the model"
+        "not run: the Evaluator did not bless the model"
     )
     assert blessing.get_int_custom_property("blessed") == 0
 
@@ -239,4 +239,4 @@ def test_a_check_that_is_off_blesses(make_artifact: Make, check: Check) -> None:
 
     result, blessing = check(make_artifact(standard_artifacts.Model), enabled=False)
     assert blessing.get_int_custom_property("blessed") == 1
-    assert result.not_checked == ["the served model: the check is switched off"]
+    assert result.not_checked == ["the exported model: the check is switched off"]

@@ -15,10 +15,10 @@ DATAFLOW = {
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({}, r"is what --runner local does.*beam\.direct\.workers.*flink"),
+        ({}, r"is the same as --runner local.*beam\.direct\.workers.*flink"),
         (
             {"runner": "dataflow", "dataflow": DATAFLOW},
-            "root of a run is a local folder.*so is a root on Kubeflow",
+            "the root is a folder .on Kubeflow.*which Dataflow cannot read",
         ),
     ],
 )

@@ -319,4 +319,4 @@ def test_the_index_is_over_all_runs(warm_command, tmp_path):
     recorded(tmp_path)
     result = warm_command("report", "20260101-000000", "--index", "--root", tmp_path)
     assert result.returncode == 2
-    assert "--index is over all runs. Received: 20260101-000000 --index" in result.stderr
+    assert "--index shows all runs: leave out the run. Received: 20260101-000000 --index" in result.stderr

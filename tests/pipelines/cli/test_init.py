@@ -54,7 +54,7 @@ def test_nothing_is_written_where_a_file_is_in_the_way(here):
     before = content(folder)
     ran = init("trips")
     assert ran.exit_code == 2
-    assert "trips has data/trips.csv, trips.py, and nothing is overwritten" in ran.stderr
+    assert "trips already has data/trips.csv, trips.py, which is not overwritten" in ran.stderr
     assert content(folder) == before
 
 
@@ -78,7 +78,7 @@ def test_a_folder_that_is_a_file_is_refused(here):
         ("components", "it is a package of estimator-pipelines"),
         ("pipelines", "it is a package of estimator-pipelines"),
         ("estimator_core", "it is a package of estimator-pipelines"),
-        ("random", "it is a module of Python"),
+        ("random", "it is a module of Python's standard library"),
         ("numpy", "it is an installed module: "),
         ("my-model", "it has to be a name that Python can import"),
         ("2nd", "it has to be a name that Python can import"),
@@ -132,7 +132,7 @@ def test_an_example_is_a_project_with_data(here, example):
 def test_nothing_is_overwritten_by_an_example(here):
     (here / "data.csv").write_text("mine")
     ran = init("--example", "tpu", "--name", "pumps")
-    assert (ran.exit_code, "has data.csv, and nothing is overwritten" in ran.stderr) == (2, True)
+    assert (ran.exit_code, "already has data.csv, which is not overwritten" in ran.stderr) == (2, True)
     assert os.listdir(here) == ["data.csv"]
 
 

@@ -45,11 +45,11 @@ def test_runs_say_what_serves_what_was_withdrawn_and_the_baseline(root):
     header, first, second, third = table(root)
     assert header == ["run", "started", "status", "version", "metric", "model", "baseline"]
     assert first[2:] == ["pushed", "1000", "auc", "0.8125"]
-    assert second[2:] == ["pushed", "2000", "(serves)", "auc", "0.8125", "0.7500", "(1000)"]
+    assert second[2:] == ["pushed", "2000", "(live)", "auc", "0.8125", "0.7500", "(1000)"]
     assert third[2:] == ["unchanged"]
     rollback(Root(root))
     _, first, second, _ = table(root)
-    assert first[2:5] == ["pushed", "1000", "(serves)"]
+    assert first[2:5] == ["pushed", "1000", "(live)"]
     assert second[2:5] == ["withdrawn", "2000", "(withdrawn)"]
 
 

@@ -95,7 +95,7 @@ def test_a_schedule_on_kubeflow(here):
         assert made["recurring_run_id"] == sent["recurring_run_id"]
         assert sent["trigger"]["cron_schedule"]["cron"] == "0 0 3 * * *"
         refused = invoke("create", "--config", "kubeflow.toml", "--every", "6h", *host, code=2)
-        assert "There is a schedule 'trips'" in refused.stderr
+        assert "already has a schedule 'trips'" in refused.stderr
         words = ("--every", "6h", "--missed", "catch-up", "--max-concurrency", "2", "--name", "b")
         invoke("create", "--config", "kubeflow.toml", *words, *host)
         listed = {one["name"]: one for one in json.loads(invoke("list", "--json", *host).stdout)}

@@ -148,7 +148,7 @@ def test_a_schedule_is_made(request_of, store, config_file, monkeypatch, tmp_pat
         ({"cron": "0 3 * *"}, "cron.*five fields"),
         ({"every": "6"}, "--every takes numbers with their units"),
         ({"every": "6h", "grace": "soon"}, "--grace takes"),
-        ({"every": "6h", "runner": "kubeflow"}, "--runner takes one of local, beam here"),
+        ({"every": "6h", "runner": "kubeflow"}, "--runner takes one of local, beam; for Kubeflow"),
         ({"every": "6h", "runner": "lcoal"}, "Received: 'lcoal'"),
         ({"every": "6h", "timezone": "Mars"}, "no such time zone"),
         ({"on_new_span": True, "missed": "skip"}, "does not apply to on_new_span"),
@@ -167,7 +167,7 @@ def test_what_it_refuses(request_of, store, changes, message):
 
 def test_one_of_the_same_name(request_of, store):
     create_local(request_of(every="6h"))
-    with pytest.raises(BadInputError, match=r"a schedule 'trips' in .*every 6h.*--replace"):
+    with pytest.raises(BadInputError, match=r"already has a schedule 'trips': every 6h.*--replace"):
         create_local(request_of(every="3h"))
     switch_local("trips", store.root, on=False)
     create_local(request_of(every="3h", replace=True))
@@ -256,8 +256,8 @@ def test_a_recurring_run(request_of):
     [
         ({}, "exactly one of --cron and --every"),
         ({"cron": "0 3 * * *", "every": "6h"}, "exactly one of --cron and --every"),
-        ({"on_new_span": True}, "--on-new-span is watched by"),
-        ({"every": "6h", "missed": "skip"}, "--missed skip: Kubeflow has"),
+        ({"on_new_span": True}, "--on-new-span needs `schedule run`"),
+        ({"every": "6h", "missed": "skip"}, "--missed skip: Kubeflow only supports"),
         ({"every": "6h", "timeout": "2h"}, "--timeout is for a schedule of this machine"),
         ({"cron": "61 3 * * *"}, r'--cron "61 3 \* \* \*": \'61\' is not a valid minute'),
         ({"every": "6h", "param": ("train_step=5",)}, "--param train_step: .* Did you mean train_steps"),

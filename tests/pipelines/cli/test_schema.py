@@ -50,7 +50,7 @@ def test_show_prints_the_schema_and_its_origin(warm_command, root, killed):
     lines = result.stdout.splitlines()
     assert lines[1].endswith("; edited since")
     assert lines[2:4] == [
-        "compared with  the data of version 6, which serves",
+        "compared with  the data of version 6, the live version",
         "! not used by the newest run: its schema.path = '/mine.pbtxt' overrides it",
     ]
 
@@ -105,4 +105,4 @@ def test_the_schema_of_a_tfx_pipeline_is_in_its_definition(warm_command, tmp_pat
     of_tfx_pipeline(tmp_path)
     result = warm_command("schema", command, "--root", tmp_path)
     assert result.returncode == 2
-    assert "its runs are of the TFX pipeline 'team', whose definition makes the schema" in result.stderr
+    assert "its runs are of the TFX pipeline 'team', which makes its own schema" in result.stderr

@@ -26,7 +26,7 @@ def test_the_name_is_that_of_the_pipeline(warm_command, push):
         (KSERVE, "--manifest kserve needs --image and --storage."),
         ([*KSERVE, "--versions", "2"], "--versions is not in the manifest."),
         ([*KSERVE, "--host", "::"], "--host is not in the manifest."),
-        (["--image", "x"], "--image and --storage belong to --manifest kserve."),
+        (["--image", "x"], "--image and --storage are for --manifest kserve only."),
         ([*KSERVE, "--storage", "s3://b/r", "--root", "absent"], "There is no folder "),
         ([*KSERVE, "--storage", "here", "--name", "x"], "The storage is the address of the root"),
     ],

@@ -83,7 +83,7 @@ def test_sections_of_other_engines_are_kept(tmp_path):
         ({"direct.workers": 0}, ["beam.direct.workers = 0"]),
         (
             {"args": "['--direct_num_workers=3']"},
-            ["alone makes no processes", "[beam.direct] workers = 3", "--runner beam"],
+            ["alone starts no processes", "[beam.direct] workers = 3", "--runner beam"],
         ),
     ],
 )

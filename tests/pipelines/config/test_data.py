@@ -33,7 +33,7 @@ def test_columns_splits_and_dialects_are_read():
         (["data.dates=both"], r"data\.dates = 'both': input should be 'day-first'"),
         (["split.by=column"], r'by = "column" needs column = "\.\.\."'),
         (["split.by=files", "split.train=a.csv"], r'by = "files" needs eval = "\.\.\."'),
-        (["split.column=p"], r'column has no meaning with by = "row"; remove one'),
+        (["split.column=p"], r'column has no effect with by = "row"; remove one'),
         (["data.spans=last 2"], r"data\.spans = 'last 2': data\.path has no \{SPAN\}"),
         (["data.path=s{SPAN}", "data.spans=all"], r"data\.spans = 'all': the forms are \"newest\""),
         (

@@ -125,10 +125,10 @@ def test_a_name_like_a_date_that_is_none(found):
         ("{SPAN:x}.csv", r"a width is a number of digits, as in \{SPAN:4\}"),
         ("{SPAN:}.csv", "a width is a number"),
         ("{SPAN:0}.csv", "a width is at least 1"),
-        ("{YYYY:4}{MM}{DD}", r"\{YYYY\} has 4 digits, and no other width"),
-        ("{SPAN}/{SPAN:3}.csv", r"\{SPAN\} occurs with two widths"),
+        ("{YYYY:4}{MM}{DD}", r"\{YYYY\} always has 4 digits; leave out the width"),
+        ("{SPAN}/{SPAN:3}.csv", r"\{SPAN\} has two different widths"),
         ("span-{SPAN/x.csv", r"\{SPAN is not closed: write \{SPAN\}"),
-        ("{SPAN}{VERSION}.csv", "two numbers follow each other"),
+        ("{SPAN}{VERSION}.csv", "two placeholders follow each other"),
     ],
 )
 def test_placeholders_that_do_not_go_together(path, message):

@@ -20,7 +20,7 @@ def test_trees_do_not_grow_in_a_cluster():
 
 
 def test_trees_have_no_steps():
-    with pytest.raises(ValidationError, match="train_steps = 50: boosted trees are counted in trees"):
+    with pytest.raises(ValidationError, match="train_steps = 50: boosted trees are grown tree by tree"):
         TrainerConfig(model="boosted_trees", train_steps=50)
     with pytest.raises(ValidationError, match="less than or equal to 100000"):
         TrainerConfig(n_trees=2**31 - 1)

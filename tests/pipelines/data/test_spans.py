@@ -78,7 +78,9 @@ def test_a_window_of_fewer_spans_is_noted(resolve, tmp_path):
 
 def test_a_window_that_ends_before_all_spans(resolve, tmp_path):
     make(tmp_path, "s2/x.csv", "s3/x.csv")
-    with pytest.raises(BadInputError, match=r"'last 2 to 1': .* has no span as old as that\. There: 2\.\.3"):
+    with pytest.raises(
+        BadInputError, match=r"'last 2 to 1': .* has no span that old\. Existing spans: 2\.\.3"
+    ):
         resolve("s{SPAN}", "last 2 to 1")
 
 
@@ -94,8 +96,8 @@ def test_holes_of_a_range_are_named(resolve, tmp_path):
     with pytest.raises(BadInputError) as error:
         resolve("s{SPAN}", "2..11")
     assert str(error.value) == (
-        f"data.spans = '2..11': there is no span 3..6, 8, 11 of {tmp_path}/s{{SPAN}} (span 8 has no "
-        'file to read (it is empty)). There: 2, 7..10. Give a range without holes, or "last N" for the '
+        f"data.spans = '2..11': there is no span 3..6, 8, 11 of {tmp_path}/s{{SPAN}} (span 8 has no data "
+        'file (it is empty)). Existing spans: 2, 7..10. Give a range without gaps, or "last N" for the '
         "newest N existing spans."
     )
     with pytest.raises(BadInputError, match="there is no span 4 of"):
@@ -105,7 +107,7 @@ def test_holes_of_a_range_are_named(resolve, tmp_path):
 def test_no_span_at_all(resolve, tmp_path, monkeypatch):
     make(tmp_path, "s-old/x.csv")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(BadInputError, match=rf"No span matches .*\(seen from {tmp_path}\): {{SPAN}}"):
+    with pytest.raises(BadInputError, match=rf"No span matches .*\(in {tmp_path}\): {{SPAN}}"):
         resolve("s{SPAN}")
     with pytest.raises(BadInputError, match="stand for a date, as in 2026-01-31"):
         resolve("{YYYY}{MM}{DD}.csv")
@@ -118,9 +120,9 @@ def test_spans_and_versions_without_a_finished_file_are_passed_over_and_noted(re
     found = resolve("s{SPAN}/v{VERSION}")
     assert names(found, tmp_path) == ["s9/v1/x.csv"]
     assert found.notes == (
-        "span 11 has no file to read (it is empty): it is skipped",
-        "version 1 of span 10 has no file to read (it is empty): it is skipped",
-        "version 2 of span 9 has no file to read (there is x.csv.tmp): it is skipped",
+        "span 11 has no data file (it is empty): it is skipped",
+        "version 1 of span 10 has no data file (it is empty): it is skipped",
+        "version 2 of span 9 has no data file (there is x.csv.tmp): it is skipped",
     )
 
 
@@ -128,10 +130,10 @@ def test_a_pattern_that_matches_nothing_in_a_span(resolve, tmp_path):
     make(tmp_path, "s1/a.csv", "s2/a.txt", "s2/b.txt", "s2/c.txt", "s2/d.txt")
     found = resolve("s{SPAN}/*.csv")
     assert found.notes == (
-        "span 2 has no file to read (there is a.txt, b.txt, c.txt and 1 more): it is skipped",
+        "span 2 has no data file (there is a.txt, b.txt, c.txt and 1 more): it is skipped",
     )
     (tmp_path / "s1" / "a.csv").unlink()
-    with pytest.raises(BadInputError, match=r"has a file to read: span 2 has no .* 1 more\)\.$"):
+    with pytest.raises(BadInputError, match=r"has a data file: span 2 has no .* 1 more\)\.$"):
         resolve("s{SPAN}/*.csv")
 
 
@@ -158,7 +160,7 @@ def test_what_is_being_written_beside_files_of_other_spans_is_no_span(resolve, t
     assert names(resolve("{SPAN}.csv"), tmp_path) == ["2.csv"]
     found = resolve("x/{SPAN}.*")
     assert names(found, tmp_path) == ["x/1.csv"]
-    assert "span 2 has no file to read (there is 2.csv.part)" in found.notes[0]
+    assert "span 2 has no data file (there is 2.csv.part)" in found.notes[0]
 
 
 def test_two_names_of_a_span(resolve, tmp_path):
@@ -202,14 +204,12 @@ def test_pinned_spans_stay_though_there_are_newer_ones(resolve, tmp_path):
     make(tmp_path, "s2/v3/x.csv", "s3/v1/x.csv")
     found = resolve("s{SPAN}/v{VERSION}", "last 2", pinned=before.as_records())
     assert found.spans == before.spans
-    assert found.notes == (
-        "left to the next run, as they are newer: version 3 of span 2, version 1 of span 3",
-    )
+    assert found.notes == ("newer spans, left for the next run: version 3 of span 2, version 1 of span 3",)
     # Of a range, later spans are no part.
     (note,) = resolve("s{SPAN}/v{VERSION}", "1..2", pinned=before.as_records()).notes
-    assert note.endswith("newer: version 3 of span 2")
+    assert note.endswith("run: version 3 of span 2")
     (tmp_path / "s2" / "v2" / "x.csv").unlink()
-    with pytest.raises(BadInputError, match=r"the run read version 2 of span 2 of .* not there any"):
+    with pytest.raises(BadInputError, match=r"the run read version 2 of span 2 of .* no longer exists"):
         resolve("s{SPAN}/v{VERSION}", "last 2", pinned=before.as_records())
 
 
@@ -218,7 +218,7 @@ def test_pinned_dates_leave_newer_ones_to_the_next_run(resolve, tmp_path):
     pinned = ({"span": "2026-01-31", "version": None, "num_files": 1},)
     found = resolve("{YYYY}-{MM}-{DD}.csv", pinned=pinned)
     assert names(found, tmp_path) == ["2026-01-31.csv"]
-    assert found.notes == ("left to the next run, as they are newer: span 2026-02-01",)
+    assert found.notes == ("newer spans, left for the next run: span 2026-02-01",)
 
 
 def test_spans_in_words():

@@ -52,9 +52,9 @@ def test_rows_of_one_time_are_not_divided_and_rows_without_one_train(plan):
     ("settings", "message"),
     [
         ({"by": "time", "column": "none"}, "split.column = 'none': there is no such column"),
-        ({"by": "time", "column": "city"}, "the column is read as category, and rows cannot be"),
+        ({"by": "time", "column": "city"}, "the column is read as category, which has no order"),
         ({"by": "time", "column": "same"}, "all rows have the same time"),
-        ({"by": "column", "column": "same"}, "has 1 different value; groups"),
+        ({"by": "column", "column": "same"}, "has 1 different value; at least two"),
     ],
 )
 def test_columns_that_cannot_divide(plan, settings, message):

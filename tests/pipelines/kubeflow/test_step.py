@@ -112,7 +112,7 @@ def test_a_step_without_a_plan_does_nothing(tmp_path, capsys, has_begun):
     assert step.main(component_arguments("Trainer", root)) == 1
     last = capsys.readouterr().err.strip().splitlines()[-1]
     assert "every step mounts" in last
-    assert "the run is over" in last
+    assert "the run has ended" in last
     assert RunFolder(root, "run-1").failures()[0].component == "Trainer"
     assert not root.artifacts.exists()
 
@@ -340,7 +340,7 @@ def test_end_says_how_the_run_ended(tmp_path, killed, capsys):
     assert step.main(["End", "--root", str(root), "--run", "run-1"]) == 0
     assert f"run {killed.run_id}: failed" in capsys.readouterr().err
     assert step.main(["End", "--root", str(root), "--run", "run-2"]) == 0
-    assert "before its record was begun" in capsys.readouterr().err
+    assert "before its record was written" in capsys.readouterr().err
 
 
 # A training that is in the middle of a long step; the step's folder belongs to a run that `Plan` has begun.

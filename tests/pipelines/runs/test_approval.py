@@ -103,7 +103,7 @@ def test_an_approval_that_was_killed_after_its_push_is_completed_and_pushes_noth
     record = held.read()
     half = record.changed(status="held", version=None, reason=DOUBT)  # as it was before the push
     held.root.records.write(half)
-    with pytest.raises(BadInputError, match="only its push is missing"):
+    with pytest.raises(BadInputError, match="but its push was interrupted"):
         held.reject()
     again = held.approve(because="another reason")
     assert (again.version, again.decision.because) == (version, "the first reason")
@@ -154,7 +154,7 @@ def test_another_served_version_than_the_one_it_was_compared_with_is_a_warning(h
     (held.root.serving / "1000").rename(held.root.path / "withdrawn" / "1000")
     record = held.approve()
     assert int(record.version) > 1000
-    assert held.warnings == ["the model was compared with version 1000, and no version serves now"]
+    assert held.warnings == ["the model was compared with version 1000, and no version is live now"]
 
 
 def test_a_run_that_repeated_the_held_one_leads_to_it(held, killed):

@@ -267,7 +267,7 @@ def test_a_model_that_is_not_blessed(leave, run):
     assert outcome.reason == "too low; too old"
 
 
-@pytest.mark.parametrize("state", ["serves already", "was withdrawn"])
+@pytest.mark.parametrize("state", ["is already live", "was withdrawn"])
 def test_a_model_that_is_unchanged(leave, executors, run, state):
     leave(PASSED, version=None)
     pushed = executors.leaves[PushedModel]
@@ -303,7 +303,7 @@ def test_the_models_that_were_compared_are_recorded(leave, run, data, tmp_path):
     assert recorder.record.models == tuple(models)
     assert (
         "model: wide_deep: auc 0.75 at step 30 (2.0 s) is better than "
-        "linear: auc 0.75 at step 30 (2.0 s; dropped at step 40, as it was too far behind)"
+        "linear: auc 0.75 at step 30 (2.0 s; dropped at step 40, because it was too far behind)"
     ) in recorder.record.notes
 
 
@@ -332,7 +332,7 @@ def test_a_baseline_that_is_worse_than_when_it_was_pushed_is_noted(leave, run, k
     push(root, former.run_id, version=1000)
     start, recorder = run()
     start()
-    assert "of version 1000, auc was 0.95 and is 0.8" in recorder.record.notes[-1]
+    assert "version 1000's auc was 0.95 and is 0.8" in recorder.record.notes[-1]
 
 
 def test_anomalies_are_noted(leave, run):
@@ -498,7 +498,7 @@ def test_what_transform_made_is_kept_if_it_can_be(
     start, recorder = run(continued=(former,), **settings)
     start()
     assert (recorder.record.step("Transform") == made.step("Transform")) is is_kept
-    assert ("Transform has nothing" in "".join(recorder.record.notes)) is not is_kept
+    assert ("Transform has no output to keep" in "".join(recorder.record.notes)) is not is_kept
     assert recorder.record.step("Trainer") != made.step("Trainer")
 
 
@@ -517,7 +517,7 @@ def test_the_plan_of_the_generic_model_and_copied_data_are_noted(leave, run, dat
 def test_a_split_without_rows_ends_the_run(leave, run):
     leave(PASSED, version="1", num_eval_examples=0)
     start, recorder = run()
-    with pytest.raises(RunFailedError, match="no row fell into the split 'eval'") as error:
+    with pytest.raises(RunFailedError, match="the split 'eval' has no rows") as error:
         start()
     assert (error.value.component, error.value.is_bad_input) == ("CsvExampleGen", True)
     assert recorder.record.components[-1].name == "StatisticsGen"
@@ -681,7 +681,7 @@ def test_a_resumed_run_is_judged_against_what_serves_now(leave, executors, run, 
     start()
     statuses = {part.name: part.status for part in recorder.record.components}
     assert (statuses["Trainer"], statuses["Evaluator"]) == ("cached", "finished")
-    assert recorder.record.components[-3].reason == "another version serves"
+    assert recorder.record.components[-3].reason == "another version is live"
 
 
 def test_a_step_with_an_unreadable_file_is_unfinished_while_it_is_made_again(
@@ -705,6 +705,6 @@ def test_a_run_that_cannot_be_planned_leaves_a_training_alone(leave, run, killed
     folder = train(root.path, killed.run_id)
     push(root.path, "20250101-000000")
     shutil.rmtree(root.kept)
-    with pytest.raises(BadInputError, match="is served, but a new model cannot be compared"):
+    with pytest.raises(BadInputError, match="is live, but a new model cannot be compared"):
         run()[0]()
     assert folder.exists()

@@ -63,4 +63,4 @@ def test_the_same_model_serves_or_was_withdrawn(outcome, tmp_path):
     same = {"pushed": 0, "unchanged_version": "5", "not_pushed_reason": "the same"}
     assert outcome(**same) == RunOutcome("unchanged", reason="the same")
     add_model(tmp_path / "withdrawn" / "5")
-    assert outcome(**same).reason == "the same (`rollback --to 5` serves it again)"
+    assert outcome(**same).reason == "the same (`rollback --to 5` makes it live again)"

@@ -138,5 +138,5 @@ def test_several_changes_are_said_at_once_and_the_rest_counted():
         "the code of `estimator_core` changed; and 4 more"
     )
     assert changed("Evaluator", now, record(), inputs={"model": "Trainer", "baseline_model": "Trainer"}) == (
-        "Trainer has a new output; another version serves"
+        "Trainer has a new output; another version is live"
     )

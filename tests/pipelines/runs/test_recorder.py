@@ -84,7 +84,7 @@ def test_a_resumed_run_keeps_its_number_and_its_end_is_told_again(plan, killed):
     assert (resumed.run_id, resumed.number, resumed.attempt) == (record.run_id, 1, 2)
     assert resumed.notification == "pending"
     records.write(resumed.changed(status="unchanged"))
-    with pytest.raises(BadInputError, match="has done nightly/20260131T030000Z already"):
+    with pytest.raises(BadInputError, match="has run nightly/20260131T030000Z already"):
         start_record(replace(plan, scheduled_by="nightly/20260131T030000Z"))
 
 

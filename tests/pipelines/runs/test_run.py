@@ -174,7 +174,7 @@ def test_pages_link_to_no_run_that_retention_has_removed(data, tmp_path, display
     index = (root / "runs" / "index.html").read_text()
     assert f'"run-{run_ids[0]}"' not in index
     assert f'"run-{run_ids[-1]}"' in index
-    assert index.count("<strong>serves</strong>") == 1
+    assert index.count("<strong>live</strong>") == 1
     # The page of the version that served before was made again: it serves no more.
     (before,) = (one for one in Root(root).records.read_all() if one.run_id == run_ids[2])
     page = (root / "runs" / f"{before.run_id}.html").read_text()
@@ -297,7 +297,7 @@ def test_a_file_that_changes_before_it_is_copied_ends_the_run(run_first, data, t
     monkeypatch.setattr(run_module, "execute", late)
     record = run_first(lambda: None)
     assert (record.status, record.is_bad_input) == ("failed", True)
-    assert f"{data} was changed while the data were looked at" in record.reason
+    assert f"{data} was changed while the data were being read" in record.reason
     assert not list((tmp_path / "root" / "data").glob("[!.]*"))
 
 

@@ -91,7 +91,7 @@ def test_all_of_it_again(plan, run, runs):
         ("8", "8..9", r"--to takes one span: a number.*'8\.\.9'"),
         ("2026-01-31", "9", "--from takes one span: a number"),
         ("x", "9", "--from x: "),
-        ("7", "11", r"there is no span 7, 11 of .*There: 8\.\.10"),
+        ("7", "11", r"there is no span 7, 11 of .*Existing spans: 8\.\.10"),
     ],
 )
 def test_ranges_that_cannot_be(plan, first, last, message):

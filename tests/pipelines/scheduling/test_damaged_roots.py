@@ -158,7 +158,7 @@ def test_the_run_of_a_span_whose_configuration_is_gone(record, check, tmp_path, 
     run = {**RUN, "status": status, "notification": "pending"}
     record("20260131-095900", **run, scheduled_by=f"bad/{SPAN}")
     assert "bad: The configuration file" in check().problems()[-1]
-    assert "bad: tried again in 30 s" in caplog.text
+    assert "bad: error, retrying in 30 s" in caplog.text
 
 
 @pytest.mark.parametrize("span", SPANS)
@@ -189,7 +189,7 @@ def test_an_error_that_nobody_expected_is_logged_with_its_origin(make_scheduler,
     scheduler = make_scheduler(find=find)
     scheduler.run_due()
     assert (len(runs.launches), scheduler.broken) == (1, {"bad"})
-    assert "bad: tried again in 30 s: oops" in caplog.text
+    assert "bad: error, retrying in 30 s: oops" in caplog.text
     assert "Traceback" in caplog.text
 
 

@@ -128,7 +128,7 @@ def test_a_full_disk_does_not_end_it(clock, root, monkeypatch, caplog, add, run_
     monkeypatch.setattr(RunRecords, "write", fail)
     run_for(290)
     assert failures
-    assert "tried again in 30 s: [Errno 28] No space left" in caplog.text
+    assert "error, retrying in 30 s: [Errno 28] No space left" in caplog.text
     assert set(statuses(root)) == {"pushed"}
 
 
@@ -362,7 +362,7 @@ def test_a_run_that_never_ends_is_given_up(run_tick, runs, record):
     starts = MAX_STARTS_LEFT + 1
     record("20260131-100100", status="interrupted", scheduled_by=TICK.id, attempt=starts)
     run = run_tick(retries=1)
-    reason = "started 11 times without coming to an end"
+    reason = "started 11 times without finishing"
     assert (run.status, run.reason) == ("failed", reason)
     assert not runs.launches
 
@@ -538,7 +538,9 @@ def test_a_late_span_that_is_not_run_is_told_once(scheduler, runs, tmp_path, tol
     run_for(200)
     assert runs.spans() == ["10"]
     assert events(told) == ["missed"]
-    text = "trips: span 7 arrived after a later one was run, and only newer ones are run; `schedule backfill "
+    text = (
+        "trips: span 7 arrived after a later span was run, and only newer spans are run; `schedule backfill "
+    )
     assert told[0]["text"] == text + "--name trips --from 7 --to 7` runs it"
     assert caplog.text.count("span 7 arrived") == 1
 
@@ -561,7 +563,7 @@ def test_unknown_due_runs_are_logged_once_and_end_nothing(config_file, caplog, r
     config_file.write_text("[data")
     with caplog.at_level(logging.WARNING):
         run_for(200)
-    assert caplog.text.count("tried again in 30 s") == 1
+    assert caplog.text.count("error, retrying in 30 s") == 1
     config_file.write_text(text)
     run_for(100)
     assert len(runs.launches) == 1

@@ -88,7 +88,7 @@ def test_the_name_is_one_of_kubernetes(name, service):
 
 
 def test_a_name_without_a_letter_is_refused():
-    with pytest.raises(BadInputError, match="'2024': it needs a letter"):
+    with pytest.raises(BadInputError, match="'2024' does not make a Kubernetes name"):
         inference_service("2024", "image", "pvc://models")
 
 

@@ -199,7 +199,7 @@ def test_a_baseline_that_has_lost_skill_beyond_chance_and_tolerance_is_doubted(
     assert not failed(checked)
     assert bool(checked.doubts) == is_doubted
     if is_doubted:
-        lost = f"the served model's auc was 0.9 and is {now:.5g}, which is more"
+        lost = f"the live model's auc was 0.9 and is {now:.5g}, which is more"
         assert lost in checked.doubts[0]
 
 
@@ -334,7 +334,7 @@ def test_a_doubt_that_was_found_before_stays_where_nothing_can_be_checked() -> N
     other = check("binary", labels, np.array([0.1, 0.9, 0.8, 0.2]), np.array([4.0, 5, 6, 7]))
     assert len(other.checks) == 2
     (failure,) = other.failures
-    assert "cannot be compared with the served one" in failure
+    assert "cannot be compared with the live model" in failure
 
 
 @pytest.mark.parametrize(

@@ -68,8 +68,8 @@ def test_what_could_not_work_is_refused(config_of, kubeflow, message):
         ({"name": "My Orders"}, 'kubeflow.name = "my-orders"'),
         ({"name": "a" * 58}, "at most 57"),
         ({"components": {"Traner": {}}}, "Did you mean Trainer"),
-        ({"components": {"Plan": {"cache": True}}}, "Plan.cache = true: this step belongs to every"),
-        ({"components": {"End": {"cache": True}}}, "End.cache = true: this step belongs to every"),
+        ({"components": {"Plan": {"cache": True}}}, "Plan.cache = true: this step runs in every"),
+        ({"components": {"End": {"cache": True}}}, "End.cache = true: this step runs in every"),
     ],
 )
 def test_names_that_could_not_work_are_refused(config_of, kubeflow, message):
@@ -87,7 +87,7 @@ def test_a_name_of_the_configuration_that_kubernetes_refuses(config_of):
 @pytest.mark.parametrize("component", ["Plan", "Record", "End"])
 def test_a_component_with_the_id_of_a_step_of_every_pipeline(config_of, component):
     settings = config_of().kubeflow
-    with pytest.raises(BadInputError, match=f"^{component}: on Kubeflow .* with with_id"):
+    with pytest.raises(BadInputError, match=f"^{component}: on Kubeflow, .* with with_id"):
         check_names(settings, "team", ["Write", component])
 
 

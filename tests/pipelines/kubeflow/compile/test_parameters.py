@@ -134,8 +134,8 @@ def test_runtime_parameters_of_the_users_own_pipeline_have_names_that_kubeflow_t
     ("parameters", "message"),
     [
         ({"run": "a"}, "^RuntimeParameter: run would be the parameter 'run'.*another name"),
-        ({"class": "a"}, "'class', and Kubeflow takes.* neither Python keywords"),
-        ({"1st": "a"}, "beginning with a letter"),
+        ({"class": "a"}, "'class'. A parameter's name .* not a Python keyword"),
+        ({"1st": "a"}, "begins with a letter"),
         ({"a-b": 1, "a_b": 2}, "^RuntimeParameter: a-b and a_b would both be.*another name"),
     ],
 )

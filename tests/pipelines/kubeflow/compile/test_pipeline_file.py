@@ -336,7 +336,7 @@ def test_a_component_called_plan_is_refused(team):
         def create_pipeline():
             return pipeline(Write(text="a").with_id("Plan"))
     """)
-    with pytest.raises(BadInputError, match=r"^Plan: on Kubeflow this is the id of a step of every"):
+    with pytest.raises(BadInputError, match=r"^Plan: on Kubeflow, every pipeline has a step with this id"):
         compile_pipeline(team_config(team))
 
 

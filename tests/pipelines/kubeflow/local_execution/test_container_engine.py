@@ -63,7 +63,7 @@ def test_an_unknown_engine_names_the_nearest(engines, monkeypatch):
 
 
 def test_no_engine_at_all(engines):
-    with pytest.raises(BadInputError, match="docker, podman, buildah were tried"):
+    with pytest.raises(BadInputError, match="fails for each of docker, podman, buildah"):
         find_engine()
 
 

@@ -112,7 +112,7 @@ def test_the_user_of_the_image_may_write_what_root_has_made(container, tmp_path)
 def test_without_an_engine_it_says_what_was_tried(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("IMAGE_ENGINE", raising=False)
-    with pytest.raises(BadInputError, match="docker, podman, buildah were tried"), in_image("image"):
+    with pytest.raises(BadInputError, match="fails for each of docker, podman, buildah"), in_image("image"):
         pass
 
 

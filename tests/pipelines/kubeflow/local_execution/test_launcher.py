@@ -51,7 +51,7 @@ def test_a_container_has_the_environment_of_the_pipeline_and_no_other(tmp_path, 
 
 def test_a_secret_must_be_given(tmp_path, monkeypatch):
     monkeypatch.delenv("WORD", raising=False)
-    with pytest.raises(ContainerFailedError, match="WORD to what the key 'password' would hold"):
+    with pytest.raises(ContainerFailedError, match="WORD to the value of the key 'password'"):
         launch(tmp_path, settings)
 
 

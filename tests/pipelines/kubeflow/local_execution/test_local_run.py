@@ -274,7 +274,7 @@ def test_data_that_do_not_fit_are_accepted_and_then_compared_with(
     file.write_text(text.replace(",blue,", ",violet,"))
     failed = run_here(root, *settings)
     assert failed.status == "failed"
-    assert failed.reason.startswith("ExampleValidator: the data are not what the model needs")
+    assert failed.reason.startswith("ExampleValidator: the data failed validation")
     assert "schema accept" in failed.reason
     assert any(note.startswith("anomaly: ") for note in failed.notes)
     accepted = accept_schema(Root(root))

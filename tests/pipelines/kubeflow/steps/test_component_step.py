@@ -82,9 +82,9 @@ def test_a_step_that_failed_says_why_and_the_retry_goes_on(team):
 
 
 def test_a_definition_that_has_changed_since_it_was_compiled_is_refused(team):
-    with pytest.raises(BadInputError, match=r"Copy is in the pipeline of this run only.*Compile"):
+    with pytest.raises(BadInputError, match=r"Copy is only in the pipeline of this run.*Compile"):
         TeamOnKubeflow(team, ("Write",)).plan()
-    with pytest.raises(BadInputError, match="Trainer is in the compiled pipeline only"):
+    with pytest.raises(BadInputError, match="Trainer is only in the compiled pipeline"):
         TeamOnKubeflow(team, ("Write", "Copy", "Trainer")).plan()
 
 
@@ -144,7 +144,7 @@ def test_a_version_that_came_between_ends_the_run(pushing, capsys):
     assert [pushing.step(component, "late") for component in ("Write", "Save", "Judge")] == [0] * 3
     version = pushing.run("run-1", folder=folder).version
     assert pushing.step("Pusher", "late") == 1
-    said = f"version {version} serves now, and none did when the run began"
+    said = f"version {version} is live now, and none was when the run began"
     assert said in capsys.readouterr().err
     assert pushing.root.versions.served() == [int(version)]
 
@@ -160,7 +160,7 @@ def test_a_retry_does_not_push_what_was_rolled_back(pushing, capsys):
     StepFolders(pushing.root.artifacts).all_finished("Pusher")[-1].folder.joinpath("step.json").unlink()
     rollback(pushing.root)
     assert pushing.step("Pusher", "run-2") == 1
-    assert f"version {second}, which an earlier try" in capsys.readouterr().err
+    assert f"version {second}, which an earlier attempt" in capsys.readouterr().err
     assert pushing.root.versions.served() == [int(first)]
 
 
@@ -219,7 +219,7 @@ def test_two_runs_at_a_time_do_not_disturb_each_other(pushing):
     assert len(StepFolders(pushing.root.artifacts).all_finished("Save")) == 1
     assert pushing.step("Pusher", "run-1") == 0
     assert [pushing.step(component, "run-2") for component in ("Pusher", END)] == [1, 0]
-    reason = f"run {pushing.record('run-1').run_id} has made it since"
+    reason = f"run {pushing.record('run-1').run_id} has run it since"
     assert components_of(pushing.record("run-2"))[1] == ("Save", "cached", reason)
 
 

@@ -186,7 +186,7 @@ def test_data_that_change_while_the_run_is_planned_end_it(plan, data, monkeypatc
         return staged
 
     monkeypatch.setattr(execution, "stage_data", late)
-    with pytest.raises(BadInputError, match=r"data\.csv was changed while the data were looked at"):
+    with pytest.raises(BadInputError, match=r"data\.csv was changed while the data were being read"):
         plan("run-1")
 
 

@@ -31,7 +31,7 @@ def test_the_default_checks_are_on_and_can_be_set_and_switched_off():
     assert given == DefaultChecks("binary", "regression", 0.9, 0.0, None, 0.25)
     off = "evaluator.default_checks=false"
     assert checks(off) is None
-    with pytest.raises(BadInputError, match=r"then there are no criteria for a model"):
+    with pytest.raises(BadInputError, match=r"leaves nothing that a model has to pass"):
         check_evaluator_config(config(off), ["a"])
     threshold = 'evaluator.thresholds=[{metric = "auc", lower = 0.6}]'
     check_evaluator_config(config(off, threshold), ["a"])
@@ -82,7 +82,7 @@ def test_names_are_checked():
         ('evaluator.slices=[["b"]]', r"no column 'b'\. Columns: a"),
         (
             'evaluator.thresholds=[{metric = "mean_label", max_regression = 1}]',
-            "max_regression = 1.0 has no meaning for 'mean_label'",
+            "max_regression = 1.0 does not apply to 'mean_label'",
         ),
     ):
         with pytest.raises(BadInputError, match=message):

@@ -78,11 +78,11 @@ def test_a_column_that_tells_the_label_is_doubted_until_it_is_named_or_serves(
     table, tmp_path, display, killed
 ):
     (doubt,) = gate_settings(plan(table, tmp_path, display)).known_doubts
-    assert doubt.startswith("column 'told' alone predicts 'y' right in 99.")
+    assert doubt.startswith("column 'told' alone predicts 'y' correctly in 99.")
     assert doubt.endswith('[columns] told = "ignore"; if it is, accept it: [columns] told = "number"')
     named = plan(table, tmp_path, display, "columns.told=number")
     assert gate_settings(named).known_doubts == ()
-    serve(tmp_path, killed, notes=("leak? column 'told' alone predicts 'y' right in 98 % of 90 rows",))
+    serve(tmp_path, killed, notes=("leak? column 'told' alone predicts 'y' correctly in 98 % of 90 rows",))
     assert gate_settings(plan(table, tmp_path, display)).known_doubts == ()
 
 

@@ -71,9 +71,9 @@ def test_a_change_that_is_reached_says_what_would_be_lost(module, record, code, 
         touches_training(Root(root), (record, older), code, "a_module.py", force=False)
     assert str(refused.value) == (
         "--resume: the code of a_module.py has changed since run 20260102-030405 started "
-        "(a_module.py:scaled). --resume=force keeps what Transform has made with the old code, and "
-        "continues the training, which has reached step 250, with the new code. Without --resume "
-        "a new run begins, and trains from the start."
+        "(a_module.py:scaled). --resume=force keeps Transform's output of the old code, and continues the "
+        "training, which has reached step 250, with the new code. Without --resume, a new run trains from "
+        "the start."
     )
     assert touches_training(Root(root), (record, older), code, "a_module.py", force=True)
 

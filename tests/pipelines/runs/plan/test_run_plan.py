@@ -89,7 +89,7 @@ def test_resume_may_have_another_engine(killed, plan):
 
 
 def test_the_runner_checks_the_engine_before_anything_is_written(plan, tmp_path):
-    with pytest.raises(BadInputError, match="is what --runner local does"):
+    with pytest.raises(BadInputError, match="is the same as --runner local"):
         plan(runner="beam")
     assert not (tmp_path / "root").exists()
 
@@ -97,8 +97,8 @@ def test_the_runner_checks_the_engine_before_anything_is_written(plan, tmp_path)
 def test_an_engine_that_is_not_used_is_said(plan):
     found = [one for one in plan("beam.direct.workers=3").findings if "--runner" in one]
     assert found == [
-        "--runner local has Beam work in its own process; for 3 processes on this machine as [beam] "
-        "says, run with --runner beam"
+        "--runner local runs Beam in its own process; to use 3 processes on this machine, as in [beam], give "
+        "--runner beam"
     ]
     assert not [one for one in plan().findings if "--runner" in one]
     used = plan("beam.direct.workers=3", runner="beam")
@@ -140,7 +140,7 @@ def test_resume_keeps_the_spans_of_the_run_that_did_not_end(killed, plan, spans,
     assert resumed.unfinished == record
     assert resumed.spans.spans == first.spans.spans
     assert resumed.findings[0] == (
-        "left to the next run, as they are newer: version 2 of span 9, version 1 of span 11"
+        "newer spans, left for the next run: version 2 of span 9, version 1 of span 11"
     )
     assert [span["span"] for span in plan("data.spans=last 2", data=spans).spans.as_records()] == [10, 11]
     with pytest.raises(BadInputError, match=r"started with data\.spans = 'last 2'; received '11'"):
@@ -158,7 +158,7 @@ def test_resume_refuses_other_code(killed, plan):
 
 def test_a_root_that_is_a_file(plan, tmp_path):
     (tmp_path / "root").write_text("")
-    with pytest.raises(BadInputError, match="root is not a folder that can be written to"):
+    with pytest.raises(BadInputError, match="root is not a writable folder"):
         plan()
 
 
@@ -246,7 +246,7 @@ def test_a_schema_of_the_root_that_was_edited_wrongly_ends_a_run_before_it_begin
     keep_schema()
     file = tmp_path / "root" / "schema" / "schema.pbtxt"
     file.write_text(SCHEMA.replace("FLOAT", "DECIMAL"))
-    with pytest.raises(BadInputError, match=r"schema\.pbtxt is no Schema.*line 2, column .*DECIMAL"):
+    with pytest.raises(BadInputError, match=r"schema\.pbtxt is not a Schema.*line 2, column .*DECIMAL"):
         plan()
 
 
@@ -259,7 +259,7 @@ def test_a_run_is_not_resumed_on_a_validation_that_does_not_count_any_more(
         status="failed", is_bad_input=True, components=(ComponentRecord("ExampleValidator", "finished", 1.0),)
     )
     records.write(failed)
-    with pytest.raises(BadInputError, match="ended as its data did not fit, and would again"):
+    with pytest.raises(BadInputError, match="ended because of its data, and would again"):
         plan(resume=True)
     records.write(unfinished)
     assert plan(resume=True).unfinished == unfinished

@@ -127,7 +127,7 @@ def test_artifacts_of_an_earlier_version_stay_while_a_version_or_a_held_model_is
     assert left == {("Trainer/model", 0)} | (set() if is_dropped else of_held)
     assert not executions.exists()
     assert {removal.reason for removal in removals} == {
-        "an earlier version of this program made it, and no version of the model needs it"
+        "made by an earlier version of this program, and needed by no version of the model"
     }
 
 

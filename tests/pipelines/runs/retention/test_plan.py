@@ -14,7 +14,7 @@ def test_artifacts_beyond_the_newest_go_and_records_stay(root):
     kinds = [removal.kind for removal in removals]
     assert {kind: kinds.count(kind) for kind in kinds} == {"step": 6, "artifact": 3, "data": 3}
     reasons = {removal.reason for removal in removals if removal.kind != "data"}
-    assert reasons == {"none of the newest 2 runs whose artifacts stay has used it"}
+    assert reasons == {"not used by the newest 2 runs whose artifacts are kept"}
     assert root.prune(artifacts=2) == []
 
 
@@ -30,7 +30,7 @@ def test_checkpoints_go_before_the_rest(root):
     ]
     (removal,) = (removal for removal in removals if removal.path == kept_checkpoints)
     assert removal.size_bytes == 4_000
-    assert removal.reason == "none of the newest 2 runs whose checkpoints stay has used it"
+    assert removal.reason == "not used by the newest 2 runs whose checkpoints are kept"
 
 
 def test_steps_of_a_run_whose_record_was_removed_by_hand_go(root):
@@ -47,7 +47,7 @@ def test_a_step_of_no_run_by_rules_of_records_says_so(root):
     root.add_run(80, status="not_blessed")
     removals = root.prune(runs=1)
     reasons = {removal.reason for removal in removals if removal.kind == "step"}
-    assert reasons == {"the runs that have used it are not the newest run"}
+    assert reasons == {"the runs that used it are not the newest run"}
 
 
 def test_what_a_killed_removal_began_goes_with_the_next(root):

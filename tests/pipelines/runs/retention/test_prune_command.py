@@ -34,7 +34,7 @@ def test_as_json_it_says_what_went_and_why(root):
     assert said["removed"][0] == {
         "kind": "step",
         "path": str(step),
-        "reason": "none of the newest 1 runs whose artifacts stay has used it",
+        "reason": "not used by the newest 1 runs whose artifacts are kept",
         "bytes": size,
     }
     assert root.has(first) == set()
