@@ -5,7 +5,6 @@ import decimal
 import gzip
 import io
 import re
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,16 +18,16 @@ from components.example_gen.csv_text import as_csv, known_types
 NOON = datetime.datetime(2024, 1, 31, 12, 0, 5)
 
 
-def text(path: Path) -> bytes:
+def text(path):
     with path.open("rb") as stream:
         return as_csv(str(path), stream).read()
 
 
-def rows(path: Path) -> list[list[str]]:
+def rows(path):
     return list(csv.reader(io.StringIO(text(path).decode(), newline="")))
 
 
-def parquet(folder: Path, **columns) -> Path:
+def parquet(folder, **columns):
     path = folder / "rows.parquet"
     pq.write_table(pa.table(columns), path)
     return path

@@ -20,7 +20,7 @@ from components.evaluator.gate.slice_doubts import (
 CITIES = ("Austin", "Boston", "Chicago")
 
 
-def month(seed: int, size: int = 1_500, kind: str = "binary"):
+def month(seed, size=1_500, kind="binary"):
     """Returns labels, true answers, and the columns that both depend on."""
     draw = np.random.default_rng(seed)
     codes = draw.choice(3, size, p=[0.2, 0.3, 0.5]).astype(np.int8)
