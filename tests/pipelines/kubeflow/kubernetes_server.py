@@ -142,12 +142,9 @@ class KubernetesServer:
     def _remove(self, name):
         """Removes a job, and all that belongs to it."""
         job = self.jobs.pop(name)
-        self.services = {
-            key: service
-            for key, service in self.services.items()
-            if job["metadata"]["uid"]
-            not in [one["uid"] for one in service["metadata"].get("ownerReferences", ())]
-        }
+        for key, service in list(self.services.items()):
+            if job["metadata"]["uid"] in [one["uid"] for one in service["metadata"]["ownerReferences"]]:
+                del self.services[key]
         return job
 
     def _answer_of_services(self, method, name, body):
@@ -175,16 +172,9 @@ class KubernetesServer:
         self._controller.accept(name)
         return self.jobs[name]
 
-    def condition(self, name, kind, message, reason=""):
-        conditions = self.jobs[name]["status"]["conditions"]
-        for one in conditions:
-            if one["type"] == "Running" and kind != "Created":
-                one["status"] = "False"
-        conditions[:] = [one for one in conditions if one["type"] != kind]
-        conditions.append({"type": kind, "status": "True", "message": message, "reason": reason})
-
-    def has_condition(self, name, *kinds):
-        return any(one["type"] in kinds for one in self.jobs[name]["status"]["conditions"])
+    def condition(self, name, kind, message, reason):
+        condition = {"type": kind, "status": "True", "message": message, "reason": reason}
+        self.jobs[name]["status"]["conditions"].append(condition)
 
     def is_too_late(self, name, deadline_secs):
         return time.monotonic() - self._started[name] > deadline_secs
@@ -199,7 +189,7 @@ class KubernetesServer:
         controller = self._controller
         if "deletionTimestamp" in self.jobs[name]["metadata"]:
             return
-        if self.has_condition(name, "Succeeded", "Complete", "Failed"):
+        if any(one["type"] in ("Complete", "Failed") for one in self.jobs[name]["status"]["conditions"]):
             return
         if name not in self.pods:
             if not controller.can_start(name):

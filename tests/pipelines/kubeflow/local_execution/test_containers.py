@@ -25,8 +25,7 @@ def test_a_process_has_an_empty_folder_and_what_the_image_sets(tmp_path, monkeyp
 
 def test_the_exit_code_and_the_log(tmp_path):
     log = tmp_path / "logs" / "log"
-    code = Processes().run(python("print('said'); raise SystemExit(7)"), log)
-    assert code == 7
+    assert Processes().run(python("print('said'); raise SystemExit(7)"), log) == 7
     assert log.read_text() == "said\n"
 
 
