@@ -11,12 +11,9 @@ from pipelines.kubeflow.compile.parameters import (
 )
 
 
-def test_the_parameters_that_are_always_there(config_of):
+def test_parameters_that_are_always_there_and_those_that_are_asked_for(config_of):
     found = {item.name: item.default for item in runtime_parameters(config_of())}
     assert found == {"data_path": "/mnt/pipelines/data/taxi.csv", "train_steps": 0, "eval_steps": 0}
-
-
-def test_further_ones_are_asked_for(config_of):
     config = config_of({"parameters": ["trainer.seed"]}, trainer={"early_stopping": False, "train_steps": 70})
     found = runtime_parameters(config, ["trainer.early_stopping", "trainer.seed"])
     assert [(item.name, item.default) for item in found] == [

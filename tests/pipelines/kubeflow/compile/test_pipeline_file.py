@@ -93,7 +93,7 @@ def test_kubeflow_and_argo_take_the_specification(specification, pods, tasks):
     assert all(re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", name) for name in names)
 
 
-def test_all_producers_exist(tasks, specification):
+def test_all_producers_exist_and_a_cached_step_depends_on_its_key_alone(tasks, specification):
     for task in tasks.values():
         for source in task["inputs"].get("parameters", {}).values():
             output = source.get("taskOutputParameter")
@@ -101,6 +101,18 @@ def test_all_producers_exist(tasks, specification):
                 producer = tasks[output["producerTask"]]["componentRef"]["name"]
                 declared = specification["components"][producer]["outputDefinitions"]
                 assert output["outputParameterKey"] in declared["parameters"]
+    assert cached(tasks) == {
+        "csv-example-gen", "statistics-gen", "schema-gen", "example-validator", "transform", "trainer",
+        "serving-check", "pusher",
+    }  # fmt: skip
+    for name in cached(tasks):
+        given = tasks[name]["inputs"]["parameters"]
+        assert list(given) == ["key"]
+        output = {"producerTask": "plan", "outputParameterKey": name.replace("-", "_")}
+        assert given["key"]["taskOutputParameter"] == output
+        assert "artifacts" not in tasks[name]["inputs"]
+        assert "dependentTasks" in tasks[name]
+        assert not any("pipeline_job" in word for word in containers(specification)[name]["args"])
 
 
 def test_parameters_have_types_and_defaults_and_reach_the_step_that_plans(specification):
@@ -118,22 +130,7 @@ def test_parameters_have_types_and_defaults_and_reach_the_step_that_plans(specif
     assert arguments[at + 1] == "{{$.inputs.parameters['train_steps']}}"
 
 
-def test_a_cached_step_depends_on_its_key_alone(specification, tasks):
-    assert cached(tasks) == {
-        "csv-example-gen", "statistics-gen", "schema-gen", "example-validator", "transform", "trainer",
-        "serving-check", "pusher",
-    }  # fmt: skip
-    for name in cached(tasks):
-        given = tasks[name]["inputs"]["parameters"]
-        assert list(given) == ["key"]
-        output = {"producerTask": "plan", "outputParameterKey": name.replace("-", "_")}
-        assert given["key"]["taskOutputParameter"] == output
-        assert "artifacts" not in tasks[name]["inputs"]
-        assert "dependentTasks" in tasks[name]
-        assert not any("pipeline_job" in word for word in containers(specification)[name]["args"])
-
-
-def test_containers_call_our_entry_point(specification):
+def test_containers_call_our_entry_point_and_plan_gets_the_configuration(specification):
     for name, container in containers(specification).items():
         assert container["command"] == ["python", "-P", "-m", "pipelines.kubeflow.step"], name
         assert container["image"] == "registry.example.com/pipelines:1.0"
@@ -141,9 +138,6 @@ def test_containers_call_our_entry_point(specification):
     arguments = containers(specification)["trainer"]["args"]
     assert arguments[0] == "Trainer"
     assert arguments[3:] == ["--key", "{{$.inputs.parameters['key']}}"]
-
-
-def test_the_configuration_travels_in_the_pipeline(specification):
     config = planned_config(specification)
     assert config["data"]["label"] == "tips"
     # The settings of containers are with them alone, and in no record.
@@ -161,7 +155,7 @@ def test_the_exit_handler_runs_whatever_came_before(specification):
     assert "outputDefinitions" not in specification["components"]["comp-end"]
 
 
-def test_resources_and_retries(specification, tasks):
+def test_settings_of_steps_reach_containers_tasks_and_pods(specification, tasks, pods):
     resources = containers(specification)["trainer"]["resources"]
     assert resources["resourceCpuLimit"] == resources["resourceCpuRequest"] == "2"
     assert resources["resourceMemoryLimit"] == "4Gi"
@@ -173,8 +167,6 @@ def test_resources_and_retries(specification, tasks):
     assert end["retryPolicy"]["maxRetryCount"] == 4
     assert "resources" not in containers(specification)["transform"]
 
-
-def test_environment_and_secrets(specification, pods):
     def environment(name):
         return {item["name"]: item["value"] for item in containers(specification)[name]["env"]}
 
@@ -186,9 +178,6 @@ def test_environment_and_secrets(specification, pods):
         assert pod["secretAsVolume"][0]["mountPath"] == "/etc/key"
         assert pod["pvcMount"][0]["constant"] == "pipelines"
         assert pod["pvcMount"][0]["mountPath"] == "/mnt/pipelines"
-
-
-def test_nodes_timeouts_and_the_id_of_the_run(pods):
     assert pods["exec-trainer"]["nodeSelector"]["labels"] == {"pool": "ml", "disk": "ssd"}
     assert pods["exec-plan"]["nodeSelector"]["labels"] == {"pool": "ml"}
     assert pods["exec-trainer"]["activeDeadlineSeconds"] == "900"

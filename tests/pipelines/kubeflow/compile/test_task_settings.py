@@ -50,7 +50,12 @@ def test_retries_are_those_of_the_step_and_the_exit_handler_is_tried_again():
     assert applied("End")["set_env_variable"] == [(RETRIES_VARIABLE, "2")]
 
 
-def test_the_umask_is_that_of_every_step_and_of_the_training_job():
+def test_the_trainer_is_told_of_its_training_job_and_every_step_of_the_umask():
+    settings = {"image": "image:1", "training_job": {"poll_secs": 3}}
+    ((name, text),) = applied("Trainer", **settings)["set_env_variable"]
+    assert name == VARIABLE
+    assert json.loads(text)["settings"]["poll_secs"] == 3
+    assert "set_env_variable" not in applied("Transform", **settings)
     settings = {"image": "image:1", "umask": "002", "training_job": {"poll_secs": 3}}
     assert applied("Record", **settings)["set_env_variable"] == [(UMASK_VARIABLE, "002")]
     variables = dict(applied("Trainer", **settings)["set_env_variable"])
@@ -58,11 +63,3 @@ def test_the_umask_is_that_of_every_step_and_of_the_training_job():
     assert json.loads(variables[VARIABLE])["pods"]["env"] == {UMASK_VARIABLE: "002"}
     with pytest.raises(ValueError, match="three octal digits"):
         applied("Record", umask="0o22")
-
-
-def test_the_trainer_is_told_of_its_training_job():
-    settings = {"image": "image:1", "training_job": {"poll_secs": 3}}
-    ((name, text),) = applied("Trainer", **settings)["set_env_variable"]
-    assert name == VARIABLE
-    assert json.loads(text)["settings"]["poll_secs"] == 3
-    assert "set_env_variable" not in applied("Transform", **settings)

@@ -45,16 +45,15 @@ def settings(task):
     kubernetes.use_secret_as_env(task, "login", {"password": "WORD"})
 
 
-def test_a_container_has_the_environment_of_the_pipeline_and_no_other(tmp_path, monkeypatch):
+def test_a_container_has_the_environment_of_the_pipeline_alone_and_secrets_must_be_given(
+    tmp_path, monkeypatch
+):
     monkeypatch.setenv("WORD", "secret")
     monkeypatch.setenv("MINE", "of the caller")
     outputs, (given,) = launch(tmp_path, settings, mounts=(tmp_path,))
     assert outputs == {"said": "A=1,KFP_RUN_ID=run-3,WORD=secret,MINE=None"}
     assert (tmp_path / "logs" / "task.log").read_text() == "to the log\n"
     assert (given.image, given.mounts, given.arguments[:2]) == ("none", (tmp_path,), ("python", "-S"))
-
-
-def test_a_secret_must_be_given(tmp_path, monkeypatch):
     monkeypatch.delenv("WORD", raising=False)
     with pytest.raises(ContainerFailedError, match="WORD to what the key 'password' would hold"):
         launch(tmp_path, settings)

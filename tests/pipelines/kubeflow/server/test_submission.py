@@ -7,7 +7,7 @@ import pytest
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.server.recurring import Recurrence
 from pipelines.kubeflow.server.submission import Server, ServerError, read_token
-from tests.pipelines.kubeflow.kfp_server import RefusedError
+from tests.pipelines.kubeflow.loopback import RefusedError
 
 TEXT = """
 pipelineInfo: {name: taxi}

@@ -25,7 +25,7 @@ def pushing(team):
 
 @pytest.fixture
 def folder(pushing):
-    """Where the pusher pushes."""
+    """The folder into which the pusher pushes."""
     return str(pushing.root.serving)
 
 

@@ -112,7 +112,7 @@ def test_a_lock_that_another_step_holds_is_no_bad_input(plan, root, monkeypatch)
 
 
 def write_span(number, tmp_path, old="", new=""):
-    """Writes the rows of span 10 as another one, with a change; returns its folder."""
+    """Writes the rows of span 10 as another span, with a change; returns its folder."""
     folder = tmp_path / f"span-{number}" / "v1"
     folder.mkdir(parents=True)
     rows = (tmp_path / "span-10" / "v1" / "data.csv").read_text()

@@ -12,7 +12,7 @@ from pipelines.kubeflow.training.cluster_jobs import ClusterJobs, TrainingJobErr
 from pipelines.kubeflow.training.indexed_job import manifest
 from pipelines.kubeflow.training.training_job import training_job
 from pipelines.steps.causes import describe_cause
-from tests.pipelines.kubeflow.kubernetes_server import RefusedError
+from tests.pipelines.kubeflow.loopback import RefusedError
 from tests.pipelines.kubeflow.training.test_job_pods import REFUSED_CERTIFICATE
 
 HEAD = "import json, os, sys, time\n"
