@@ -6,13 +6,12 @@ from pipelines.errors import BadInputError
 
 FLINK = {"runner": "flink", "flink.master": "jobs:8081"}
 SPARK = {"runner": "spark", "spark.master": "spark://host:7077"}
+
+
 DATAFLOW = {
-    "runner": "dataflow",
-    "dataflow.project": "a-project",
-    "dataflow.region": "europe-west1",
-    "dataflow.temp_location": "gs://bucket/tmp",
-    "dataflow.worker_image": "image:1",
-}
+    "runner": "dataflow", "dataflow.project": "a-project", "dataflow.region": "europe-west1",
+    "dataflow.temp_location": "gs://bucket/tmp", "dataflow.worker_image": "image:1",
+}  # fmt: skip
 
 
 def load(settings):

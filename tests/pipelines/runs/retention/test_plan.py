@@ -1,7 +1,5 @@
 import shutil
 
-from pipelines.root import Root
-
 
 def test_artifacts_beyond_the_newest_go_and_records_stay(root):
     runs = [root.add_run(age, version=1000 - age) for age in (50, 40, 30, 20, 10)]
@@ -20,15 +18,11 @@ def test_artifacts_beyond_the_newest_go_and_records_stay(root):
 
 def test_checkpoints_go_before_the_rest(root):
     runs = [root.add_run(age, version=1000 - age) for age in (40, 30, 20, 10)]
-    (kept_checkpoints,) = (root.folder(runs[1], "model_run"),)
+    checkpoints = root.folder(runs[1], "model_run")
     removals = root.prune(artifacts=3, checkpoints=2)
-    assert [root.has(run) for run in runs] == [
-        root.OF_A_VERSION,
-        root.ALL - {"model_run"},
-        root.ALL,
-        root.ALL,
-    ]
-    (removal,) = (removal for removal in removals if removal.path == kept_checkpoints)
+    left = [root.OF_A_VERSION, root.ALL - {"model_run"}, root.ALL, root.ALL]
+    assert [root.has(run) for run in runs] == left
+    (removal,) = (removal for removal in removals if removal.path == checkpoints)
     assert removal.size_bytes == 4_000
     assert removal.reason == "not used by the newest 2 runs whose checkpoints are kept"
 
@@ -86,13 +80,3 @@ def test_a_step_that_a_failed_run_left_stays_for_resume(root):
     root.add_run(70, status="not_blessed")
     root.prune(artifacts=1)
     assert not half.parent.exists()
-
-
-def test_the_details_of_a_report_go_with_its_record(root):
-    runs = [root.add_run(age, status="not_blessed") for age in (90, 80, 70)]
-    for run in runs:
-        Root(root.path).details(run).write("anomalies", {"found": run})
-    root.prune(runs=2)
-    left = {folder.name for folder in (root.path / "runs" / "details").iterdir()}
-    assert left == set(root.records) == set(runs[1:])
-    assert root.prune(runs=2) == []
