@@ -202,32 +202,19 @@ def check(name, signature, outputs, predictions, rows):
 BATCHES = [[0], [1], [2], range(NUM_EXAMPLES)]  # an unknown word, a missing one, missing rooms, all
 
 
-def test_serialized_examples_are_answered_as_by_predict(served):
+def test_serialized_examples_and_raw_tensors_are_answered_as_by_predict_in_all_signatures(served):
     name, signatures, predictions, _ = served
     for signature, function in signatures["parsing"].items():
         (feed,) = function.structured_input_signature[1]
         for rows in BATCHES:
             examples = tf.constant([serialized(row) for row in rows])
             check(name, signature, function(**{feed: examples}), predictions, rows)
-
-
-def test_raw_tensors_are_answered_as_by_predict(served):
-    name, signatures, predictions, _ = served
     for signature, function in signatures["raw"].items():
         feeds = function.structured_input_signature[1]
         assert set(feeds) == set(RAW_SPEC)
         for rows in BATCHES:
             tensors = {feed: tf.constant(FEATURES[feed][list(rows)]) for feed in feeds}
             check(name, signature, function(**tensors), predictions, rows)
-
-
-CLASSIFIES = {"serving_default", "predict", "classification"}
-REGRESSES = {"serving_default", "predict", "regression"}
-CLUSTERS = {"serving_default", "all_distances", "cluster_index"}
-
-
-def test_all_signatures_are_there(served):
-    name, signatures, predictions, _ = served
     if name == "KMeans":
         wanted = {"parsing": CLUSTERS, "raw": CLUSTERS}
     elif "logistic" in predictions:
@@ -237,3 +224,8 @@ def test_all_signatures_are_there(served):
     else:
         wanted = {"parsing": REGRESSES, "raw": {"predict"}}
     assert {kind: set(found) for kind, found in signatures.items()} == wanted
+
+
+CLASSIFIES = {"serving_default", "predict", "classification"}
+REGRESSES = {"serving_default", "predict", "regression"}
+CLUSTERS = {"serving_default", "all_distances", "cluster_index"}

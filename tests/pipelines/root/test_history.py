@@ -19,15 +19,12 @@ from pipelines.root.history import (
 from tests.pushed_versions import write_version
 
 
-def test_a_killed_run_is_listed_as_interrupted_unless_it_goes_on(killed, tmp_path):
+def test_killed_runs_are_listed_as_interrupted_and_marked_on_disk(killed, tmp_path):
     root = tmp_path / "root"
     assert [record.status for record in read_runs(Root(root))] == ["interrupted"]
     with Root(root).lock.writing.held():
         assert [record.status for record in read_runs(Root(root))] == ["running"]
     assert Root(root).records.read_all() == [killed]  # reading changes nothing
-
-
-def test_killed_runs_are_marked_on_disk_and_others_kept(killed, tmp_path):
     records = Root(tmp_path / "root").records
     pushed = killed.changed(run_id="20260101-000000", status="pushed", version="7")
     records.write(pushed)

@@ -93,9 +93,12 @@ def test_the_configuration_goes_before_the_inference(tmp_path):
         plan_for(tmp_path, columns, "y", 'data.exclude=["w"]')
 
 
-def test_majority_share_ignores_missing_labels(tmp_path):
+def test_labels_that_are_missing_or_written_in_two_ways(tmp_path):
     plan = plan_for(tmp_path, {"x": X, "y": ["p"] * 30 + ["q"] * 20 + [""] * 10}, "y")
     assert plan.label.majority_share == 0.6  # 30 of 50
+    plan = plan_for(tmp_path, {"x": X, "y": ["1", "1.0", "0"] * 20}, "y")
+    assert (plan.label.problem_type, plan.label.classes) == ("binary", ("0", "1"))
+    assert plan.label.majority_share == pytest.approx(2 / 3)
 
 
 @pytest.mark.parametrize(
@@ -155,12 +158,6 @@ def test_a_label_that_is_no_number_among_numbers_is_named(tmp_path):
         plan_for(tmp_path, columns, "y")
     plan = plan_for(tmp_path, columns, "y", "data.problem_type=multi-class")
     assert plan.label.classes == ("0", "1", "1_0")
-
-
-def test_one_number_written_in_two_ways_is_one_class(tmp_path):
-    plan = plan_for(tmp_path, {"x": X, "y": ["1", "1.0", "0"] * 20}, "y")
-    assert (plan.label.problem_type, plan.label.classes) == ("binary", ("0", "1"))
-    assert plan.label.majority_share == pytest.approx(2 / 3)
 
 
 @pytest.mark.parametrize(
