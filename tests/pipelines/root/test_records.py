@@ -3,13 +3,11 @@ import json
 import pytest
 
 from pipelines.root import Root
-from pipelines.root.records import ComponentRecord, RunRecord
+from pipelines.root.records import ComponentRecord
+from tests.pipelines.run_records import make_record
 
-RECORD = RunRecord(
-    run_id="20260102-030405",
-    name="taxi",
+RECORD = make_record(
     status="running",
-    started="2026-01-02T03:04:05+00:00",
     config={"name": "taxi"},
     data_fingerprint="abc",
     log="/var/log/run.log",

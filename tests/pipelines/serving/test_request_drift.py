@@ -11,10 +11,10 @@ from pipelines.data.formats.cell_format import CellFormat
 from pipelines.data.formats.number_format import NumberFormat
 from pipelines.errors import BadInputError
 from pipelines.root import Root
-from pipelines.root.records import RunRecord
 from pipelines.serving.request_drift import TrainingData, drift_limits
 from pipelines.serving.saved_model import Column
 from tests.pipelines import sum_models
+from tests.pipelines.run_records import make_record
 from tests.pushed_versions import write_version
 
 COLUMNS = {
@@ -174,14 +174,9 @@ def test_values_that_are_several_not_finite_or_of_no_rows(training):
 
 
 def test_columns_that_always_change_are_not_compared(root):
-    record = RunRecord(
-        run_id="run-5",
-        name="m",
-        status="pushed",
-        started="2026-01-01T00:00:00+00:00",
+    record = make_record(
+        "run-5",
         config={"data": {"path": "d.csv", "label": "y"}, "example_validator": {"moving": ["n"]}},
-        data_fingerprint="f",
-        log="log",
         columns=({"name": "city", "kind": "id"}, {"name": "x", "kind": "numeric"}),
     )
     root.records.write(record)

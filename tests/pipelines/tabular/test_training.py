@@ -1,7 +1,5 @@
 """The generic trainer_fn on transformed examples whose best answer is known."""
 
-import types
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -22,6 +20,7 @@ from tests.pipelines.tabular.one_number_one_city import (
     FakeTransform,
     make_plan,
     serialize,
+    trainer_args,
 )
 
 
@@ -40,16 +39,9 @@ def call(tmp_path, monkeypatch):
                 label = label_of(float(x), int(city))
                 features = {NUMERIC_KEY: float(x), BUCKET_KEY: int(x > 0), "category_0": int(city)}
                 writer.write(serialize(**features, label=label))
-        args = types.SimpleNamespace(
-            hyperparameters={"values": values} if values else None,
-            trial=trial,
-            custom_config=plan.training_config(),
-            transform_output="unused",
-            serving_model_dir=str(tmp_path / "model"),
-            model_run_dir=str(tmp_path),
-            train_steps=train_steps,
-            train_files=[path],
-            eval_files=[path],
+        hyperparameters = {"values": values} if values else None
+        args = trainer_args(
+            plan, path, tmp_path, hyperparameters=hyperparameters, trial=trial, train_steps=train_steps
         )
         schema = schema_utils.schema_from_feature_spec({**SCHEMA, "y": tf.io.VarLenFeature(dtype)})
         return training.trainer_fn(args, schema)
