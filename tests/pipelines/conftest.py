@@ -83,6 +83,19 @@ def of_tfx_pipeline():
     return write
 
 
+class Clock:
+    now = 1_000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    """A clock that stands still; its time is `now`."""
+    return Clock()
+
+
 @pytest.fixture
 def shown():
     """The output shown to the user."""

@@ -1,16 +1,8 @@
 import pytest
 
-from pipelines.data.column_cells import ColumnCells
 from pipelines.data.date_kinds import AmbiguousDatesError, find_date_formats, measure, recognise_dates
 from pipelines.data.formats.date_format import DAY_FIRST, ISO, MONTH_FIRST
-from pipelines.data.profile import profile_csv
-
-
-def column_of(folder, name, cells):
-    file = folder / "data.csv"
-    file.write_text("".join(f'"{cell}"\n' for cell in (name, *cells)))
-    profile = profile_csv([file])
-    return profile.columns[name], ColumnCells(profile, name)
+from tests.pipelines.data.tables import column_of
 
 
 @pytest.mark.parametrize(

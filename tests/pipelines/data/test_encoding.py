@@ -2,26 +2,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.data.encoding import as_utf8, detect_encoding
+from pipelines.data.encoding import as_utf8
 from pipelines.errors import BadInputError
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        ("größe,y\n1,2\n".encode(), "utf-8"),
-        (b"\xef\xbb\xbfa,y\n", "utf-8"),
-        ("größe,y\n1,€\n".encode("cp1252"), "cp1252"),
-        ("größe,y\n1,2\n".encode("utf-16"), "utf-16"),
-        ("größe,é\n".encode() + b"\xe9,1\n", "utf-8"),  # UTF-8 with a broken byte: said later
-        (b"\x1f\x8b\x08\xff", "utf-8"),  # gzip: said later
-        (b"a,y\n\0,\xff\n", "utf-8"),
-    ],
-)
-def test_the_encoding_is_that_of_the_bytes(tmp_path, content, expected):
-    file = tmp_path / "data.csv"
-    file.write_bytes(content)
-    assert detect_encoding(file) == expected
 
 
 def test_other_files_are_copied_as_utf8_and_messages_name_the_originals(tmp_path):

@@ -7,13 +7,12 @@ from pipelines.data.formats.number_format import COMMA, POINT, NumberFormat
 from pipelines.data.kinds import recognise_columns, text_columns, to_date_format
 from pipelines.data.profile import profile_csv
 from pipelines.errors import BadInputError
+from tests.pipelines.data.tables import write_table
 
 
 def kinds_of(folder, columns, given=None, **settings):
-    file = folder / "data.csv"
-    rows = zip(*columns.values(), strict=True)
-    file.write_text("".join(";".join(map(str, row)) + "\n" for row in [list(columns), *rows]))
-    return recognise_columns(profile_csv([file], Dialect(";")), given or {}, **settings)
+    profile = profile_csv([write_table(folder, columns, ";")], Dialect(";"))
+    return recognise_columns(profile, given or {}, **settings)
 
 
 NUM = 150

@@ -1,15 +1,11 @@
 import pytest
 
-from pipelines.data.column_cells import ColumnCells
-from pipelines.data.dialect import Dialect
 from pipelines.data.kinds import MAX_PARTS, ListParts, find_list
-from pipelines.data.profile import profile_csv
+from tests.pipelines.data.tables import column_of
 
 
 def cells_of(folder, cells):
-    file = folder / "data.csv"
-    file.write_text("".join(f'"{cell}"\n' for cell in ("a", *cells)))
-    return ColumnCells(profile_csv([file], Dialect(",")), "a")
+    return column_of(folder, "a", cells)[1]
 
 
 @pytest.mark.parametrize(

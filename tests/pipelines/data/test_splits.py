@@ -7,6 +7,7 @@ from pipelines.data.kinds import recognise_columns
 from pipelines.data.profile import profile_csv
 from pipelines.data.splits import ROW_BY_ROW, find_split_files, plan_splits
 from pipelines.errors import BadInputError
+from tests.pipelines.data.tables import write_table
 
 
 @pytest.fixture
@@ -14,11 +15,7 @@ def plan(tmp_path):
     """Returns a function that plans the splits of a table given as {name: cells}."""
 
     def make(columns, **settings):
-        file = tmp_path / "data.csv"
-        rows = zip(*columns.values(), strict=True)
-        lines = [",".join(map(str, row)) for row in ([*columns], *rows)]
-        file.write_text("\n".join(lines) + "\n")
-        profile = profile_csv([file])
+        profile = profile_csv([write_table(tmp_path, columns)])
         return plan_splits(SplitConfig(**settings), profile, recognise_columns(profile, {}))
 
     return make

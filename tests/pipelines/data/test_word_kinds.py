@@ -1,7 +1,5 @@
 import pytest
 
-from pipelines.data.column_cells import ColumnCells
-from pipelines.data.profile import profile_csv
 from pipelines.data.word_kinds import (
     boolean_words,
     is_called_id,
@@ -10,13 +8,7 @@ from pipelines.data.word_kinds import (
     is_text_id,
     why_code,
 )
-
-
-def column_of(folder, name, cells):
-    file = folder / "data.csv"
-    file.write_text("".join(f'"{cell}"\n' for cell in (name, *cells)))
-    profile = profile_csv([file])
-    return profile.columns[name], ColumnCells(profile, name)
+from tests.pipelines.data.tables import column_of
 
 
 @pytest.mark.parametrize(

@@ -51,8 +51,7 @@ def test_a_classifier_predicts_class_and_probability_of_the_columns_that_it_pars
     yes = sigmoid(np.array([3.5, -2.0, 0.5]))
     np.testing.assert_allclose(found["probability_yes"], yes, rtol=1e-6)
     np.testing.assert_allclose(found["probability"], [yes[0], 1 - yes[1], yes[2]], rtol=1e-6)
-    columns = pipelines.load(push("classifier", 1)).columns
-    assert {name: (one.type, one.is_required) for name, one in columns.items()} == {
+    assert {name: (one.type, one.is_required) for name, one in model.columns.items()} == {
         "x": ("FLOAT", False),
         "n": ("INT", False),
         "city": ("BYTES", False),
@@ -76,7 +75,7 @@ def test_a_data_frame_many_rows_and_none_are_predicted_row_by_row(push):
     assert model.predict(frame)["value"].tolist() == [2.0, 1.0]
     numbers = np.arange(10_000)
     np.testing.assert_array_equal(model.predict({"n": numbers})["value"], numbers)
-    assert pipelines.load(push("regressor", 1)).predict([])["value"].tolist() == []
+    assert model.predict([])["value"].tolist() == []
 
 
 def test_a_model_without_serving_rows_is_loaded_as_well(push):

@@ -2,12 +2,12 @@ from pipelines.config.load import load_config
 from pipelines.data.profile import profile_csv
 from pipelines.tabular.column_table import list_columns, table_lines
 from pipelines.tabular.infer import infer_kinds, infer_plan
+from tests.pipelines.data.tables import write_table
 
 NUM = 200
 
 
 def rows_of(folder, *settings, module=False):
-    file = folder / "data.csv"
     columns = {
         "price": [f"${number}.5" if number % 4 else "" for number in range(NUM)],
         "at": [f"2014-{number % 12 + 1:02d}-01" for number in range(NUM)],
@@ -17,9 +17,7 @@ def rows_of(folder, *settings, module=False):
         "same": ["x"] * NUM,
         "y": ["p", "q"] * (NUM // 2),
     }
-    rows = zip(*columns.values(), strict=True)
-    lines = [",".join(map(str, row)) for row in ([*columns], *rows)]
-    file.write_text("\n".join(lines) + "\n")
+    file = write_table(folder, columns)
     config = load_config(data=str(file), label="y", settings=settings)
     profile = profile_csv([file])
     plan = None if module else infer_plan(profile, config)

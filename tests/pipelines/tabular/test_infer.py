@@ -11,14 +11,12 @@ from pipelines.errors import BadInputError
 from pipelines.tabular.infer import infer_plan
 from pipelines.tabular.label import check_label_column
 from pipelines.tabular.plan import FeaturePlan, TabularPlan
+from tests.pipelines.data.tables import write_table
 
 
 def plan_for(folder, columns, label, *settings):
     """Infers the plan of a table given as {name: list of cells}."""
-    file = folder / "data.csv"
-    rows = zip(*columns.values(), strict=True)
-    lines = [",".join(map(str, row)) for row in ([*columns], *rows)]
-    file.write_text("\n".join(lines) + "\n")
+    file = write_table(folder, columns)
     config = load_config(data=str(file), label=label, settings=settings)
     return infer_plan(profile_csv([file]), config)
 
@@ -206,10 +204,7 @@ def test_what_is_written_otherwise_than_float_reads_it_becomes_features(tmp_path
         "note": [f"it came {number} days late" for number in range(120)],
         "y": ["p", "q"] * 60,
     }
-    file = tmp_path / "data.csv"
-    rows = zip(*columns.values(), strict=True)
-    lines = [";".join(row) for row in ([*columns], *rows)]
-    file.write_text("\n".join(lines) + "\n")
+    file = write_table(tmp_path, columns, ";")
     config = load_config(data=str(file), label="y")
     plan = infer_plan(profile_csv([file], Dialect(";")), config)
     price, at, born = plan.numeric
