@@ -52,18 +52,12 @@ def test_capitals_and_compressed_files_are_read_but_not_each_compression(tmp_pat
         find_csv_files(str(tmp_path / "a*"))
 
 
-def test_paths_that_the_system_refuses_and_parquet_beside_csv(tmp_path):
+def test_parquet_files_have_no_csv_beside_them(tmp_path):
     touch(tmp_path, "a.parquet", "b.Parquet")
     assert find_csv_files(str(tmp_path)) == [tmp_path / "a.parquet", tmp_path / "b.Parquet"]
     touch(tmp_path, "c.csv.gz")
     with pytest.raises(BadInputError, match=r"a\.parquet is a Parquet file, and there are CSV"):
         find_csv_files(str(tmp_path))
-    (tmp_path / "one").symlink_to(tmp_path / "two")
-    (tmp_path / "two").symlink_to(tmp_path / "one")
-    with pytest.raises(BadInputError, match="is a symbolic link that leads nowhere, or back"):
-        find_csv_files(str(tmp_path / "one"))
-    with pytest.raises(BadInputError, match=r"\(5000 characters\) cannot be read: File name too"):
-        find_csv_files("x" * 5000)
 
 
 @pytest.fixture

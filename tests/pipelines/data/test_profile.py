@@ -1,5 +1,3 @@
-import gzip
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -132,17 +130,6 @@ def test_a_parquet_file_says_its_types(tmp_path):
     kinds = recognise_columns(result, {})
     assert kinds["zip"].name != "number"
     assert kinds["day"].date_format == "iso"
-
-
-def test_a_compressed_file_has_the_profile_of_what_it_holds(tmp_path):
-    text = "a,b\n1,x\n" + "2,y\n" * 50_000
-    packed = tmp_path / "data.csv.gz"
-    packed.write_bytes(gzip.compress(text.encode()))
-    plain, found = profile(tmp_path, text), profile_csv([packed])
-    assert found.columns == plain.columns
-    packed.write_bytes(gzip.compress((text + "3\n").encode()))
-    with pytest.raises(BadInputError, match=r"data\.csv\.gz, line 50003 .* 1 field where"):
-        profile_csv([packed])
 
 
 def test_a_row_of_parquet_that_equals_the_header_is_data(tmp_path):

@@ -105,7 +105,7 @@ REFUSED = {
     "two names of a version": (TWO_VERSIONS, V, "3", r"v01 and .*/v1 are both version 1 of span 3\."),
     "versions of a span that lie apart": (TWO_VERSIONS, V, "4",
                                           r"s04/v2 and .*/s4/v1 are both span 4\.|s4/v1 and"),
-    "a compressed file is no empty span": (("s1/x.csv", "s2/x.csv.zip"), "s{SPAN}", "newest",
+    "a compressed file": (("s1/x.csv", "s2/x.csv.zip"), "s{SPAN}", "newest",
                                            r"x\.csv\.zip, which is compressed"),
 }  # fmt: skip
 

@@ -10,7 +10,6 @@ from pipelines.data.profile import profile_csv
 from pipelines.errors import BadInputError
 from pipelines.tabular.infer import infer_plan
 from pipelines.tabular.label import check_label_column
-from pipelines.tabular.plan import FeaturePlan, TabularPlan
 from tests.pipelines.data.tables import write_table
 
 
@@ -130,18 +129,6 @@ NUMBERS = [*X[:-3], "oops", "oops", "none"]
 def test_what_cannot_be_learned(tmp_path, columns, settings, message):
     with pytest.raises(BadInputError, match=message):
         plan_for(tmp_path, columns, "y", *settings)
-
-
-def test_plans_travel_as_json(tmp_path):
-    columns = {"x": X, "y": [0, 1] * 30}
-    plan = plan_for(tmp_path, columns, "y")
-    assert TabularPlan.from_custom_config(plan.training_config()) == plan
-    features = FeaturePlan.from_custom_config(plan.feature_config())
-    assert features.numeric == plan.numeric
-    # Settings of the training only must not make Transform run again.
-    other = plan_for(tmp_path, columns, "y", "trainer.train_steps=7")
-    assert other.feature_config() == plan.feature_config()
-    assert other.training_config() != plan.training_config()
 
 
 @pytest.mark.parametrize("bad", ["1e200", "inf", "-inf", "1e39"])
