@@ -12,28 +12,15 @@ ROOT = Root(Path("/data/taxi"))
 
 def test_the_folders_of_a_root_have_their_paths():
     found = {
-        "runs": ROOT.runs,
-        "runs/index.html": ROOT.index,
-        "runs/openlineage.jsonl": ROOT.openlineage,
-        "runs/details": ROOT.run_details,
-        "runs/r1.json": ROOT.records.file("r1"),
-        "runs/r1.html": ROOT.report("r1"),
-        "runs/details/r1": ROOT.details("r1").folder,
-        "logs": ROOT.logs,
-        "logs/r1.log": ROOT.log("r1"),
-        "serving": ROOT.serving,
-        "withdrawn": ROOT.withdrawn,
-        "artifacts": ROOT.artifacts,
-        "data": ROOT.data,
-        "schema/schema.pbtxt": ROOT.schema.file,
-        "schedules": ROOT.schedules,
-        "beam": ROOT.beam,
-        "kept": ROOT.kept,
-        "kept/r1/model": ROOT.kept_artifact("r1", "model"),
-        "requests": ROOT.requests,
-        "kubeflow": ROOT.kubeflow,
-        "kubeflow_local": ROOT.local_kubeflow,
-    }
+        "runs": ROOT.runs, "runs/index.html": ROOT.index, "runs/openlineage.jsonl": ROOT.openlineage,
+        "runs/details": ROOT.run_details, "runs/r1.json": ROOT.records.file("r1"),
+        "runs/r1.html": ROOT.report("r1"), "runs/details/r1": ROOT.details("r1").folder, "logs": ROOT.logs,
+        "logs/r1.log": ROOT.log("r1"), "serving": ROOT.serving, "withdrawn": ROOT.withdrawn,
+        "artifacts": ROOT.artifacts, "data": ROOT.data, "schema/schema.pbtxt": ROOT.schema.file,
+        "schedules": ROOT.schedules, "beam": ROOT.beam, "kept": ROOT.kept,
+        "kept/r1/model": ROOT.kept_artifact("r1", "model"), "requests": ROOT.requests,
+        "kubeflow": ROOT.kubeflow, "kubeflow_local": ROOT.local_kubeflow,
+    }  # fmt: skip
     assert {name: str(path) for name, path in found.items()} == {name: f"/data/taxi/{name}" for name in found}
 
 

@@ -17,14 +17,9 @@ string_domain { name: "price" value: "$3" }
 string_domain { name: "counter" value: "x" }
 """
 KINDS = {
-    "day": "date",
-    "city": "category",
-    "price": "number",
-    "flag": "number",
-    "y": "number",
-    "gone": "empty",
+    "day": "date", "city": "category", "price": "number", "flag": "number", "y": "number", "gone": "empty",
     "counter": "category",
-}
+}  # fmt: skip
 
 
 def keep(**settings):
