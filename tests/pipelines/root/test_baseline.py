@@ -9,11 +9,6 @@ from pipelines.root.records import ComponentRecord
 from tests.pipelines.run_records import make_record
 
 
-@pytest.fixture
-def root(tmp_path):
-    return Root(tmp_path / "root")
-
-
 def put(root, version, run_id, model=None):
     """Puts a version there, pushed by a run."""
     model = model or root.kept_artifact(run_id, "model")
