@@ -76,10 +76,14 @@ SCHEMA = {"x": tf.io.VarLenFeature(tf.float32), "city": tf.io.VarLenFeature(tf.i
 def serialize(**features):
     """Returns a tf.Example; a list holds integers."""
     result = tf.train.Example()
-    kinds = {bytes: "bytes_list", int: "int64_list", float: "float_list", list: "int64_list"}
     for name, value in features.items():
-        values = getattr(result.features.feature[name], kinds[type(value)]).value
-        values.extend(value if isinstance(value, list) else [value])
+        feature = result.features.feature[name]
+        if isinstance(value, bytes):
+            feature.bytes_list.value.append(value)
+        elif isinstance(value, int | list):
+            feature.int64_list.value.extend(value if isinstance(value, list) else [value])
+        else:
+            feature.float_list.value.append(value)
     return result.SerializeToString()
 
 
