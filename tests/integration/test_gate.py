@@ -42,15 +42,12 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def run(warm_command, folder):
+def run(run_pipeline, folder):
     """Returns a function that runs a month: the exit code, the last line, and the output."""
 
-    def run_month(month, *options, label="tipped"):
-        result = warm_command(
-            "run", "--data", folder / f"{month}.csv", "--label", label, "--root", folder / "root",
-            "--set", "trainer.model=linear", "--set", "trainer.train_steps=300", *options,
-        )  # fmt: skip
-        return result.returncode, json.loads(result.stdout.splitlines()[-1]), result.stderr
+    def run_month(month, *settings, label="tipped"):
+        settings = ("trainer.model=linear", "trainer.train_steps=300", *settings)
+        return run_pipeline(folder / f"{month}.csv", folder / "root", *settings, label=label)
 
     return run_month
 
@@ -81,11 +78,11 @@ def test_the_same_data_push_nothing_whatever_the_file_is_called(run, first, fold
 
 def test_another_pipeline_is_refused_before_anything_is_written(run, first, folder):
     before = sorted(path.name for path in (folder / "root" / "runs").iterdir())
-    for options, label, message in (
+    for settings, label, message in (
         ((), "city", "which has data.label = 'tipped'; received 'city'"),
-        (("--set", "name=other"), "tipped", "which has name = 'january'; received 'other'"),
+        (("name=other",), "tipped", "which has name = 'january'; received 'other'"),
     ):
-        code, line, _ = run("march", *options, label=label)
+        code, line, _ = run("march", *settings, label=label)
         assert (code, line["status"], line["run_id"]) == (2, "failed", None)
         assert message in line["reason"]
     assert sorted(path.name for path in (folder / "root" / "runs").iterdir()) == before

@@ -6,16 +6,13 @@ from pipelines.data import row_sample
 from pipelines.data.kinds import recognise_columns
 from pipelines.data.leaks import find_leaks
 from pipelines.data.profile import profile_csv
+from tests.pipelines.data.tables import write_table
 
 NUM = 1_200
 
 
 def leaks_of(folder, columns, label="y", is_regression=False):
-    file = folder / "data.csv"
-    rows = zip(*columns.values(), strict=True)
-    lines = [",".join(map(str, row)) for row in ([*columns], *rows)]
-    file.write_text("\n".join(lines) + "\n")
-    profile = profile_csv([file])
+    profile = profile_csv([write_table(folder, columns)])
     names = tuple(name for name in columns if name != label)
     found = find_leaks(profile, recognise_columns(profile, {}), label, is_regression, names)
     return {leak.column: leak for leak in found}

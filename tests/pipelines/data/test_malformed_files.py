@@ -278,6 +278,12 @@ def test_a_short_row_in_gzip_is_refused_with_its_place_or_left_out(tmp_path, rea
     assert re.search(r"left out: 1 row .*a\.csv\.gz, line 42: 1 cell", found.notes)
 
 
+def test_text_that_a_configured_encoding_does_not_fit_is_refused(tmp_path, read_as_a_run):
+    path = write(tmp_path, b"n,y\n\x81,1\n")
+    said = refusal(read_as_a_run, path, encoding="cp1252")
+    assert re.search(f"{FILE}, line 2: the file is not cp1252 text.*set data.encoding", said)
+
+
 def test_files_of_other_types_are_noted(tmp_path, read_as_a_run):
     write(tmp_path, GOOD, "a.csv")
     write(tmp_path, HEADER + "".join(f"no. {row}" for row in ROWS), "b.csv")

@@ -63,17 +63,12 @@ def test_it_is_no_error_where_the_user_says_that_it_is_a_quote(profile):
     assert "over 51 lines, of which 51 look like rows of this file. They are read as one row" in note
 
 
-def test_a_quote_that_stays_open_is_refused_with_the_lines_that_it_would_swallow(profile):
+def test_a_quote_that_stays_open_is_refused_with_what_it_would_swallow_up_to_a_limit(profile, monkeypatch):
     lines = lines_of(100)
     lines[10] = '10,"oslo,0'
     with pytest.raises(BadInputError, match=r"line 12, .* is never closed: 90 lines, up to the end"):
         profile(lines)
-
-
-def test_a_quote_that_stays_open_is_not_followed_without_end(profile, monkeypatch):
     monkeypatch.setattr(cells, "_MAX_DESCRIBED_CHARS", 200)
-    lines = lines_of(100)
-    lines[10] = '10,"oslo,0'
     with pytest.raises(BadInputError, match=r"data.csv, line 12: a field has more than 200 char"):
         profile(lines)
 

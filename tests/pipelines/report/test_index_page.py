@@ -52,14 +52,11 @@ def test_all_runs_what_serves_and_the_metric_over_time(tmp_path):
     }  # fmt: skip
 
 
-def test_a_root_without_a_version(tmp_path):
+def test_a_root_without_a_version_and_a_page_elsewhere_that_links_to_nothing(tmp_path):
     failed = dataclasses.replace(RECORD, status="failed", version=None, metrics={}, spans=())
     page = check_page(render_index(Root(tmp_path), [failed]))
     assert "No version is live." in page.root.text
     assert not page.all("svg")
-
-
-def test_elsewhere_it_links_to_nothing(tmp_path):
     serve(tmp_path, "1770000000")
     write_reports(tmp_path, RECORD)
     page = check_page(render_index(Root(tmp_path), [RECORD], has_reports=False))

@@ -38,7 +38,7 @@ def root(tmp_path):
     return tmp_path
 
 
-def test_backward_from_what_serves(root):
+def test_backward_from_what_serves_by_version_by_run_and_forward_from_a_span(root):
     (found,) = find_lineage(Root(root))
     assert (found["run_id"], found["version"], found["version_state"]) == (
         SECOND.run_id, "1800", "serving",
@@ -48,9 +48,6 @@ def test_backward_from_what_serves(root):
     assert found["compared_by"] == [THIRD.run_id]
     assert found["code"]["module"] == "my.taxi"
     assert found["parameters"] == {"module.path": "my.taxi", "trainer.train_steps": 50}
-
-
-def test_by_version_by_run_and_forward_from_a_span(root):
     assert find_lineage(Root(root), "1700") == find_lineage(Root(root), FIRST.run_id)
     found = find_lineage(Root(root), span="4")
     assert [(one["run_id"], one["version"]) for one in found] == [

@@ -7,8 +7,8 @@ from pipelines.config.load import load_config
 from pipelines.root import Root
 from pipelines.root.baseline import find_baseline_statistics
 from pipelines.root.migration import take_over
-from pipelines.root.records import RunRecord
 from tests.pipelines.root.metadata_store import Event, open_store, put_statistics
+from tests.pipelines.run_records import make_record
 
 OLD, UNPUSHED, SERVED, *NEWEST = (f"2026010{day}-000000" for day in range(1, 7))
 
@@ -27,17 +27,7 @@ def root(tmp_path):
             folder.mkdir(parents=True)
             (folder / "file").write_text(run_id)
         put_statistics(store, run_id, folder, is_cached=run_id == NEWEST[-1])
-        root.records.write(
-            RunRecord(
-                run_id=run_id,
-                name="trips",
-                status="pushed",
-                started="2026-01-02T03:04:05+00:00",
-                config=config,
-                data_fingerprint="",
-                log="",
-            )
-        )
+        root.records.write(make_record(run_id, config=config))
     for version, run_id in ((5, OLD), (7, SERVED)):
         extra = root.serving / str(version) / "assets.extra"
         extra.mkdir(parents=True)

@@ -31,10 +31,13 @@ def test_to_a_version_and_forward_again(root):
     assert (Root(root).versions.served(), Root(root).versions.withdrawn()) == ([5, 70], [800])
 
 
-def test_an_unknown_version_is_refused(root):
+def test_unknown_versions_and_roots_are_refused(root, tmp_path):
     with pytest.raises(BadInputError, match=r"no version 6 .* Served: 5, 70, 800; withdrawn: none"):
         rollback(Root(root), to=6)
     assert Root(root).versions.served() == [5, 70, 800]
+    with pytest.raises(BadInputError, match="no earlier version"):
+        rollback(Root(tmp_path / "no"))
+    assert not (tmp_path / "no").exists()
 
 
 @pytest.fixture
@@ -143,12 +146,6 @@ def test_a_rollback_does_not_come_between_a_run(root, name):
     ):
         rollback(Root(root))
     assert Root(root).versions.served() == [5, 70, 800]
-
-
-def test_no_root_is_made_by_looking(tmp_path):
-    with pytest.raises(BadInputError, match="no earlier version"):
-        rollback(Root(tmp_path / "no"))
-    assert not (tmp_path / "no").exists()
 
 
 def test_only_whole_models_can_be_gone_back_to(root):

@@ -11,10 +11,11 @@ from pipelines.config.load import load_config
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.root.baseline import find_baseline_statistics
-from pipelines.root.records import ComponentRecord, RunRecord
+from pipelines.root.records import ComponentRecord
 from pipelines.root.schema.acceptance import accept_schema
 from pipelines.root.schema.text import schema_to_keep
 from tests.pipelines.root.metadata_store import open_store, put_statistics
+from tests.pipelines.run_records import make_record
 from tests.pushed_versions import write_version
 
 KINDS = {"fare": "number", "n": "number", "city": "category", "note": "category", "tips": "boolean"}
@@ -62,14 +63,10 @@ class RootOfRuns:
             file.write_bytes(statistics[-1].SerializeToString())
         names = ["StatisticsGen", *(["ExampleValidator"] if validated else [])]
         self.records.write(
-            RunRecord(
-                run_id=run_id,
-                name="trips",
+            make_record(
+                run_id,
                 status="failed",
-                started="2026-01-01T00:00:00+00:00",
                 config=load_config(data="x.csv", label="tips", settings=settings).model_dump(mode="json"),
-                data_fingerprint="",
-                log="",
                 notes=notes,
                 columns=tuple({"name": name, "kind": kind} for name, kind in kinds.items()),
                 components=tuple(ComponentRecord(name, "finished", 1.0, step=run_id) for name in names),

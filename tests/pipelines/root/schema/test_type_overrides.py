@@ -19,14 +19,9 @@ feature { name: "later" type: BYTES lifecycle_stage: PLANNED }
 feature { name: "y" type: BYTES }
 """
 KINDS = {
-    "fare": "number",
-    "size": "category",
-    "money": "number",
-    "n": "number",
-    "flag": "boolean",
-    "later": "empty",
-    "y": "boolean",
-}
+    "fare": "number", "size": "category", "money": "number", "n": "number", "flag": "boolean",
+    "later": "empty", "y": "boolean",
+}  # fmt: skip
 
 
 @pytest.fixture

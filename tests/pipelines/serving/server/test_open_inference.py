@@ -14,14 +14,11 @@ INPUTS = [
 ]
 
 
-def test_the_server_is_live_and_ready(client):
+def test_the_server_is_ready_and_the_metadata_name_columns_and_predictions(client):
     assert client.get("/v2/health/live").json() == {"live": True}
     assert client.get("/v2/health/ready").json() == {"ready": True}
     assert client.get(f"{URL}/ready").json() == {"name": "sums", "ready": True}
     assert client.get("/v2").json()["extensions"] == []
-
-
-def test_the_metadata_name_columns_and_predictions(client):
     assert client.get(f"{URL}/versions/5").json() == client.get(URL).json()
     assert client.get(URL).json() == {
         "name": "sums",

@@ -1,4 +1,4 @@
-"""A module file of TFX 1.x: preprocessing_fn, trainer_fn and run_fn, with tf.estimator and tfma."""
+"""A module file of TFX 1.x: preprocessing_fn, trainer_fn and run_fn, with Estimators and tfma."""
 
 import json
 import os

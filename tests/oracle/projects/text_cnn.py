@@ -2,7 +2,6 @@
 
 import argparse
 import csv
-import json
 import os
 import random
 
@@ -203,7 +202,7 @@ def model_fn(features, labels, mode, params):
 
 
 def main():
-    args = parser.parse_args()
+    args = parser.parse_args([])
     tf.logging.set_verbosity(tf.logging.INFO)
     files = ["part-0.csv", "part-1.csv"]
     write_csv(files[0], 30, seed=1)
@@ -255,24 +254,16 @@ def main():
     )
     predicted = [{name: values.tolist() for name, values in batch.items()} for batch in batches]
     first = next(classifier.predict(lambda: eval_input_fn(eval_ids, eval_labels, 8), ["classes"]))
-    print(
-        json.dumps(
-            {
-                "losses": history.losses,
-                "calls": history.calls,
-                "saved": notes.notes,
-                "shown": shown,
-                "evaluation": {name: float(value) for name, value in sorted(evaluation.items())},
-                "two_batches": {name: float(value) for name, value in sorted(some.items())},
-                "evaluated_batches": CountedEvaluation.batches,
-                "weights": CountedEvaluation.weights,
-                "predicted": predicted,
-                "first": {name: value.tolist() for name, value in first.items()},
-                "variables": classifier.get_variable_names(),
-            }
-        )
-    )
-
-
-if __name__ == "__main__":
-    main()
+    return {
+        "losses": history.losses,
+        "calls": history.calls,
+        "saved": notes.notes,
+        "shown": shown,
+        "evaluation": {name: float(value) for name, value in sorted(evaluation.items())},
+        "two_batches": {name: float(value) for name, value in sorted(some.items())},
+        "evaluated_batches": CountedEvaluation.batches,
+        "weights": CountedEvaluation.weights,
+        "predicted": predicted,
+        "first": {name: value.tolist() for name, value in first.items()},
+        "variables": classifier.get_variable_names(),
+    }

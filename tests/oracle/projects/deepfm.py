@@ -4,7 +4,6 @@ Each line of the data is a label, then index:value for each field.
 """
 
 import glob
-import json
 import os
 import random
 
@@ -266,16 +265,13 @@ def serve(export_dir):
         return sess.run(signature.outputs["prob"].name, feed).tolist()
 
 
-def main(_):
+def main():
+    tf.logging.set_verbosity(tf.logging.INFO)
+    FLAGS(["deepfm.py"])
     os.makedirs(FLAGS.data_dir)
     for name, lines, seed in (("tr1", 120, 1), ("tr2", 70, 2), ("va", 50, 3), ("te", 10, 4)):
         write_libsvm(os.path.join(FLAGS.data_dir, f"{name}.libsvm"), lines, seed)
     tr_files = sorted(glob.glob(f"{FLAGS.data_dir}/tr*libsvm"))
     va_files = glob.glob(f"{FLAGS.data_dir}/va*libsvm")
     te_files = glob.glob(f"{FLAGS.data_dir}/te*libsvm")
-    print(json.dumps({name: run(name, tr_files, va_files, te_files) for name in FLAGS.optimizers}))
-
-
-if __name__ == "__main__":
-    tf.logging.set_verbosity(tf.logging.INFO)
-    tf.app.run()
+    return {name: run(name, tr_files, va_files, te_files) for name in FLAGS.optimizers}
