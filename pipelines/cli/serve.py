@@ -8,7 +8,15 @@ from typing import Annotated, Literal
 
 import typer
 
-from pipelines.cli.options import DEFAULT_ROOT, RootOption, existing, given_path, refuse
+from pipelines.cli.options import (
+    DEFAULT_ROOT,
+    ModelOption,
+    RootOption,
+    existing,
+    given_path,
+    place_of_model,
+    refuse,
+)
 from pipelines.root import Root
 
 _TOKEN_VARIABLE = "ESTIMATOR_PIPELINES_TOKEN"
@@ -18,6 +26,7 @@ _OF_MANIFEST = ("root", "name", "manifest", "image", "storage")
 def serve_command(
     context: typer.Context,
     root: RootOption = DEFAULT_ROOT,
+    model_folder: ModelOption = None,
     host: Annotated[
         str,
         typer.Option(
@@ -144,7 +153,9 @@ def serve_command(
         return
     if image or storage:
         refuse("--image and --storage are for --manifest kserve only.")
-    existing(root)
+    place = place_of_model(context, root, model_folder)
+    if model_folder is not None and sample_requests:
+        refuse("--sample-requests stores rows in a root: give --root instead of --model.")
     token = _token(token_file)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("pipelines.serving").setLevel(logging.INFO)
@@ -165,7 +176,8 @@ def serve_command(
     )
     address = ServerAddress(host, port)
     sample = SampleLimits(sample_requests) if sample_requests else None
-    serve(root, name or _name(root), address, _say, versions, settings, sample, grpc_port)
+    name = name or (_name(place) if isinstance(place, Root) else place.name)
+    serve(place, name, address, _say, versions, settings, sample, grpc_port)
 
 
 def _refuse_options_of_a_server(context: typer.Context) -> None:
