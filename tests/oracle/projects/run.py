@@ -19,7 +19,7 @@ import numpy as np
 from tests.integration.old_projects.run import left_in
 
 HERE = pathlib.Path(__file__).parent
-ON_SHARDS = ("contrastive_on_shards", "gan_on_shards")
+ON_SHARDS = ("cnn_on_shards", "contrastive_on_shards", "gan_on_shards")
 PROJECTS = sorted(path.stem for path in HERE.glob("*.py") if path.stem != "run")
 
 
