@@ -160,16 +160,22 @@ def run_mutants(forks: Forks, circle: str, mutants: list[dict[str, Any]], limit:
     tests = [row for row in rows(TESTS) if row.get("outcome") == "passed" and row["circle"] == circle]
     trusted = {row["test"]: row["trusted"] for row in rows(RESULTS) if "trusted" in row}
     results = [row for row in rows(RESULTS) if "mutant" in row]
-    done = {row["mutant"] for row in results if row["circle"] == circle or row["outcome"] != "survived"}
-    left = [mutant for mutant in mutants if mutant["number"] not in done and "equivalent" not in mutant]
-    for mutant in left[:limit]:
-        number, start = mutant["number"], time.monotonic()
+    found = {row["mutant"] for row in results if row["outcome"] != "survived"}
+    num_tests = {
+        row["mutant"]: row["of"] for row in results if row["mutant"] not in found and row["circle"] == circle
+    }
+    left = []
+    for mutant in mutants:
+        number = mutant["number"]
         reaching = [row for row in tests if number in row["reached"] and trusted.get(row["test"], True)]
-        if reaching:
-            result = run_mutant(forks, mutant, reaching, trusted)
-            result |= {"mutant": number, "circle": circle, "seconds": round(time.monotonic() - start, 1)}
-            append(RESULTS, result)
-            print(f"{number} of {mutant['file']}: {result['outcome']}, {result['seconds']} s", flush=True)
+        if number not in found and "equivalent" not in mutant and len(reaching) > num_tests.get(number, 0):
+            left.append((mutant, reaching))
+    for mutant, reaching in left[:limit]:
+        start = time.monotonic()
+        result = run_mutant(forks, mutant, reaching, trusted)
+        seconds = round(time.monotonic() - start, 1)
+        append(RESULTS, {"mutant": mutant["number"], "circle": circle, **result, "seconds": seconds})
+        print(f"{mutant['number']} of {mutant['file']}: {result['outcome']}, {seconds} s", flush=True)
 
 
 def print_report(mutants: list[dict[str, Any]]) -> None:
