@@ -16,8 +16,8 @@ GUIDE = (Path(__file__).parents[2] / "docs" / "beam-engines.md").read_text()
 
 def blocks(language):
     """Returns the code blocks of a language, without their indentation."""
-    found = re.findall(rf"^( *)```{language}\n(.*?)^ *```", GUIDE, re.DOTALL | re.MULTILINE)
-    return [re.sub(rf"^{indent}", "", text, flags=re.MULTILINE) for indent, text in found]
+    matches = re.findall(rf"^( *)```{language}\n(.*?)^ *```", GUIDE, re.DOTALL | re.MULTILINE)
+    return [re.sub(rf"^{indent}", "", text, flags=re.MULTILINE) for indent, text in matches]
 
 
 def commands():

@@ -14,10 +14,10 @@ TEXT = (pathlib.Path(__file__).parents[2] / "docs" / "boosted-trees.md").read_te
 @pytest.fixture(scope="module")
 def names():
     """The variables of the page's code after it has run."""
-    found: dict = {}
+    namespace: dict = {}
     for program in re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL):
-        exec(program, found)
-    return found
+        exec(program, namespace)
+    return namespace
 
 
 def test_the_program_learns(names):

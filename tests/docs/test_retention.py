@@ -19,9 +19,9 @@ def blocks(page, language):
 def test_a_configuration_is_valid(tmp_path):
     (block,) = blocks("retention.md", "toml")
     (tmp_path / "c.toml").write_text(f'[data]\npath = "d.csv"\nlabel = "y"\n{block}')
-    given = load_config(tmp_path / "c.toml")
-    assert isinstance(given, PipelineConfig)
-    assert set(tomllib.loads(block)) <= set(given.model_dump())
+    config = load_config(tmp_path / "c.toml")
+    assert isinstance(config, PipelineConfig)
+    assert set(tomllib.loads(block)) <= set(config.model_dump())
 
 
 def test_every_key_is_shown_or_named():
