@@ -53,8 +53,8 @@ class TfKerasModel(GraphModel):
         """Checks that an Estimator can train the model."""
         if not self.model.optimizer:
             raise ValueError(
-                "The given keras model has not been compiled yet: call its compile() before. "
-                f"Received: keras_model={self.model!r}"
+                "The given keras model has not been compiled yet: call its compile() first. Received: "
+                f"keras_model={self.model!r}"
             )
 
     def model_fn(self, features: Any, labels: Any, mode: str, params: Any, config: Any) -> EstimatorSpec:

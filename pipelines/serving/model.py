@@ -136,7 +136,7 @@ class Model:
     def signature(self, name: str) -> Signature:
         if name not in self.signatures:
             names = ", ".join(self.signatures)
-            raise BadInputError(f"There is no signature {shown(repr(name))}. Signatures: {names}.")
+            raise BadInputError(f"There is no signature {shown(repr(name))}. There are: {names}.")
         return self.signatures[name]
 
     def signature_for_rows(self) -> Signature:

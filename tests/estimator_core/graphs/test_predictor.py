@@ -67,5 +67,5 @@ def test_a_checkpoint_that_has_gone_is_told(make_estimator, input_fn):
     estimator = make_estimator().train(input_fn, steps=1)
     predict = estimator.predictor(receiver_fn)
     tf.io.gfile.rmtree(estimator.model_dir)
-    with pytest.raises(ValueError, match="no checkpoint any more"):
+    with pytest.raises(ValueError, match="The checkpoint to predict with no longer exists"):
         predict([1.0])

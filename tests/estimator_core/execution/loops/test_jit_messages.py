@@ -2,8 +2,8 @@ from estimator_core.execution.loops.compiled_step import NOT_COMPILED, cant_be_c
 
 
 def test_the_error_says_why_and_what_to_set():
-    text = str(cant_be_compiled("'x' (Where) is not for XLA"))
-    assert "'x' (Where) is not for XLA" in text
+    text = str(cant_be_compiled("'x' (Where) cannot be compiled by XLA"))
+    assert "'x' (Where) cannot be compiled by XLA" in text
     assert text.endswith("Received: jit_compile=True")
     assert "to 'auto' or False" in text
 
