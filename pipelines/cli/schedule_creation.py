@@ -87,8 +87,7 @@ def create_local(request: CreateRequest) -> dict[str, Any]:
     if request.runner not in RUNNER_NAMES or request.runner == KUBEFLOW:
         names = ", ".join(name for name in RUNNER_NAMES if name != KUBEFLOW)
         raise BadInputError(
-            f"--runner takes one of {names} here; on Kubeflow, --host makes a recurring run. Received: "
-            f"{request.runner!r}"
+            f"--runner takes one of {names}; for Kubeflow, give --host instead. Received: {request.runner!r}"
         )
     config = request.load()
     if isinstance(config, TfxPipelineConfig):
@@ -112,13 +111,13 @@ def create_local(request: CreateRequest) -> dict[str, Any]:
 
 def _create(request: CreateRequest, config: AnyConfig, store: ScheduleStore) -> dict[str, Any]:
     root, name = store.root, _name(request, config)
-    former = store.read(name) if name in store.names() else None
-    if former is not None and not request.replace:
+    previous = store.read(name) if name in store.names() else None
+    if previous is not None and not request.replace:
         raise BadInputError(
-            f"There is a schedule {name!r} in {root}: {former.when()}. Give another --name, or --replace to "
-            "change it."
+            f"{root} already has a schedule {name!r}: {previous.when()}. Give another --name, or --replace "
+            "to change it."
         )
-    schedule = _schedule(request, config, name, former)
+    schedule = _schedule(request, config, name, previous)
     made: dict[str, Any] = {"name": name, "when": schedule.when(), "next": None}
     timetable = schedule.timetable()
     if following := timetable.after(schedule.since) if timetable else None:
@@ -157,17 +156,17 @@ def create_on_kubeflow(
     from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
 
     if request.on_new_span:
-        raise BadInputError("--on-new-span is watched by `schedule run`; Kubeflow has --cron and --every.")
+        raise BadInputError("--on-new-span needs `schedule run`. On Kubeflow, use --cron or --every.")
     if (request.cron is None) == (request.every is None):
         raise BadInputError("Give exactly one of --cron and --every.")
     _refuse_others(request, ("grace", "timeout"), "a schedule of this machine")
     if request.timezone != "UTC":
         raise BadInputError(
-            "--timezone: Kubeflow's server has one zone for all schedules, UTC if it was not set. Write "
-            "--cron in that zone."
+            "--timezone: Kubeflow's server has one time zone for all schedules, UTC by default. Write --cron "
+            "in that zone."
         )
     if request.missed == "skip":
-        raise BadInputError('--missed skip: Kubeflow has "latest" (the last missed time) and "catch-up".')
+        raise BadInputError('--missed skip: Kubeflow only supports "latest" (the last time) and "catch-up".')
     config = request.load()
     recurrence = Recurrence(
         cron=None if request.cron is None else six_fields(request.cron),
@@ -205,7 +204,7 @@ def _name(request: CreateRequest, config: AnyConfig) -> str:
     return request.name or config.name
 
 
-def _schedule(request: CreateRequest, config: AnyConfig, name: str, former: Schedule | None) -> Schedule:
+def _schedule(request: CreateRequest, config: AnyConfig, name: str, previous: Schedule | None) -> Schedule:
     now = _now()
     fields = {
         "name": name,
@@ -216,8 +215,8 @@ def _schedule(request: CreateRequest, config: AnyConfig, name: str, former: Sche
         **{f"{name}_secs": _secs(getattr(request, name), f"--{name}") for name in _DURATIONS},
         "since": now,
         "created": now,
-        "enabled": former is None or former.enabled,
-        "passed_spans": former.passed_spans if former and former.on_new_span else None,
+        "enabled": previous is None or previous.enabled,
+        "passed_spans": previous.passed_spans if previous and previous.on_new_span else None,
     }
     try:
         return Schedule.model_validate(fields)

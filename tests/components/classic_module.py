@@ -1,7 +1,5 @@
 """A user module as TFX's taxi example lays it out: preprocessing_fn derives the label, and trainer_fn."""
 
-from typing import Any
-
 import tensorflow as tf
 import tensorflow_transform as tft
 from tensorflow_transform.tf_metadata import schema_utils
@@ -14,12 +12,12 @@ tf1 = tf.compat.v1
 NUMERIC, VOCABULARY, LABEL = "fare", "payment_type", "tips"
 
 
-def _dense(x: Any, default: Any) -> tf.Tensor:
+def _dense(x, default):
     column = tf.SparseTensor(x.indices, x.values, [x.dense_shape[0], 1])
     return tf.squeeze(tf.sparse.to_dense(column, default), axis=1)
 
 
-def preprocessing_fn(inputs: dict[str, Any]) -> dict[str, Any]:
+def preprocessing_fn(inputs):
     fare = _dense(inputs[NUMERIC], 0.0)
     return {
         "fare_xf": tft.scale_to_z_score(fare),
@@ -30,28 +28,28 @@ def preprocessing_fn(inputs: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
+def trainer_fn(trainer_fn_args, schema):
     args = trainer_fn_args
     transform = tft.TFTransformOutput(args.transform_output)
 
-    def input_fn(files: list[str]) -> tf.data.Dataset:
+    def input_fn(files):
         return args.data_accessor.tf_dataset_factory(
             files,
             dataset_options.TensorFlowDatasetOptions(batch_size=32, label_key="tips_xf"),
             transform.transformed_metadata.schema,
         )
 
-    def raw_spec() -> dict[str, Any]:
+    def raw_spec():
         return schema_utils.schema_as_feature_spec(schema).feature_spec
 
-    def serving_input_receiver_fn() -> estimator.export.ServingInputReceiver:
+    def serving_input_receiver_fn():
         spec = raw_spec()
         spec.pop(LABEL)
         raw = estimator.export.build_parsing_serving_input_receiver_fn(spec)()
         features = transform.transform_raw_features(raw.features)
         return estimator.export.ServingInputReceiver(features, raw.receiver_tensors)
 
-    def eval_input_receiver_fn() -> estimator.export.EvalInputReceiver:
+    def eval_input_receiver_fn():
         serialized = tf1.placeholder(tf.string, [None], name="input_example_tensor")
         features = tf.io.parse_example(serialized, raw_spec())
         transformed = transform.transform_raw_features(features)
@@ -84,7 +82,7 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
     }
 
 
-def run_fn(fn_args: Any) -> None:
+def run_fn(fn_args):
     """Saves a model that expects a tip from those who pay by card, with nothing to train."""
     assert all(tf.io.gfile.glob(pattern) for pattern in fn_args.train_files)
     transform = tft.TFTransformOutput(fn_args.transform_output)
@@ -93,13 +91,13 @@ def run_fn(fn_args: Any) -> None:
     examples = tf.TensorSpec([None], tf.string, name="examples")
 
     @tf.function(input_signature=[examples])
-    def serve(examples: tf.Tensor) -> dict[str, tf.Tensor]:
+    def serve(examples):
         spec = {"payment_type": tf.io.FixedLenFeature([], tf.string, "")}
         payment_type = tf.io.parse_example(examples, spec)["payment_type"]
         return {"outputs": tf.where(payment_type == "Credit Card", 0.9, 0.1)[:, tf.newaxis]}
 
     @tf.function(input_signature=[examples])
-    def transform_features(examples: tf.Tensor) -> dict[str, tf.Tensor]:
+    def transform_features(examples):
         return module.transform(tf.io.parse_example(examples, transform.raw_feature_spec()))
 
     signatures = {"serving_default": serve, "transform_features": transform_features}

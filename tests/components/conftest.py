@@ -2,23 +2,20 @@
 
 import components  # noqa: I001  Before TFX: makes TFDV importable.
 
-from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 import tensorflow as tf
 from tfx.types import standard_artifacts
-from tfx.types.artifact import Artifact
 
 assert components
 
 
 @pytest.fixture
-def make_artifact(tmp_path: Path) -> Callable[..., Artifact]:
+def make_artifact(tmp_path):
     """Returns a function that makes an artifact with a directory of its own."""
 
-    def make(kind: type[Artifact], name: str = "", **custom_properties: Any) -> Artifact:
+    def make(kind, name="", **custom_properties):
         artifact = kind()
         directory = tmp_path / (name or kind.TYPE_NAME.lower())
         directory.mkdir(parents=True, exist_ok=True)
@@ -33,7 +30,7 @@ def make_artifact(tmp_path: Path) -> Callable[..., Artifact]:
     return make
 
 
-def example(features: Mapping[str, Any]) -> bytes:
+def example(features):
     """Returns a serialized tf.Example; None leaves a feature out."""
     result = tf.train.Example()
     for name, value in features.items():
@@ -48,14 +45,14 @@ def example(features: Mapping[str, Any]) -> bytes:
 
 
 @pytest.fixture
-def make_examples(make_artifact: Callable[..., Artifact]) -> Callable[..., Artifact]:
+def make_examples(make_artifact):
     """Returns a function that writes rows as an Examples artifact."""
 
     def make(
-        eval: Iterable[Mapping[str, Any]],  # noqa: A002
-        train: Iterable[Mapping[str, Any]] | None = None,
-        name: str = "examples",
-    ) -> Artifact:
+        eval,  # noqa: A002
+        train=None,
+        name="examples",
+    ):
         artifact = make_artifact(
             standard_artifacts.Examples,
             name,

@@ -1,7 +1,6 @@
 import errno
 import fcntl
 import os
-from pathlib import Path
 
 import pytest
 
@@ -65,7 +64,7 @@ def test_a_lock_that_is_held_is_not_mistaken_for_a_missing_flock(tmp_path):
             file_systems.lock(second, path, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def test_a_tree_is_removed_but_not_what_its_links_point_to(tmp_path: Path):
+def test_a_tree_is_removed_but_not_what_its_links_point_to(tmp_path):
     for name in ("tree/deep/file", "others/file"):
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).touch()

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 
-def run(*lines: str) -> str:
+def run(*lines):
     """Runs a program whose assertions hold; returns what it logs."""
     done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -14,7 +14,7 @@ def run(*lines: str) -> str:
 
 
 @pytest.mark.more
-def test_all_names_of_tfx_mean_ours_after_the_call() -> None:
+def test_all_names_of_tfx_mean_ours_after_the_call():
     log = run(
         "import components",
         "components.install()",
@@ -48,7 +48,7 @@ def test_all_names_of_tfx_mean_ours_after_the_call() -> None:
 
 
 @pytest.mark.more
-def test_after_an_import_of_tfx_it_replaces_tfxs_own_names_and_warns() -> None:
+def test_after_an_import_of_tfx_it_replaces_tfxs_own_names_and_warns():
     log = run(
         "import logging",
         "logging.basicConfig()",
@@ -66,7 +66,7 @@ def test_after_an_import_of_tfx_it_replaces_tfxs_own_names_and_warns() -> None:
 
 
 @pytest.mark.more
-def test_it_does_not_warn_of_names_that_only_our_own_modules_hold() -> None:
+def test_it_does_not_warn_of_names_that_only_our_own_modules_hold():
     log = run(
         "import logging",
         "logging.basicConfig()",
@@ -78,7 +78,7 @@ def test_it_does_not_warn_of_names_that_only_our_own_modules_hold() -> None:
 
 
 @pytest.mark.more
-def test_a_worker_may_begin_with_any_module_of_ours() -> None:
+def test_a_worker_may_begin_with_any_module_of_ours():
     run(
         "import components",
         "components.install()",
@@ -90,7 +90,7 @@ def test_a_worker_may_begin_with_any_module_of_ours() -> None:
 
 
 @pytest.mark.more
-def test_a_program_is_run_with_tfxs_names_replaced() -> None:
+def test_a_program_is_run_with_tfxs_names_replaced():
     command = [sys.executable, "-m", "components.installed"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.stderr.endswith("Usage: python -m components.installed MODULE [ARGUMENTS]\n")

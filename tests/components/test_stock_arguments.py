@@ -3,7 +3,6 @@
 import importlib
 import inspect
 import json
-from collections.abc import Callable
 
 import pytest
 
@@ -14,12 +13,12 @@ INSTALLED = {**MODULES, "ImportSchemaGen": "schema_gen.import_schema_gen"}
 EARLIER = json.loads(JSON.read_text())
 
 
-def arguments(function: Callable[..., object]) -> list[str]:
+def arguments(function):
     return list(inspect.signature(function).parameters)[1:]
 
 
 @pytest.mark.parametrize("name", INSTALLED)
-def test_it_takes_what_the_installed_release_takes(name: str) -> None:
+def test_it_takes_what_the_installed_release_takes(name):
     stock = getattr(importlib.import_module(f"tfx.components.{INSTALLED[name]}.component"), name)
     assert stock.__module__.startswith("tfx.")  # install() holds for the whole process
     assert {*arguments(stock.__init__)} <= {*arguments(getattr(components, name).__init__)}
@@ -27,6 +26,6 @@ def test_it_takes_what_the_installed_release_takes(name: str) -> None:
 
 @pytest.mark.parametrize("version", EARLIER)
 @pytest.mark.parametrize("name", MODULES)
-def test_it_takes_what_earlier_releases_took_in_the_same_order(name: str, version: str) -> None:
+def test_it_takes_what_earlier_releases_took_in_the_same_order(name, version):
     expected = EARLIER[version][name]
     assert arguments(getattr(components, name).__init__)[: len(expected)] == expected

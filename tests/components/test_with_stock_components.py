@@ -1,9 +1,7 @@
 """Our components among stock ones, as TFX's own runner executes them."""
 
 import csv
-from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +17,7 @@ from components import EvalConfig, MetricConfig, MetricsSpec, ModelSpec, Slicing
 CASH, CARD = "Cash", "Credit Card"
 
 
-def write_csv(path: Path, rows: int = 400) -> None:
+def write_csv(path, rows=400):
     """Writes trips: card payers tip 30% nine times out of ten, cash payers never do."""
     random = np.random.default_rng(3)
     with path.open("w", newline="") as file:
@@ -34,15 +32,15 @@ def write_csv(path: Path, rows: int = 400) -> None:
 
 
 def make_pipeline(
-    root: Path,
-    data: Path,
-    model_spec: ModelSpec,
-    trainer_function: dict[str, str],
-    stock: Collection[str] = (),
-) -> Any:
+    root,
+    data,
+    model_spec,
+    trainer_function,
+    stock=(),
+):
     """Returns a pipeline of our components, but for those in `stock`, which are TFX's."""
 
-    def pick(name: str) -> Any:
+    def pick(name):
         return getattr(tfx.components if name in stock else tfx_components, name)
 
     examples = pick("CsvExampleGen")(input_base=str(data))
@@ -139,7 +137,7 @@ pytestmark = pytest.mark.slow  # a whole pipeline
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def root(tmp_path_factory):
     """A pipeline root after one run."""
     root, data = tmp_path_factory.mktemp("root"), tmp_path_factory.mktemp("data")
     write_csv(data / "taxi.csv")
@@ -152,11 +150,11 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield root
 
 
-def newest(directory: Path) -> Path:
+def newest(directory):
     return max(directory.iterdir(), key=lambda path: int(path.name))
 
 
-def example(**features: float | str) -> bytes:
+def example(**features):
     result = tf.train.Example()
     for name, value in features.items():
         if isinstance(value, str):
@@ -166,7 +164,7 @@ def example(**features: float | str) -> bytes:
     return result.SerializeToString()
 
 
-def test_the_model_that_is_served_answers_raw_examples(root: Path) -> None:
+def test_the_model_that_is_served_answers_raw_examples(root):
     model = tf.saved_model.load(str(newest(root / "serving")))
     raw = tf.constant([example(fare=10.0, payment_type=CARD), example(payment_type=CASH)])
     predictions = model.signatures["predict"](examples=raw)["logistic"].numpy().ravel()
@@ -175,7 +173,7 @@ def test_the_model_that_is_served_answers_raw_examples(root: Path) -> None:
     assert scores[:, 1] == pytest.approx(predictions)
 
 
-def test_stock_bulk_inferrer_predicts_all_examples_as_the_served_model_does(root: Path) -> None:
+def test_stock_bulk_inferrer_predicts_all_examples_as_the_served_model_does(root):
     files = newest(root / "BulkInferrer" / "inference_result").glob("*.gz")
     logs = [
         prediction_log_pb2.PredictionLog.FromString(record)
@@ -191,7 +189,7 @@ def test_stock_bulk_inferrer_predicts_all_examples_as_the_served_model_does(root
         assert [given["0"], given["1"]] == pytest.approx(scores)
 
 
-def test_the_evaluation_knows_the_derived_label(root: Path) -> None:
+def test_the_evaluation_knows_the_derived_label(root):
     verdict = load_verdict(str(newest(root / "Evaluator" / "evaluation")))
     assert verdict.blessed
     # Payment tells all but the tenth of the card payers that do not tip:
@@ -200,7 +198,7 @@ def test_the_evaluation_knows_the_derived_label(root: Path) -> None:
     assert sorted(verdict.slices) == [f"trip_start_hour:{hour}" for hour in range(4)]
 
 
-def test_training_leaves_nothing_unfinished(root: Path) -> None:
+def test_training_leaves_nothing_unfinished(root):
     model_run = newest(root / "Trainer" / "model_run")
     assert tf.train.latest_checkpoint(str(model_run / "Format-Serving")).endswith("model.ckpt-600")
     assert not (model_run.parent / "unfinished").exists()
@@ -211,9 +209,7 @@ IN_ORDER += ["Trainer", "Evaluator", "InfraValidator", "Pusher"]
 
 
 @pytest.mark.parametrize("stock", [IN_ORDER[1::2], IN_ORDER[::2]], ids=",".join)
-def test_each_of_ours_runs_between_stock_ones(
-    stock: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_of_ours_runs_between_stock_ones(stock, tmp_path, monkeypatch):
     (tmp_path / "data").mkdir()
     write_csv(tmp_path / "data" / "taxi.csv")
     monkeypatch.syspath_prepend(Path(__file__).parent)

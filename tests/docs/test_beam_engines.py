@@ -30,5 +30,5 @@ def test_there_is_a_command_for_processes_one_for_flink_and_one_for_spark():
 
 
 def test_direct_num_workers_alone_is_refused():
-    with pytest.raises(BadInputError, match="alone makes no processes"):
+    with pytest.raises(BadInputError, match="alone starts no processes"):
         load_config(data="d", label="y", settings=["beam.args=['--direct_num_workers=2']"])

@@ -28,7 +28,7 @@ def test_what_was_not_judged_is_not_pushed(run_pipeline, tmp_path):
     assert (code, line["status"], line["version"]) == (3, "not_blessed", None), shown[-2_000:]
     assert line["metrics"]["auc"] > 0.8  # the Evaluator was content
     assert all(check["passed"] for check in line["checks"])
-    assert "the model to be served answers otherwise than the Evaluator judged" in line["reason"]
+    assert "the exported model gives other predictions than in the evaluation" in line["reason"]
     assert line["reason"] in shown
     assert not (root / "serving").exists() or not any((root / "serving").iterdir())
     report = (root / "runs" / f"{line['run_id']}.html").read_text()

@@ -49,7 +49,7 @@ def test_a_window_is_read_and_the_same_data_under_the_next_names_are_unchanged(
         {"span": number, "version": 1, "num_files": 1} for number in (9, 10)
     ]  # fmt: skip
     assert spans_read(root) == {9, 10}
-    assert "span 11 has no file to read (it is empty): it is skipped" in shown
+    assert "span 11 has no data file (it is empty): it is skipped" in shown
 
     (tmp_path / "span-11").rmdir()
     for number in (9, 10):

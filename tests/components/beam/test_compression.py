@@ -1,7 +1,7 @@
 from components.beam import compression
 
 
-def test_a_value_comes_back_and_is_small_in_between() -> None:
+def test_a_value_comes_back_and_is_small_in_between():
     value = {b"row %d" % (number % 5) * 20: number for number in range(1000)}
     value["more"] = [b"the same row"] * 5_000
     packed = compression.compress(value)
@@ -10,5 +10,5 @@ def test_a_value_comes_back_and_is_small_in_between() -> None:
     assert num_bytes > 10 * len(content)
 
 
-def test_nothing_is_a_value() -> None:
+def test_nothing_is_a_value():
     assert compression.decompress(compression.compress([])) == []

@@ -1,9 +1,7 @@
 import gc
 import logging
 import pickle
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import apache_beam as beam
 import numpy as np
@@ -14,10 +12,9 @@ from apache_beam.transforms import userstate, window
 from components.beam import in_memory_runner
 
 RUNNER = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
-Build = Callable[[beam.Pipeline], Any]
 
 
-def outputs(build: Build, path: Path, in_memory: bool) -> list[Any]:
+def outputs(build, path, in_memory):
     """Returns the elements of the collection that a function makes, in the order of their texts."""
     pipeline = beam.Pipeline(RUNNER)
     collected = build(pipeline)
@@ -28,48 +25,48 @@ def outputs(build: Build, path: Path, in_memory: bool) -> list[Any]:
     return sorted(pickle.loads(path.read_bytes()), key=repr)
 
 
-def _keep(elements: list[Any], path: str) -> None:
+def _keep(elements, path):
     Path(path).write_bytes(pickle.dumps(elements))
 
 
 class Calls(beam.DoFn):
     """Says which of its methods were called, and how often before the bundle ended."""
 
-    def setup(self) -> None:
+    def setup(self):
         self._calls = ["setup"]
 
-    def start_bundle(self) -> None:
+    def start_bundle(self):
         self._calls.append("start")
 
-    def process(self, element: Any) -> Iterator[Any]:
+    def process(self, element):
         self._calls.append(f"process {element}")
         yield element
 
-    def finish_bundle(self) -> Iterator[Any]:
+    def finish_bundle(self):
         yield window.GlobalWindows.windowed_value_at_end_of_window(tuple(self._calls))
 
 
 class MeanFn(beam.CombineFn):
     """A mean whose accumulator is a tuple, with an offset that only `setup` knows."""
 
-    def setup(self) -> None:
+    def setup(self):
         self._offset = 100
 
-    def create_accumulator(self) -> tuple[int, int]:
+    def create_accumulator(self):
         return 0, 0
 
-    def add_input(self, accumulator: tuple[int, int], value: int) -> tuple[int, int]:
+    def add_input(self, accumulator, value):
         return accumulator[0] + value, accumulator[1] + 1
 
-    def merge_accumulators(self, accumulators: Any) -> tuple[int, int]:
+    def merge_accumulators(self, accumulators):
         sums, counts = zip(*accumulators, strict=True)
         return sum(sums), sum(counts)
 
-    def extract_output(self, accumulator: tuple[int, int]) -> float:
+    def extract_output(self, accumulator):
         return self._offset + (accumulator[0] / accumulator[1] if accumulator[1] else -1)
 
 
-def keys_of_many_types(pipeline: beam.Pipeline) -> Any:
+def keys_of_many_types(pipeline):
     keys = ["1", b"1", 1, 1.0, True, None, ("a", 1), ("a", 1.0), ("a", 1), 2, "é", 1, 2.5, (None,)]
     return (
         pipeline
@@ -79,8 +76,8 @@ def keys_of_many_types(pipeline: beam.Pipeline) -> Any:
     )
 
 
-def keys_with_a_type(pipeline: beam.Pipeline) -> Any:
-    def grouped(kind: Any, keys: list[Any]) -> Any:
+def keys_with_a_type(pipeline):
+    def grouped(kind, keys):
         pairs = pipeline | f"{kind}" >> beam.Create([(key, at) for at, key in enumerate(keys)])
         typed = pairs | f"Typed{kind}" >> beam.Map(tuple).with_output_types(tuple[kind, int])
         return typed | f"Sum{kind}" >> beam.CombinePerKey(sum)
@@ -94,13 +91,13 @@ def keys_with_a_type(pipeline: beam.Pipeline) -> Any:
     ] | beam.Flatten()
 
 
-def side_inputs(pipeline: beam.Pipeline) -> Any:
+def side_inputs(pipeline):
     numbers = pipeline | "Numbers" >> beam.Create([3, 1, 2])
     pairs = pipeline | "Pairs" >> beam.Create([("a", 1), ("b", 2)])
     several = pipeline | "Several" >> beam.Create([("a", 1), ("a", 5)])
     nothing = pipeline | "Nothing" >> beam.Create([])
 
-    def view(word: str, *views: Any, **more: Any) -> tuple[Any, ...]:
+    def view(word, *views, **more):
         single, default, many, all_of_them, fixed = views
         both = sorted(many) + sorted(many)  # it can be read twice
         by_key = {key: sorted(more["multi"][key]) for key in ("a", "b")}
@@ -122,7 +119,7 @@ def side_inputs(pipeline: beam.Pipeline) -> Any:
     )
 
 
-def side_input_from_the_same_elements(pipeline: beam.Pipeline) -> Any:
+def side_input_from_the_same_elements(pipeline):
     numbers = pipeline | beam.Create(range(5)) | beam.Map(lambda number: number * number)
     total = numbers | beam.CombineGlobally(sum)
     shares = numbers | "Share" >> beam.Map(lambda x, of: x / of, beam.pvalue.AsSingleton(total))
@@ -130,8 +127,8 @@ def side_input_from_the_same_elements(pipeline: beam.Pipeline) -> Any:
     return shares | "Below" >> beam.Filter(lambda x, top: x < top, beam.pvalue.AsSingleton(largest))
 
 
-def tagged_outputs(pipeline: beam.Pipeline) -> Any:
-    def split(number: int) -> Iterator[Any]:
+def tagged_outputs(pipeline):
+    def split(number):
         yield beam.pvalue.TaggedOutput("even" if number % 2 == 0 else "odd", number)
         yield beam.pvalue.TaggedOutput("unread", number)
         yield -number
@@ -141,7 +138,7 @@ def tagged_outputs(pipeline: beam.Pipeline) -> Any:
     return (parts.all, parts.even, other, other) | beam.Flatten()
 
 
-def combined(pipeline: beam.Pipeline) -> Any:
+def combined(pipeline):
     numbers = pipeline | beam.Create(range(7))
     nothing = pipeline | "Nothing" >> beam.Create([])
     keyed = numbers | beam.Map(lambda number: (number % 3, number))
@@ -162,17 +159,17 @@ def combined(pipeline: beam.Pipeline) -> Any:
     return found | "Together" >> beam.Flatten()
 
 
-def one_step_twice(pipeline: beam.Pipeline) -> Any:
+def one_step_twice(pipeline):
     step = beam.ParDo(Calls())
     numbers = pipeline | beam.Create([1, 2], reshuffle=False)
     return [numbers | "Once" >> step, numbers | "Twice" >> step] | beam.Flatten()
 
 
-def nothing_at_all(pipeline: beam.Pipeline) -> Any:
+def nothing_at_all(pipeline):
     return [] | beam.Flatten(pipeline=pipeline) | beam.ParDo(Calls())
 
 
-def arrays(pipeline: beam.Pipeline) -> Any:
+def arrays(pipeline):
     return (
         pipeline
         | beam.Create([np.arange(3), np.array([b"a"], object)])
@@ -195,22 +192,20 @@ def arrays(pipeline: beam.Pipeline) -> Any:
         arrays,
     ],
 )
-def test_elements_are_those_of_beams_runner(
-    build: Build, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_elements_are_those_of_beams_runner(build, tmp_path, caplog):
     caplog.set_level(logging.DEBUG, in_memory_runner.__name__)
     ours = outputs(build, tmp_path / "ours", in_memory=True)
-    assert "FnApiRunner runs" not in caplog.text
+    assert "Using Beam's FnApiRunner" not in caplog.text
     beams = outputs(build, tmp_path / "beam", in_memory=False)
     assert repr(ours) == repr(beams)  # 1 and 1.0 differ
 
 
-def test_files_are_those_of_beams_runner(tmp_path: Path) -> None:
+def test_files_are_those_of_beams_runner(tmp_path):
     contents = []
     for in_memory in (True, False):
         prefix = tmp_path / str(in_memory)
 
-        def write(pipeline: beam.Pipeline, prefix: Path = prefix) -> Any:
+        def write(pipeline, prefix=prefix):
             lines = pipeline | beam.Create(["b", "a", "c"], reshuffle=False)
             return lines | beam.io.WriteToText(str(prefix), shard_name_template="")
 
@@ -224,16 +219,16 @@ class Running(beam.DoFn):
 
     TOTAL = beam.DoFn.StateParam(userstate.CombiningValueStateSpec("sum", sum))
 
-    def process(self, element: tuple[str, int], total: Any = TOTAL) -> Iterator[int]:
+    def process(self, element, total=TOTAL):
         total.add(element[1])
         yield total.read()
 
 
-def with_state(pipeline: beam.Pipeline) -> Any:
+def with_state(pipeline):
     return pipeline | beam.Create([("a", 1), ("a", 1)]) | "Sums" >> beam.ParDo(Running())
 
 
-def with_windows(pipeline: beam.Pipeline) -> Any:
+def with_windows(pipeline):
     return (
         pipeline
         | beam.Create([1, 2, 11])
@@ -245,11 +240,11 @@ def with_windows(pipeline: beam.Pipeline) -> Any:
     )
 
 
-def with_a_source(pipeline: beam.Pipeline) -> Any:
+def with_a_source(pipeline):
     return pipeline | "Source" >> beam.io.ReadFromText(__file__) | beam.Map(len) | beam.Distinct()
 
 
-def with_many_steps(pipeline: beam.Pipeline) -> Any:
+def with_many_steps(pipeline):
     numbers = pipeline | beam.Create([0])
     for number in range(80):
         numbers = numbers | f"Add{number}" >> beam.Map(lambda x: x + 1)
@@ -260,14 +255,14 @@ class Neighbors(beam.DoFn):
     """Yields lists that Beam takes apart."""
 
     @beam.DoFn.yields_batches
-    def process(self, number: int) -> Iterator[list[int]]:
+    def process(self, number):
         yield [number - 1, number + 1]
 
-    def infer_output_type(self, input_type: Any) -> Any:
+    def infer_output_type(self, input_type):
         return int
 
 
-def with_batches(pipeline: beam.Pipeline) -> Any:
+def with_batches(pipeline):
     return pipeline | beam.Create([5, 8]) | "Batches" >> beam.ParDo(Neighbors())
 
 
@@ -281,9 +276,7 @@ def with_batches(pipeline: beam.Pipeline) -> Any:
         (with_many_steps, "more than 60 steps in a row", [80]),
     ],
 )
-def test_beam_runs_what_needs_its_runner(
-    build: Build, reason: str, expected: list[Any] | None, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_beam_runs_what_needs_its_runner(build, reason, expected, tmp_path, caplog):
     caplog.set_level(logging.DEBUG, in_memory_runner.__name__)
     found = outputs(build, tmp_path / "ours", in_memory=True)
     assert reason in caplog.text
@@ -300,7 +293,7 @@ def test_beam_runs_what_needs_its_runner(
         {"profile_cpu": True},
     ],
 )
-def test_other_runners_and_options_stay_as_they_are(options: dict[str, Any]) -> None:
+def test_other_runners_and_options_stay_as_they_are(options):
     settings = {"runner": RUNNER, **options}
     pipeline = beam.Pipeline(options=beam.options.pipeline_options.PipelineOptions(**settings))
     before = pipeline.runner.run_pipeline
@@ -308,14 +301,14 @@ def test_other_runners_and_options_stay_as_they_are(options: dict[str, Any]) -> 
     assert pipeline.runner.run_pipeline == before
 
 
-def test_tf_transform_still_sees_the_same_class() -> None:
+def test_tf_transform_still_sees_the_same_class():
     pipeline = beam.Pipeline(RUNNER)
     assert in_memory_runner.install(pipeline)
     assert type(pipeline.runner) is FnApiRunner
 
 
-def test_an_error_names_its_step(tmp_path: Path) -> None:
-    def divide(pipeline: beam.Pipeline) -> Any:
+def test_an_error_names_its_step(tmp_path):
+    def divide(pipeline):
         return pipeline | beam.Create([0]) | "Divide" >> beam.Map(lambda number: 1 // number)
 
     with pytest.raises(ZeroDivisionError, match=r"by zero \[while running 'Divide'\]"):
@@ -325,21 +318,21 @@ def test_an_error_names_its_step(tmp_path: Path) -> None:
 class TornDown(beam.DoFn):
     """Notes in a file that it was torn down."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path):
         super().__init__()
         self._path = path
 
-    def process(self, element: int) -> Iterator[int]:
+    def process(self, element):
         yield 1 // element
 
-    def teardown(self) -> None:
+    def teardown(self):
         with self._path.open("a") as file:
             file.write("torn down\n")
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
-def test_steps_are_torn_down_after_an_error(tmp_path: Path, in_memory: bool) -> None:
-    def divide(pipeline: beam.Pipeline) -> Any:
+def test_steps_are_torn_down_after_an_error(tmp_path, in_memory):
+    def divide(pipeline):
         numbers = pipeline | beam.Create([1, 0], reshuffle=False)
         inverse = numbers | "Divide" >> beam.ParDo(TornDown(tmp_path / "log"))
         return inverse | "Again" >> beam.ParDo(TornDown(tmp_path / "log"))
@@ -349,7 +342,7 @@ def test_steps_are_torn_down_after_an_error(tmp_path: Path, in_memory: bool) -> 
     assert (tmp_path / "log").read_text() == "torn down\n" * 2
 
 
-def test_an_element_reaches_the_end_before_the_next_one_is_made() -> None:
+def test_an_element_reaches_the_end_before_the_next_one_is_made():
     """A pipeline holds one batch of a file at a time, however large the file is."""
     pipeline = beam.Pipeline(RUNNER)
     side = pipeline | "Side" >> beam.Create([1]) | beam.CombineGlobally(sum)
@@ -367,12 +360,12 @@ class Batch:
 
 
 @pytest.mark.more
-def test_elements_are_not_kept() -> None:
-    def make(_: Any) -> Iterator[Batch]:
+def test_elements_are_not_kept():
+    def make(_):
         for _ in range(5):
             yield Batch()
 
-    def count(batch: Batch) -> int:
+    def count(batch):
         return sum(isinstance(thing, Batch) for thing in gc.get_objects())
 
     pipeline = beam.Pipeline(RUNNER)
@@ -386,9 +379,9 @@ def test_elements_are_not_kept() -> None:
     assert set(EVENTS) <= {"1 batches", "2 batches"}  # a generator still has the one before
 
 
-EVENTS: list[str] = []
+EVENTS = []
 
 
-def _log(event: str) -> str:
+def _log(event):
     EVENTS.append(event)
     return event

@@ -7,7 +7,7 @@ import tensorflow as tf
 from components.beam import record_files
 
 
-def split_folder(folder: Path) -> Path:
+def split_folder(folder):
     split = folder / "artifact" / "Split-train"
     split.mkdir(parents=True)
     return split
@@ -16,7 +16,7 @@ def split_folder(folder: Path) -> Path:
 RECORDS = [b"a", b"", b"x" * 70_000, b"b"]
 
 
-def test_tensorflow_and_read_records_read_what_was_written(tmp_path: Path) -> None:
+def test_tensorflow_and_read_records_read_what_was_written(tmp_path):
     path = split_folder(tmp_path) / "data.gz"
     record_files.write_records(str(path), iter(RECORDS))
     assert list(tf.data.TFRecordDataset(str(path), "GZIP").as_numpy_iterator()) == RECORDS
@@ -25,7 +25,7 @@ def test_tensorflow_and_read_records_read_what_was_written(tmp_path: Path) -> No
     assert len(gzip.decompress(path.read_bytes())) == sum(len(record) + 16 for record in RECORDS)
 
 
-def test_the_same_records_are_the_same_bytes(tmp_path: Path) -> None:
+def test_the_same_records_are_the_same_bytes(tmp_path):
     split = split_folder(tmp_path)
     for name, records in (("a", RECORDS), ("b", RECORDS), ("c", RECORDS[::-1])):
         record_files.write_records(str(split / name), records)
@@ -33,7 +33,7 @@ def test_the_same_records_are_the_same_bytes(tmp_path: Path) -> None:
     assert (split / "a").read_bytes() != (split / "c").read_bytes()
 
 
-def test_a_file_appears_when_it_is_complete_and_the_last_attempt_stays(tmp_path: Path) -> None:
+def test_a_file_appears_when_it_is_complete_and_the_last_attempt_stays(tmp_path):
     split = split_folder(tmp_path)
     path = split / "data.gz"
 
@@ -49,7 +49,7 @@ def test_a_file_appears_when_it_is_complete_and_the_last_attempt_stays(tmp_path:
     assert list(split.iterdir()) == [path]
 
 
-def test_what_a_lost_attempt_has_left_is_removed(tmp_path: Path) -> None:
+def test_what_a_lost_attempt_has_left_is_removed(tmp_path):
     split = split_folder(tmp_path)
     record_files.write_records(str(split / "data.gz"), [b"a"])
     unfinished = Path(record_files.unfinished_folder(str(split)))
@@ -60,11 +60,11 @@ def test_what_a_lost_attempt_has_left_is_removed(tmp_path: Path) -> None:
     assert [file.name for file in split.iterdir()] == ["data.gz"]
 
 
-def test_names_are_those_of_beam() -> None:
+def test_names_are_those_of_beam():
     assert record_files.numbered("data", 3, 12) == "data-00003-of-00012.gz"
 
 
-def test_records_that_tensorflow_has_written_are_read(tmp_path: Path) -> None:
+def test_records_that_tensorflow_has_written_are_read(tmp_path):
     for name, compression in (("data", None), ("data.gz", "GZIP")):
         with tf.io.TFRecordWriter(str(tmp_path / name), compression) as writer:
             for record in (b"a", b"x" * 3_000_000, b""):
@@ -74,7 +74,7 @@ def test_records_that_tensorflow_has_written_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lost", [1, 4, 10, 20])
-def test_a_file_that_was_cut_is_an_error(tmp_path: Path, lost: int) -> None:
+def test_a_file_that_was_cut_is_an_error(tmp_path, lost):
     with tf.io.TFRecordWriter(str(tmp_path / "data")) as writer:
         writer.write(b"first")
         writer.write(b"second")

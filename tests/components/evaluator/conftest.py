@@ -1,21 +1,16 @@
 """Evaluation models whose predictions are raw columns, so that every metric is known beforehand."""
 
 import shutil
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 import tensorflow as tf
-from tensorflow_model_analysis.proto import config_pb2
 from tfx.types import standard_artifacts
-from tfx.types.artifact import Artifact
 from tfx.utils import json_utils, proto_utils
 
 import estimator_core as estimator
 from components.evaluator import executor
-from components.evaluator.gate.default_checks import DefaultChecks
-from components.evaluator.gate.verdict import Verdict, load_verdict
+from components.evaluator.gate.verdict import load_verdict
 
 tf1 = tf.compat.v1
 
@@ -26,17 +21,17 @@ BEAM_ARGS = [
 
 
 @pytest.fixture
-def make_model(tmp_path: Path, make_artifact: Callable[..., Artifact]) -> Callable[..., Artifact]:
+def make_model(tmp_path, make_artifact):
     """Returns a function that exports a Model artifact with an evaluation model."""
 
     def make(
-        parsing: Mapping[str, Any],
-        predict: Callable[[Mapping[str, Any]], Mapping[str, Any]],
-        label: Callable[[Mapping[str, Any]], Any],
-        name: str = "model",
-        metrics: Callable[[Any, Any, Any], Mapping[str, Any]] | None = None,
-    ) -> Artifact:
-        def model_fn(features: Any, labels: Any, mode: str) -> estimator.EstimatorSpec:
+        parsing,
+        predict,
+        label,
+        name="model",
+        metrics=None,
+    ):
+        def model_fn(features, labels, mode):
             step = tf1.train.get_global_step()
             predictions = predict(features)
             return estimator.EstimatorSpec(
@@ -47,14 +42,14 @@ def make_model(tmp_path: Path, make_artifact: Callable[..., Artifact]) -> Callab
                 eval_metric_ops=metrics(features, labels, predictions) if metrics else None,
             )
 
-        def input_fn() -> tf.data.Dataset:
+        def input_fn():
             blank = {
                 key: tf.zeros([1, *spec.shape], spec.dtype) if spec.dtype != tf.string else tf.constant([""])
                 for key, spec in parsing.items()
             }
             return tf.data.Dataset.from_tensors((blank, label(blank)))
 
-        def eval_input_receiver_fn() -> estimator.export.EvalInputReceiver:
+        def eval_input_receiver_fn():
             serialized = tf1.placeholder(tf.string, [None])
             features = tf.io.parse_example(serialized, dict(parsing))
             return estimator.export.EvalInputReceiver(
@@ -76,28 +71,28 @@ def make_model(tmp_path: Path, make_artifact: Callable[..., Artifact]) -> Callab
 class Evaluation:
     """The outputs of an execution of the Evaluator."""
 
-    def __init__(self, evaluation: Artifact, blessing: Artifact):
+    def __init__(self, evaluation, blessing):
         self.evaluation = evaluation
         self.blessing = blessing
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self):
         return load_verdict(self.evaluation.uri)
 
 
 @pytest.fixture
-def evaluate(make_artifact: Callable[..., Artifact]) -> Callable[..., Evaluation]:
+def evaluate(make_artifact):
     """Returns a function that executes the Evaluator."""
     executions = 0
 
     def run(
-        examples: Artifact,
-        model: Artifact,
-        eval_config: config_pb2.EvalConfig,
-        checks: DefaultChecks | None = None,
-        properties: Mapping[str, Any] | None = None,
-        **inputs: Artifact,
-    ) -> Evaluation:
+        examples,
+        model,
+        eval_config,
+        checks=None,
+        properties=None,
+        **inputs,
+    ):
         nonlocal executions
         executions += 1
         evaluation = make_artifact(standard_artifacts.ModelEvaluation, f"evaluation/{executions}")

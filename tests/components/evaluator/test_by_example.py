@@ -14,7 +14,7 @@ def extracts(label, prediction, weight=1.0):
     }
 
 
-def test_extracts_of_one_model_become_a_batch() -> None:
+def test_extracts_of_one_model_become_a_batch():
     gate = Gate(DefaultChecks("binary"), "", example_weight="w")
     batch = to_batch(
         [extracts(np.array([1]), np.array([0.5]), 3.0), extracts(np.array([0]), np.array([0.25]))], gate
@@ -26,7 +26,7 @@ def test_extracts_of_one_model_become_a_batch() -> None:
     assert judged.answers[""].tolist() == [[0.5], [0.25]]
 
 
-def test_extracts_of_two_models() -> None:
+def test_extracts_of_two_models():
     gate = Gate(DefaultChecks("multi-class"), "candidate", "baseline")
     both = {"candidate": np.array([0.5, 0.5]), "baseline": np.array([0.25, 0.75])}
     named = {"candidate": np.array([1]), "baseline": np.array([1])}
@@ -35,7 +35,7 @@ def test_extracts_of_two_models() -> None:
     assert batch.predictions["baseline"].tolist() == [[0.25, 0.75]] * 2
 
 
-def test_outputs_by_name_and_ragged_labels_are_refused_with_a_reason() -> None:
+def test_outputs_by_name_and_ragged_labels_are_refused_with_a_reason():
     gate = Gate(DefaultChecks("binary"), "")
     several = to_batch([extracts(np.array([1]), {"a": np.array([1]), "b": np.array([2])})], gate)
     assert "not numbers" in gate.judge(several).unusable[""]
@@ -43,7 +43,7 @@ def test_outputs_by_name_and_ragged_labels_are_refused_with_a_reason() -> None:
     assert "labels are not numbers" in gate.judge(to_batch(ragged, gate)).unusable[""]
 
 
-def test_the_features_of_slices_come_along() -> None:
+def test_the_features_of_slices_come_along():
     gate = Gate(DefaultChecks("binary"), "")
     given = [extracts(np.array([1]), np.array([0.5])), extracts(np.array([0]), np.array([0.25]))]
     given[0][tfma.FEATURES_KEY] = {"city": np.array([[b"Oslo"]]), "other": np.array([1])}

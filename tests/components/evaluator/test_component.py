@@ -1,5 +1,4 @@
 import inspect
-from typing import Any
 
 import pytest
 from tfx.components.evaluator import component
@@ -19,7 +18,7 @@ from components import (
 )
 
 
-def test_it_has_stock_outputs() -> None:
+def test_it_has_stock_outputs():
     evaluator = Evaluator(
         examples=Channel(type=standard_artifacts.Examples),
         model=Channel(type=standard_artifacts.Model),
@@ -30,7 +29,7 @@ def test_it_has_stock_outputs() -> None:
 
 
 @pytest.mark.parametrize("eval_config", [None, EvalConfig()])
-def test_metrics_are_required(eval_config: EvalConfig | None) -> None:
+def test_metrics_are_required(eval_config):
     with pytest.raises(ValueError, match="needs an eval_config with metrics"):
         Evaluator(
             examples=Channel(type=standard_artifacts.Examples),
@@ -42,18 +41,18 @@ def test_metrics_are_required(eval_config: EvalConfig | None) -> None:
 EXAMPLES, MODEL = (Channel(type=kind) for kind in (standard_artifacts.Examples, standard_artifacts.Model))
 
 
-def test_the_arguments_of_stock_tfx_come_first_in_the_same_order() -> None:
+def test_the_arguments_of_stock_tfx_come_first_in_the_same_order():
     stock = list(inspect.signature(component.Evaluator).parameters)
     assert list(inspect.signature(Evaluator).parameters)[: len(stock)] == stock
 
 
-def test_thresholds_alone_are_enough() -> None:
+def test_thresholds_alone_are_enough():
     thresholds = {"accuracy": MetricThreshold(value_threshold={"lower_bound": {"value": 0.6}})}
     config = EvalConfig(metrics_specs=[MetricsSpec(thresholds=thresholds)])
     assert Evaluator(EXAMPLES, MODEL, eval_config=config).exec_properties["eval_config"]
 
 
-def test_stock_settings_travel_as_execution_properties() -> None:
+def test_stock_settings_travel_as_execution_properties():
     slicing = evaluator_pb2.FeatureSlicingSpec(specs=[{"column_for_slicing": ["city"]}])
     properties = Evaluator(
         EXAMPLES,
@@ -70,7 +69,7 @@ def test_stock_settings_travel_as_execution_properties() -> None:
 OLD = {"name": "old", "is_baseline": True}
 
 
-def model_specs(*specs: dict[str, Any], **settings: Any) -> dict[str, Any]:
+def model_specs(*specs, **settings):
     """Returns an EvalConfig with a change threshold, as an argument."""
     threshold = {"change_threshold": {"absolute": {"value": 0.1}}}
     metrics = MetricsSpec(thresholds={"auc": threshold}, **settings)
@@ -114,12 +113,12 @@ CONFIG = EvalConfig(metrics_specs=[MetricsSpec(metrics=[MetricConfig(class_name=
         ),
     ],
 )
-def test_what_cannot_be_evaluated_is_refused(arguments: dict[str, Any], message: str) -> None:
+def test_what_cannot_be_evaluated_is_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         Evaluator(**{"examples": EXAMPLES, "model": MODEL, "eval_config": CONFIG, **arguments})
 
 
-def test_the_default_checks_travel_as_an_execution_property() -> None:
+def test_the_default_checks_travel_as_an_execution_property():
     inputs = {
         "examples": Channel(type=standard_artifacts.Examples),
         "model": Channel(type=standard_artifacts.Model),

@@ -3,32 +3,27 @@
 import json
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import tensorflow as tf
 from google.protobuf import text_format
 from tensorflow_model_analysis.proto import config_pb2
 from tfx.types import standard_artifacts
-from tfx.types.artifact import Artifact
 
 HERE = Path(__file__).parent / "eval_saved_model"
-REFERENCE: dict[str, Any] = json.loads((HERE / "metrics.json").read_text())
+REFERENCE = json.loads((HERE / "metrics.json").read_text())
 FLOAT = tf.io.FixedLenFeature([], tf.float32)
-
-Make = Callable[..., Any]
 
 
 @pytest.fixture
-def old_model(make_artifact: Make) -> Artifact:
+def old_model(make_artifact):
     model = make_artifact(standard_artifacts.Model, "old_model")
     shutil.unpack_archive(HERE / "model.tar.xz", model.uri, filter="data")
     return model
 
 
-def eval_config(text: str) -> config_pb2.EvalConfig:
+def eval_config(text):
     return text_format.Parse(text, config_pb2.EvalConfig())
 
 
@@ -46,9 +41,7 @@ ALL_SLICES = """
 
 
 @pytest.mark.parametrize("path", ["over arrays", "by example"])
-def test_each_metric_in_each_slice_is_that_of_then(
-    path: str, make_examples: Make, old_model: Artifact, evaluate: Make
-) -> None:
+def test_each_metric_in_each_slice_is_that_of_then(path, make_examples, old_model, evaluate):
     config = eval_config(ALL_SLICES)
     if path == "by example":
         config.options.min_slice_size.value = 2
@@ -63,8 +56,8 @@ def test_each_metric_in_each_slice_is_that_of_then(
 
 @pytest.mark.more
 def test_the_last_blessed_model_of_a_team_is_the_baseline_of_its_first_run(
-    make_examples: Make, make_model: Make, old_model: Artifact, evaluate: Make
-) -> None:
+    make_examples, make_model, old_model, evaluate
+):
     new_model = make_model(
         {"x": FLOAT, "label": tf.io.FixedLenFeature([], tf.int64)},
         predict=lambda f: {"logistic": tf.sigmoid(-f["x"])[:, tf.newaxis]},  # the wrong way round

@@ -1,9 +1,7 @@
 """EvalConfigs and arguments of the years with Estimators, as TFX 1.0 to 1.15 and TFMA 0.46 took them."""
 
 import logging
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import tensorflow as tf
@@ -11,13 +9,11 @@ from google.protobuf import text_format
 from tensorflow_model_analysis.proto import config_pb2
 from tfx.proto import evaluator_pb2
 from tfx.types import standard_artifacts
-from tfx.types.artifact import Artifact
 from tfx.utils import proto_utils
 
 from components.errors import SettingError
 from components.evaluator.gate.default_checks import DefaultChecks
 
-Make = Callable[..., Any]
 FLOAT = tf.io.FixedLenFeature([], tf.float32)
 INTEGER = tf.io.FixedLenFeature([], tf.int64)
 
@@ -36,18 +32,18 @@ ROWS = [
 WEIGHTED = (1 + 1 + 4 + 1) / 10
 
 
-def metrics_of_model(features: Any, labels: Any, predictions: Any) -> dict[str, Any]:
+def metrics_of_model(features, labels, predictions):
     right = predictions["logistic"] > 0.5
     weights = features["weight"]
     return {"accuracy": tf.compat.v1.metrics.accuracy(labels, right, weights)}
 
 
-def eval_config(text: str) -> config_pb2.EvalConfig:
+def eval_config(text):
     return text_format.Parse(text, config_pb2.EvalConfig())
 
 
 @pytest.fixture
-def model(make_model: Make) -> Artifact:
+def model(make_model):
     return make_model(
         {"label": INTEGER, "score": FLOAT, "weight": FLOAT},
         predict=lambda f: {"logistic": f["score"]},
@@ -63,9 +59,7 @@ THRESHOLD = """
 """
 
 
-def test_a_threshold_without_a_metric_is_for_the_models_own(
-    make_examples: Make, model: Artifact, evaluate: Make, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_threshold_without_a_metric_is_for_the_models_own(make_examples, model, evaluate, caplog):
     examples = make_examples(ROWS)
     passed = evaluate(examples, model, eval_config(THRESHOLD % ("accuracy", 0.2))).verdict
     assert passed.blessed
@@ -80,8 +74,8 @@ def test_a_threshold_without_a_metric_is_for_the_models_own(
 
 
 def test_a_label_key_that_names_no_column_is_not_used_which_the_log_says(
-    make_examples: Make, model: Artifact, evaluate: Make, caplog: pytest.LogCaptureFixture
-) -> None:
+    make_examples, model, evaluate, caplog
+):
     examples, config = make_examples(ROWS), THRESHOLD % ("accuracy", 0.2)
     with caplog.at_level(logging.WARNING):
         evaluate(examples, model, eval_config(config))
@@ -91,7 +85,7 @@ def test_a_label_key_that_names_no_column_is_not_used_which_the_log_says(
     assert warning.startswith("label_key='labell' of the ModelSpec is not used: there is no raw feature")
 
 
-def test_thresholds_per_slice_and_across_slices(make_examples: Make, model: Artifact, evaluate: Make) -> None:
+def test_thresholds_per_slice_and_across_slices(make_examples, model, evaluate):
     config = eval_config(
         """
         slicing_specs {} slicing_specs { feature_keys: "city" }
@@ -113,7 +107,7 @@ def test_thresholds_per_slice_and_across_slices(make_examples: Make, model: Arti
     ]
 
 
-def test_a_name_that_tfma_knows_is_its_metric(make_examples: Make, model: Artifact, evaluate: Make) -> None:
+def test_a_name_that_tfma_knows_is_its_metric(make_examples, model, evaluate):
     config = THRESHOLD % ("auc", 0.7)
     verdict = evaluate(make_examples(ROWS), model, eval_config(config)).verdict
     # Of the 9 pairs of a 1 and a 0, 6 are in order: 0.9 is above all, 0.7 above two, 0.2 above one.
@@ -126,7 +120,7 @@ def test_a_name_that_tfma_knows_is_its_metric(make_examples: Make, model: Artifa
     }
 
 
-def test_a_name_that_nobody_knows_is_an_error(make_examples: Make, model: Artifact, evaluate: Make) -> None:
+def test_a_name_that_nobody_knows_is_an_error(make_examples, model, evaluate):
     message = r"\{'binary_acuracy': \.\.\.\}.* no metric .*own: accuracy\. .*nearest first: binary_accuracy,"
     with pytest.raises(SettingError, match=message):
         evaluate(make_examples(ROWS), model, eval_config(THRESHOLD % ("binary_acuracy", 0.5)))
@@ -139,9 +133,7 @@ CHANGE = """
 """
 
 
-def test_a_baseline_that_lacks_the_metric_is_named(
-    make_examples: Make, make_model: Make, model: Artifact, evaluate: Make
-) -> None:
+def test_a_baseline_that_lacks_the_metric_is_named(make_examples, make_model, model, evaluate):
     baseline = make_model(
         {"label": INTEGER, "score": FLOAT},
         predict=lambda f: {"logistic": f["score"]},
@@ -161,9 +153,7 @@ def test_a_baseline_that_lacks_the_metric_is_named(
         'model_specs { name: "old" is_baseline: true } model_specs { name: "new" }',
     ],
 )
-def test_models_may_have_any_names(
-    model_specs: str, make_examples: Make, make_model: Make, model: Artifact, evaluate: Make
-) -> None:
+def test_models_may_have_any_names(model_specs, make_examples, make_model, model, evaluate):
     baseline = make_model(
         {"label": INTEGER, "score": FLOAT, "weight": FLOAT},
         predict=lambda f: {"logistic": 0 * f["score"]},  # right for every 0
@@ -180,9 +170,7 @@ def test_models_may_have_any_names(
     assert evaluate(examples, model, config).verdict.blessed  # without a baseline, no change
 
 
-def test_a_feature_slicing_spec_slices_the_models_own_metrics(
-    make_examples: Make, model: Artifact, evaluate: Make
-) -> None:
+def test_a_feature_slicing_spec_slices_the_models_own_metrics(make_examples, model, evaluate):
     spec = evaluator_pb2.FeatureSlicingSpec(specs=[{"column_for_slicing": ["city", "hour"]}])
     properties = {
         "eval_config": None,
@@ -204,9 +192,7 @@ def test_a_feature_slicing_spec_slices_the_models_own_metrics(
     assert verdict.failures == ["No threshold is configured, so the model cannot be judged."]
 
 
-def test_weights_by_output_are_the_weights_of_the_output(
-    make_examples: Make, model: Artifact, evaluate: Make
-) -> None:
+def test_weights_by_output_are_the_weights_of_the_output(make_examples, model, evaluate):
     config = """
       model_specs { example_weight_keys { key: "a" value: "weight" } %s }
       metrics_specs { metrics { class_name: "BinaryAccuracy" } }"""
@@ -261,10 +247,10 @@ def custom_extractors(eval_shared_model, eval_config, tensor_adapter_config):
 
 
 @pytest.fixture
-def serving_model(make_artifact: Make) -> Artifact:
+def serving_model(make_artifact):
     class Served(tf.Module):
         @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
-        def serve(self, examples: tf.Tensor) -> dict[str, tf.Tensor]:
+        def serve(self, examples):
             return {"outputs": tf.io.parse_example(examples, {"score": FLOAT})["score"][:, None]}
 
     model = make_artifact(standard_artifacts.Model, "served")
@@ -276,8 +262,8 @@ def serving_model(make_artifact: Make) -> Artifact:
 @pytest.mark.more
 @pytest.mark.parametrize("kind", ["evaluation model", "serving model"])
 def test_metrics_and_functions_in_the_users_module(
-    kind: str, tmp_path: Path, make_examples: Make, model: Artifact, serving_model: Artifact, evaluate: Make
-) -> None:
+    kind, tmp_path, make_examples, model, serving_model, evaluate
+):
     name = f"module_of_{kind.partition(' ')[0]}"
     module = tmp_path / f"{name}.py"
     is_served = kind == "serving model"
@@ -300,9 +286,7 @@ def test_metrics_and_functions_in_the_users_module(
 
 
 @pytest.mark.more
-def test_a_serving_model_has_no_signature_eval(
-    make_examples: Make, serving_model: Artifact, evaluate: Make
-) -> None:
+def test_a_serving_model_has_no_signature_eval(make_examples, serving_model, evaluate):
     config = eval_config(THRESHOLD % ("auc", 0.5))
     with pytest.raises(SettingError, match=r"'eval' .* is the signature of an evaluation model"):
         evaluate(make_examples(ROWS), serving_model, config)
@@ -331,23 +315,23 @@ TWO_SPECS = """
 
 @pytest.mark.more
 def test_several_model_specs_are_judged_each_on_the_serving_model(
-    make_examples: Make, make_artifact: Make, evaluate: Make, caplog: pytest.LogCaptureFixture
-) -> None:
+    make_examples, make_artifact, evaluate, caplog
+):
     class Served(tf.Module):
-        def __init__(self, start: float, step: float) -> None:
+        def __init__(self, start, step):
             super().__init__()
             self.start, self.step = start, step
 
         @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
-        def early(self, examples: tf.Tensor) -> dict[str, tf.Tensor]:
+        def early(self, examples):
             scores = tf.io.parse_example(examples, {"a": FLOAT})["a"]
             return {"outputs": self.start + self.step * scores[:, None]}
 
         @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
-        def late(self, examples: tf.Tensor) -> dict[str, tf.Tensor]:
+        def late(self, examples):
             return {"outputs": tf.io.parse_example(examples, {"b": FLOAT})["b"][:, None]}
 
-    def save_model(name: str, *numbers: float) -> Artifact:
+    def save_model(name, *numbers):
         model, module = make_artifact(standard_artifacts.Model, name), Served(*numbers)
         signatures = {"early": module.early, "late": module.late}
         tf.saved_model.save(module, f"{model.uri}/Format-Serving", signatures=signatures)

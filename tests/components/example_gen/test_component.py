@@ -6,7 +6,7 @@ from components.example_gen import executor
 from components.example_gen.component import CsvExampleGen
 
 
-def test_it_stands_for_stock_tfx_and_mixes_with_its_components() -> None:
+def test_it_stands_for_stock_tfx_and_mixes_with_its_components():
     assert CsvExampleGen is components.CsvExampleGen
     assert issubclass(CsvExampleGen, stock.FileBasedExampleGen)
     example_gen = CsvExampleGen(input_base="data")
@@ -16,7 +16,7 @@ def test_it_stands_for_stock_tfx_and_mixes_with_its_components() -> None:
 
 
 @pytest.mark.parametrize(("text", "floats"), [(["zip", "a b"], []), ([], ["fare"]), (["z"], ["f"]), ([], [])])
-def test_columns_of_a_given_type_reach_the_executor(text: list[str], floats: list[str]) -> None:
+def test_columns_of_a_given_type_reach_the_executor(text, floats):
     example_gen = CsvExampleGen(input_base="data", text_columns=text, float_columns=floats)
     properties = example_gen.exec_properties
     assert executor._columns(properties, executor.TEXT_COLUMNS_KEY) == text

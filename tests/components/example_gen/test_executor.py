@@ -22,9 +22,7 @@ RUNNER = "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 NO_TFX_PACKAGE = "--sdk_container_image=unused"  # TFX would pack itself for remote workers, each time
 
 
-def write(
-    kind: type, folder: Path, rows: list[str], output=OUTPUT, source=SOURCE, beam_args=()
-) -> standard_artifacts.Examples:
+def write(kind, folder, rows, output=OUTPUT, source=SOURCE, beam_args=()):
     """Returns the examples that an executor writes."""
     data, out = folder / "data", folder / kind.__module__
     data.mkdir(exist_ok=True)
@@ -45,7 +43,7 @@ def write(
     return examples
 
 
-def records(examples: standard_artifacts.Examples, name: str) -> list[tf.train.Example]:
+def records(examples, name):
     """Returns the examples of a split, in their order."""
     return [
         tf.train.Example.FromString(record)
@@ -54,7 +52,7 @@ def records(examples: standard_artifacts.Examples, name: str) -> list[tf.train.E
     ]
 
 
-def split(kind: type, folder: Path, rows: list[str], output=OUTPUT) -> dict[str, Counter]:
+def split(kind, folder, rows, output=OUTPUT):
     """Returns the count of each serialized example in each split."""
     examples = write(kind, folder, rows, output)
     return {
@@ -67,7 +65,7 @@ def split(kind: type, folder: Path, rows: list[str], output=OUTPUT) -> dict[str,
     }
 
 
-def content(examples: standard_artifacts.Examples) -> dict[str, bytes]:
+def content(examples):
     """Returns the bytes of each file."""
     folder = Path(examples.uri)
     return {
@@ -77,9 +75,7 @@ def content(examples: standard_artifacts.Examples) -> dict[str, bytes]:
     }
 
 
-def test_files_depend_on_the_contents_of_the_rows_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_depend_on_the_contents_of_the_rows_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(executor, "CSV_BYTES_PER_FILE", 500)
     rows = [f"{37 * number % 101},a" for number in range(300)] + ["7.5,b"] * 40
     turned = rows[:]
@@ -103,7 +99,7 @@ def test_files_depend_on_the_contents_of_the_rows_alone(
     assert content(many) == expected
 
 
-def test_rows_have_the_order_of_their_digests(tmp_path: Path) -> None:
+def test_rows_have_the_order_of_their_digests(tmp_path):
     examples = write(executor.Executor, tmp_path, [f"{number},a" for number in range(101)])
     for name in ("train", "eval"):
         found = [example.SerializeToString(deterministic=True) for example in records(examples, name)]
@@ -111,7 +107,7 @@ def test_rows_have_the_order_of_their_digests(tmp_path: Path) -> None:
         assert found == sorted(found, key=lambda row: hashlib.sha256(row).digest())
 
 
-def test_a_failure_leaves_no_rows_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_leaves_no_rows_behind(tmp_path, monkeypatch):
     monkeypatch.setattr(csv_file, "_BLOCK_BYTES", 1_000)
     rows = [f"{number},a" for number in range(1_000)]
     with pytest.raises(Exception, match="line 1002: 1 cell where the header has 2"):
@@ -121,13 +117,13 @@ def test_a_failure_leaves_no_rows_behind(tmp_path: Path, monkeypatch: pytest.Mon
     assert not list(tmp_path.rglob(".unfinished"))
 
 
-def test_a_split_without_rows_has_an_empty_file(tmp_path: Path) -> None:
+def test_a_split_without_rows_has_an_empty_file(tmp_path):
     ours, stocks = (write(kind, tmp_path, ["1,a"]) for kind in (executor.Executor, stock.Executor))
     assert set(content(ours)) == set(content(stocks))
     assert sorted(len(records(ours, name)) for name in ("train", "eval")) == [0, 1]
 
 
-def test_input_splits_stay_as_they_are(tmp_path: Path) -> None:
+def test_input_splits_stay_as_they_are(tmp_path):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "late.csv").write_text("x,y\n" + "9,z\n" * 3)
     splits = [
@@ -145,14 +141,14 @@ def test_input_splits_stay_as_they_are(tmp_path: Path) -> None:
     assert [len(records(examples, name)) for name in ("train", "eval")] == [8, 3]
 
 
-def test_several_input_splits_are_not_divided(tmp_path: Path) -> None:
+def test_several_input_splits_are_not_divided(tmp_path):
     splits = [example_gen_pb2.Input.Split(name=name, pattern="*.csv") for name in ("a", "b")]
     source = example_gen_pb2.Input(splits=splits)
     with pytest.raises(ValueError, match=r"divides one input split.*Received: 2.*\(a, b\)"):
         write(executor.Executor, tmp_path, ["1,a"], source=source)
 
 
-def test_the_artifact_says_what_stock_tfxs_does(tmp_path: Path) -> None:
+def test_the_artifact_says_what_stock_tfxs_does(tmp_path):
     rows = [f"{number},{number % 3}" for number in range(20)]
     ours, stocks = (write(kind, tmp_path, rows) for kind in (executor.Executor, stock.Executor))
     assert ours.split_names == stocks.split_names == '["train", "eval"]'
@@ -165,7 +161,7 @@ def test_the_artifact_says_what_stock_tfxs_does(tmp_path: Path) -> None:
         assert files == [["data_tfrecord-00000-of-00001.gz"]] * 2
 
 
-def test_copies_of_a_row_spread_and_other_rows_stay_where_stock_tfx_has_them(tmp_path: Path) -> None:
+def test_copies_of_a_row_spread_and_other_rows_stay_where_stock_tfx_has_them(tmp_path):
     rows = [f"{number},{number % 3}" for number in range(150)] + ["7.5,a"] * 600 + ["8.5,b"] * 2
     ours, stocks = (split(kind, tmp_path, rows) for kind in (executor.Executor, stock.Executor))
     assert sum(ours.values(), Counter()) == sum(stocks.values(), Counter())  # nothing is lost
@@ -192,7 +188,7 @@ def test_copies_of_a_row_spread_and_other_rows_stay_where_stock_tfx_has_them(tmp
         pytest.param([f"{number}.5,word {number}\r" for number in range(40)], id="CRLF"),
     ],
 )
-def test_the_examples_are_those_of_stock_tfx(tmp_path: Path, rows: list[str]) -> None:
+def test_the_examples_are_those_of_stock_tfx(tmp_path, rows):
     found = [split(kind, tmp_path, rows) for kind in (executor.Executor, stock.Executor)]
     ours, stocks = (sum(parts.values(), Counter()) for parts in found)
     assert ours == stocks
@@ -200,7 +196,7 @@ def test_the_examples_are_those_of_stock_tfx(tmp_path: Path, rows: list[str]) ->
     assert found[0] == found[1]  # no row has a copy, so also in the same splits
 
 
-def test_a_split_by_a_column_is_stock_tfxs(tmp_path: Path) -> None:
+def test_a_split_by_a_column_is_stock_tfxs(tmp_path):
     output = example_gen_pb2.Output()
     output.CopyFrom(OUTPUT)
     output.split_config.partition_feature_name = "y"
@@ -209,7 +205,7 @@ def test_a_split_by_a_column_is_stock_tfxs(tmp_path: Path) -> None:
     assert ours == stocks
 
 
-def read(column: str, part: Counter) -> list:
+def read(column, part):
     """Returns the values of a column, None where there is none."""
     found = []
     for row, count in part.items():
@@ -219,7 +215,7 @@ def read(column: str, part: Counter) -> list:
     return found
 
 
-def test_a_group_is_never_divided_and_rows_without_one_are_split_by_themselves(tmp_path: Path) -> None:
+def test_a_group_is_never_divided_and_rows_without_one_are_split_by_themselves(tmp_path):
     output = example_gen_pb2.Output()
     output.CopyFrom(OUTPUT)
     output.split_config.partition_feature_name = "y"
@@ -236,7 +232,7 @@ def test_a_group_is_never_divided_and_rows_without_one_are_split_by_themselves(t
     assert abs(alone["eval"] - 100) < 33
 
 
-def test_white_space_makes_no_other_group(tmp_path: Path) -> None:
+def test_white_space_makes_no_other_group(tmp_path):
     output = example_gen_pb2.Output()
     output.CopyFrom(OUTPUT)
     output.split_config.partition_feature_name = "y"

@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import apache_beam as beam
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,15 +15,15 @@ from components.example_gen.reading import read_batches
 RUNNER = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 
 
-def example(text: str) -> tf.train.Example:
+def example(text):
     return text_format.Parse(text, tf.train.Example())
 
 
-def examples(batch) -> list[tf.train.Example]:
+def examples(batch):
     return [tf.train.Example.FromString(row) for rows in serialize(batch) for row in rows.to_pylist()]
 
 
-def test_a_column_has_one_type_in_all_splits_and_text_stays_text(tmp_path: Path) -> None:
+def test_a_column_has_one_type_in_all_splits_and_text_stays_text(tmp_path):
     (tmp_path / "train.csv").write_text('zip,size,word,gone\n02134,1,"a,\n""b""",\n')
     (tmp_path / "eval.csv").write_text("zip,size,word,gone\n10001,,,\n\n99999,2.5,é,\n")
     patterns = {"train": "train.csv", "eval": "e*.csv"}
@@ -60,7 +58,7 @@ def test_a_column_has_one_type_in_all_splits_and_text_stays_text(tmp_path: Path)
             assert_that(found, equal_to([example(text) for text in texts]), label=name)
 
 
-def test_whole_numbers_are_float32_where_that_is_asked_for(tmp_path: Path) -> None:
+def test_whole_numbers_are_float32_where_that_is_asked_for(tmp_path):
     (tmp_path / "data.csv").write_text("fare,size,word\n7,3,9\n,4,x\n")
     with beam.Pipeline(RUNNER) as pipeline:
         floats = ["fare", "word"]
@@ -81,7 +79,7 @@ def test_whole_numbers_are_float32_where_that_is_asked_for(tmp_path: Path) -> No
         assert_that(found, equal_to([example(text) for text in expected]))
 
 
-def test_files_that_cannot_be_read_together(tmp_path: Path) -> None:
+def test_files_that_cannot_be_read_together(tmp_path):
     (tmp_path / "train.csv").write_text("a,b\n1,2\n")
     (tmp_path / "eval.csv").write_text("b,a\n1,2\n")
     pipeline = beam.Pipeline(RUNNER)
@@ -91,7 +89,7 @@ def test_files_that_cannot_be_read_together(tmp_path: Path) -> None:
         read_batches(pipeline, str(tmp_path), {"eval": "x*"})
 
 
-def test_the_columns_of_parquet_files_keep_their_types(tmp_path: Path) -> None:
+def test_the_columns_of_parquet_files_keep_their_types(tmp_path):
     for name, sizes in (("a", pa.array([1, None])), ("b", pa.array([2.0, 0.5]))):
         zips = pa.array(["02134", "7"])
         pq.write_table(pa.table({"zip": zips, "size": sizes}), tmp_path / f"{name}.parquet")
@@ -109,7 +107,7 @@ def test_the_columns_of_parquet_files_keep_their_types(tmp_path: Path) -> None:
         assert_that(found, equal_to([example(text) for text in expected]))
 
 
-def test_a_parquet_file_with_another_content_than_planned_is_refused(tmp_path: Path) -> None:
+def test_a_parquet_file_with_another_content_than_planned_is_refused(tmp_path):
     file = tmp_path / "a.parquet"
     pq.write_table(pa.table({"x": [1]}), file)
     planned = PlannedFiles(str(tmp_path), ["a.parquet"])
@@ -121,7 +119,7 @@ def test_a_parquet_file_with_another_content_than_planned_is_refused(tmp_path: P
         read_batches(pipeline, str(tmp_path), {"all": "a.parquet"}, planned=planned)
 
 
-def test_given_types_save_a_pass_and_have_to_hold_all_cells(tmp_path: Path, monkeypatch) -> None:
+def test_given_types_save_a_pass_and_have_to_hold_all_cells(tmp_path, monkeypatch):
     (tmp_path / "data.csv").write_text("n,x,t,gone\n1,2,3,\n4,0.5,z,\n")
     monkeypatch.setattr(reading, "_infer_types", None)
 

@@ -18,16 +18,14 @@ from components.example_gen import example_encoder, row_files
 RUNNER = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 
 
-def row(word: str) -> bytes:
+def row(word):
     """Returns the serialized tf.Example of a row with this word."""
     words = tf.train.Feature(bytes_list=tf.train.BytesList(value=[word.encode()]))
     example = tf.train.Example(features=tf.train.Features(feature={"word": words}))
     return example.SerializeToString(deterministic=True)
 
 
-def write(
-    folder: Path, words: list[str], num_files: int, batch_size: int = 1_000
-) -> dict[str, list[list[bytes]]]:
+def write(folder, words, num_files, batch_size=1_000):
     """Returns the rows of each file, by split: of five buckets, train has three."""
     splits = {"train": folder / "Split-train", "eval": folder / "Split-eval"}
     for split in splits.values():
@@ -50,7 +48,7 @@ def write(
     }
 
 
-def test_a_digest_decides_split_file_and_place(tmp_path: Path) -> None:
+def test_a_digest_decides_split_file_and_place(tmp_path):
     words = [f"row {number}" for number in range(200)]
     found = write(tmp_path, words, num_files=3)
     rows = [row(word) for word in words]
@@ -65,7 +63,7 @@ def test_a_digest_decides_split_file_and_place(tmp_path: Path) -> None:
         assert number / 3 <= min(firsts) <= max(firsts) < (number + 1) / 3
 
 
-def test_copies_have_digests_of_their_own(tmp_path: Path) -> None:
+def test_copies_have_digests_of_their_own(tmp_path):
     words = ["a"] * 100 + ["b"] * 100
     random.Random(1).shuffle(words)
     found = write(tmp_path, words, num_files=1)
@@ -82,9 +80,7 @@ def test_copies_have_digests_of_their_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("num_files", [1, 2])
-def test_neither_batches_nor_the_order_of_rows_matter(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, num_files: int
-) -> None:
+def test_neither_batches_nor_the_order_of_rows_matter(tmp_path, monkeypatch, num_files):
     words = [f"row {number % 70}" for number in range(200)]
     expected = write(tmp_path / "one", words, num_files)
     assert sorted(one for split in expected.values() for file in split for one in file) == sorted(
@@ -96,12 +92,12 @@ def test_neither_batches_nor_the_order_of_rows_matter(
 
 
 @pytest.mark.more
-def test_rows_on_the_way_to_their_file_are_not_held_by_beam(tmp_path: Path) -> None:
+def test_rows_on_the_way_to_their_file_are_not_held_by_beam(tmp_path):
     words = [f"{number:01000d}" for number in range(20_000)]  # 20 MB
     batch = pa.record_batch({"word": pa.array(words, pa.binary())})
     spill = row_files._Spill(str(tmp_path / "Split-train" / "rows"), [1], "", num_files=4)
 
-    def check(found: list) -> None:
+    def check(found):
         assert sorted(number for number, _ in found) == [0, 1, 2, 3]
         assert len(pickle.dumps(found)) < 2_000
         (path,) = {path for _, (path, _) in found}
@@ -113,13 +109,13 @@ def test_rows_on_the_way_to_their_file_are_not_held_by_beam(tmp_path: Path) -> N
         assert_that(pipeline | beam.Create([batch]) | beam.ParDo(spill), check)
 
 
-def test_files_without_rows_are_written(tmp_path: Path) -> None:
+def test_files_without_rows_are_written(tmp_path):
     found = write(tmp_path, ["a"], num_files=4)
     assert sorted(len(file) for split in found.values() for file in split) == [0] * 7 + [1]
     assert all(len(split) == 4 for split in found.values())
 
 
-def test_numbers_of_files_are_exact() -> None:
+def test_numbers_of_files_are_exact():
     for count in (1, 3, 1_000, 2**32 - 1):
         numbers = [0, 1, 2**32 - 1, 2**32, 2**63 - 1, 2**63, 2**64 - 1]
         numbers += [random.Random(count).getrandbits(64) for _ in range(1_000)]
@@ -127,7 +123,7 @@ def test_numbers_of_files_are_exact() -> None:
         assert found.tolist() == [number * count >> 64 for number in numbers]
 
 
-def test_splits_and_order_are_those_of_whole_digests() -> None:
+def test_splits_and_order_are_those_of_whole_digests():
     words = [hashlib.sha256(b"%d" % number).digest() for number in range(2_000)]
     words += [bytes(32), b"\xff" * 32, bytes(31) + b"\1", b"\1" + bytes(31), b"\1\0\1" + bytes(29)]
     digests = np.frombuffer(b"".join(words), "S32")

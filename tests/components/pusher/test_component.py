@@ -11,7 +11,7 @@ from components import Pusher
 from components.pusher.executor import Executor
 
 
-def test_it_has_stock_inputs_and_outputs() -> None:
+def test_it_has_stock_inputs_and_outputs():
     destination = PushDestination(filesystem=PushDestination.Filesystem(base_directory="serving"))
     pusher = Pusher(
         model=Channel(type=standard_artifacts.Model), push_destination=destination, custom_config={"keep": 3}
@@ -20,17 +20,17 @@ def test_it_has_stock_inputs_and_outputs() -> None:
     assert pusher.exec_properties["custom_config"] == '{"keep": 3}'
 
 
-def test_a_destination_is_required() -> None:
+def test_a_destination_is_required():
     with pytest.raises(ValueError, match="base_directory"):
         Pusher(model=Channel(type=standard_artifacts.Model), push_destination=PushDestination())
 
 
-def test_a_model_is_required() -> None:
+def test_a_model_is_required():
     with pytest.raises(ValueError, match="needs a model"):
         Pusher()
 
 
-def test_values_of_the_run_may_stand_in_the_destination() -> None:
+def test_values_of_the_run_may_stand_in_the_destination():
     folder = RuntimeParameter("serving", str)
     pusher = Pusher(
         model=Channel(type=standard_artifacts.Model),
@@ -42,7 +42,7 @@ def test_values_of_the_run_may_stand_in_the_destination() -> None:
     assert destination == {"filesystem": {"base_directory": ""}}
 
 
-def test_another_executor_may_do_without_a_destination_and_have_settings_of_its_own() -> None:
+def test_another_executor_may_do_without_a_destination_and_have_settings_of_its_own():
     class ElsewhereExecutor(Executor):
         pass
 

@@ -1,21 +1,16 @@
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tfx.proto.pusher_pb2 import PushDestination
 from tfx.types import standard_artifacts
-from tfx.types.artifact import Artifact
 from tfx.utils import json_utils, path_utils, proto_utils
 
 from components.pusher import executor
 
-MakeArtifact = Callable[..., Artifact]
-
 
 @pytest.fixture
-def model(make_artifact: MakeArtifact) -> Artifact:
+def model(make_artifact):
     artifact = make_artifact(standard_artifacts.Model)
     serving = Path(artifact.uri) / "Format-Serving"
     serving.mkdir()
@@ -24,13 +19,13 @@ def model(make_artifact: MakeArtifact) -> Artifact:
 
 
 def run(
-    base: Path,
-    inputs: dict[str, list[Artifact]],
-    pushed: Artifact,
-    config: Any = None,
-    run_id: str = "",
-    executor_class: type[executor.Executor] = executor.Executor,
-) -> None:
+    base,
+    inputs,
+    pushed,
+    config=None,
+    run_id="",
+    executor_class=executor.Executor,
+):
     destination = PushDestination(filesystem=PushDestination.Filesystem(base_directory=str(base)))
     context = executor.Executor.Context(pipeline_run_id=run_id)
     executor_class(context, clock=lambda: 1000.0).Do(
@@ -43,7 +38,7 @@ def run(
     )
 
 
-def test_a_blessed_model_is_pushed(model: Artifact, make_artifact: MakeArtifact, tmp_path: Path) -> None:
+def test_a_blessed_model_is_pushed(model, make_artifact, tmp_path):
     blessing = make_artifact(standard_artifacts.ModelBlessing, blessed=1)
     pushed = make_artifact(standard_artifacts.PushedModel)
     run(tmp_path / "serving", {"model": [model], "model_blessing": [blessing]}, pushed)
@@ -54,9 +49,7 @@ def test_a_blessed_model_is_pushed(model: Artifact, make_artifact: MakeArtifact,
     assert (Path(pushed.uri) / "saved_model.pb").read_text() == "graph"
 
 
-def test_the_newest_export_of_an_exporter_is_what_is_pushed(
-    make_artifact: MakeArtifact, tmp_path: Path
-) -> None:
+def test_the_newest_export_of_an_exporter_is_what_is_pushed(make_artifact, tmp_path):
     model = make_artifact(standard_artifacts.Model)
     for timestamp in ("1600000000", "1600000060"):
         export = Path(model.uri) / "Format-Serving" / "export" / "taxi" / timestamp
@@ -69,8 +62,8 @@ def test_the_newest_export_of_an_exporter_is_what_is_pushed(
 
 
 def test_a_model_that_is_not_blessed_is_not_pushed_and_the_reason_is_kept(
-    model: Artifact, make_artifact: MakeArtifact, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+    model, make_artifact, tmp_path, caplog
+):
     blessing = make_artifact(
         standard_artifacts.ModelBlessing, blessed=0, blessing_message="auc 0.5 is too low"
     )
@@ -83,7 +76,7 @@ def test_a_model_that_is_not_blessed_is_not_pushed_and_the_reason_is_kept(
     assert f"Nothing is pushed: {reason}" in caplog.text
 
 
-def test_an_infra_blessing_counts_too(model: Artifact, make_artifact: MakeArtifact, tmp_path: Path) -> None:
+def test_an_infra_blessing_counts_too(model, make_artifact, tmp_path):
     pushed = make_artifact(standard_artifacts.PushedModel)
     inputs = {
         "model": [model],
@@ -96,9 +89,7 @@ def test_an_infra_blessing_counts_too(model: Artifact, make_artifact: MakeArtifa
     )
 
 
-def test_warm_up_requests_of_a_serving_check_become_part_of_the_version(
-    model: Artifact, make_artifact: MakeArtifact, tmp_path: Path
-) -> None:
+def test_warm_up_requests_of_a_serving_check_become_part_of_the_version(model, make_artifact, tmp_path):
     blessing = make_artifact(standard_artifacts.InfraBlessing, blessed=1)
     file = Path("assets.extra") / "tf_serving_warmup_requests"
     (Path(blessing.uri) / "assets.extra").mkdir()
@@ -111,9 +102,7 @@ def test_warm_up_requests_of_a_serving_check_become_part_of_the_version(
     assert not (Path(model.uri) / "Format-Serving" / "assets.extra").exists()
 
 
-def test_warm_up_requests_of_the_model_itself_stay(
-    model: Artifact, make_artifact: MakeArtifact, tmp_path: Path
-) -> None:
+def test_warm_up_requests_of_the_model_itself_stay(model, make_artifact, tmp_path):
     blessing = make_artifact(standard_artifacts.InfraBlessing, blessed=1)
     file = Path("assets.extra") / "tf_serving_warmup_requests"
     for folder, content in ((Path(blessing.uri), "ours"), (Path(model.uri) / "Format-Serving", "own")):
@@ -124,7 +113,7 @@ def test_warm_up_requests_of_the_model_itself_stay(
     assert (tmp_path / "serving" / "1000" / file).read_text() == "own"
 
 
-def test_keep_prunes_after_the_push(model: Artifact, make_artifact: MakeArtifact, tmp_path: Path) -> None:
+def test_keep_prunes_after_the_push(model, make_artifact, tmp_path):
     for index in range(4):
         pushed = make_artifact(standard_artifacts.PushedModel, f"pushed{index}")
         run(tmp_path / "serving", {"model": [model]}, pushed, {"keep": 2})
@@ -143,19 +132,17 @@ def test_keep_prunes_after_the_push(model: Artifact, make_artifact: MakeArtifact
         ({"withdrawn": 3}, "withdrawn=3"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(config: Any, message: str) -> None:
+def test_settings_that_make_no_sense_are_refused(config, message):
     with pytest.raises(ValueError, match=message):
         executor.PushSettings.parse(config)
 
 
-def test_a_setting_that_is_none_is_not_given() -> None:
+def test_a_setting_that_is_none_is_not_given():
     assert executor.PushSettings.parse({"keep": None}) == executor.PushSettings()
     assert executor.PushSettings.parse(None) == executor.PushSettings()
 
 
-def test_a_version_is_above_one_that_was_taken_out_of_service(
-    model: Artifact, make_artifact: MakeArtifact, tmp_path: Path
-) -> None:
+def test_a_version_is_above_one_that_was_taken_out_of_service(model, make_artifact, tmp_path):
     pushed = make_artifact(standard_artifacts.PushedModel)
     run(tmp_path / "serving", {"model": [model]}, pushed, {"newer_than": 2000})
     assert pushed.get_string_custom_property("pushed_version") == "2001"
@@ -172,14 +159,14 @@ def test_a_version_is_above_one_that_was_taken_out_of_service(
     ],
 )
 def test_the_same_push_is_made_once(
-    model: Artifact,
-    make_artifact: MakeArtifact,
-    tmp_path: Path,
-    run_id: str,
-    taken_over: list[str],
-    other_model: bool,
-    versions: list[str],
-) -> None:
+    model,
+    make_artifact,
+    tmp_path,
+    run_id,
+    taken_over,
+    other_model,
+    versions,
+):
     first, second = (make_artifact(standard_artifacts.PushedModel, name) for name in "ab")
     run(tmp_path / "serving", {"model": [model]}, first, run_id="run-1" if run_id else "")
     if other_model:
@@ -195,8 +182,8 @@ def test_the_same_push_is_made_once(
 @pytest.mark.parametrize(
     ("second", "config", "reason"),
     [
-        ({}, {}, "which serves already"),  # the same artifact, as from the cache
-        ({"uri": "b"}, {"model_fingerprint": "f"}, "which serves already"),
+        ({}, {}, "which is already live"),  # the same artifact, as from the cache
+        ({"uri": "b"}, {"model_fingerprint": "f"}, "which is already live"),
         ({"uri": "b"}, {"model_fingerprint": "g"}, None),
         ({"uri": "b"}, {}, None),
         ({}, {"skip_unchanged": False}, None),
@@ -204,14 +191,14 @@ def test_the_same_push_is_made_once(
 )
 @pytest.mark.parametrize("is_withdrawn", [False, True])
 def test_a_model_that_serves_or_was_withdrawn_is_not_pushed_again(
-    model: Artifact,
-    make_artifact: MakeArtifact,
-    tmp_path: Path,
-    second: dict[str, str],
-    config: dict[str, Any],
-    reason: str | None,
-    is_withdrawn: bool,
-) -> None:
+    model,
+    make_artifact,
+    tmp_path,
+    second,
+    config,
+    reason,
+    is_withdrawn,
+):
     serving, withdrawn = tmp_path / "serving", tmp_path / "withdrawn"
     first, again = (make_artifact(standard_artifacts.PushedModel, name) for name in ("x", "y"))
     run(serving, {"model": [model]}, first, {"model_fingerprint": "f"}, run_id="run-1")
@@ -234,9 +221,7 @@ def test_a_model_that_serves_or_was_withdrawn_is_not_pushed_again(
     assert again.get_string_custom_property("not_pushed_reason").endswith(reason)
 
 
-def test_an_older_version_that_serves_no_more_is_pushed_again(
-    model: Artifact, make_artifact: MakeArtifact, tmp_path: Path
-) -> None:
+def test_an_older_version_that_serves_no_more_is_pushed_again(model, make_artifact, tmp_path):
     pushed = [make_artifact(standard_artifacts.PushedModel, name) for name in "abc"]
     for artifact, fingerprint in zip(pushed, "fgf", strict=True):
         model.uri = str(Path(model.uri).rename(tmp_path / f"model {artifact.uri[-1]}"))
@@ -245,9 +230,7 @@ def test_an_older_version_that_serves_no_more_is_pushed_again(
     assert pushed[2].get_string_custom_property("pushed_version") == "1002"
 
 
-def test_a_push_that_was_made_before_is_not_taken_for_served_when_another_is(
-    model: Artifact, make_artifact: MakeArtifact, tmp_path: Path
-) -> None:
+def test_a_push_that_was_made_before_is_not_taken_for_served_when_another_is(model, make_artifact, tmp_path):
     pushed = [make_artifact(standard_artifacts.PushedModel, name) for name in "abc"]
     for artifact, run_id in zip(pushed, ("run-1", "run-2", "run-1"), strict=True):
         run(tmp_path / "serving", {"model": [model]}, artifact, run_id=run_id)
@@ -256,8 +239,8 @@ def test_a_push_that_was_made_before_is_not_taken_for_served_when_another_is(
 
 @pytest.mark.parametrize("infra_blessed", [1, 0])
 def test_a_held_model_is_not_pushed_and_says_what_its_push_needs(
-    model: Artifact, make_artifact: MakeArtifact, tmp_path: Path, infra_blessed: int
-) -> None:
+    model, make_artifact, tmp_path, infra_blessed
+):
     held = make_artifact(standard_artifacts.ModelBlessing, blessed=0, held=1, blessing_message="the labels")
     infra = make_artifact(
         standard_artifacts.InfraBlessing, blessed=infra_blessed, blessing_message="too slow"
@@ -286,14 +269,14 @@ def test_a_held_model_is_not_pushed_and_says_what_its_push_needs(
 
 
 class RefusingExecutor(executor.Executor):
-    def CheckBlessing(self, input_dict: Any) -> bool:
+    def CheckBlessing(self, input_dict):
         return super().CheckBlessing(input_dict) and False
 
 
 class ElsewhereExecutor(executor.Executor):
     """As teams wrote it for a destination of their own."""
 
-    def Do(self, input_dict: Any, output_dict: Any, exec_properties: Any) -> None:
+    def Do(self, input_dict, output_dict, exec_properties):
         self._log_startup(input_dict, output_dict, exec_properties)
         (pushed,) = output_dict["pushed_model"]
         if not self.CheckBlessing(input_dict):
@@ -303,9 +286,7 @@ class ElsewhereExecutor(executor.Executor):
 
 
 @pytest.mark.parametrize(("blessed", "destination"), [(1, "elsewhere:"), (0, None)])
-def test_a_subclass_pushes_where_it_wants(
-    model: Artifact, make_artifact: MakeArtifact, blessed: int, destination: str | None
-) -> None:
+def test_a_subclass_pushes_where_it_wants(model, make_artifact, blessed, destination):
     blessing = make_artifact(standard_artifacts.ModelBlessing, blessed=blessed)
     pushed = make_artifact(standard_artifacts.PushedModel)
     inputs = {"model": [model], "model_blessing": [blessing]}
@@ -316,9 +297,7 @@ def test_a_subclass_pushes_where_it_wants(
     assert pushed.get_string_custom_property("pushed_version") == ("7" if blessed else "")
 
 
-def test_the_refusal_of_a_subclass_counts(
-    model: Artifact, make_artifact: MakeArtifact, tmp_path: Path
-) -> None:
+def test_the_refusal_of_a_subclass_counts(model, make_artifact, tmp_path):
     pushed = make_artifact(standard_artifacts.PushedModel)
     run(tmp_path / "serving", {"model": [model]}, pushed, executor_class=RefusingExecutor)
     reason = pushed.get_string_custom_property("not_pushed_reason")
@@ -326,9 +305,7 @@ def test_the_refusal_of_a_subclass_counts(
     assert not (tmp_path / "serving").exists()
 
 
-def test_the_base_directory_may_come_from_a_runtime_parameter(
-    model: Artifact, make_artifact: MakeArtifact, tmp_path: Path
-) -> None:
+def test_the_base_directory_may_come_from_a_runtime_parameter(model, make_artifact, tmp_path):
     executor.Executor(clock=lambda: 1000.0).Do(
         {"model": [model]},
         {"pushed_model": [make_artifact(standard_artifacts.PushedModel)]},
@@ -341,15 +318,13 @@ def test_the_base_directory_may_come_from_a_runtime_parameter(
 
 
 class NotifyingExecutor(executor.Executor):
-    def Do(self, input_dict: Any, output_dict: Any, exec_properties: Any) -> None:
+    def Do(self, input_dict, output_dict, exec_properties):
         super().Do(input_dict, output_dict, exec_properties)
         channel = json_utils.loads(exec_properties["custom_config"])["channel"]
         output_dict["pushed_model"][0].set_string_custom_property("told", channel)
 
 
-def test_a_subclass_has_settings_of_its_own(
-    model: Artifact, make_artifact: MakeArtifact, tmp_path: Path
-) -> None:
+def test_a_subclass_has_settings_of_its_own(model, make_artifact, tmp_path):
     pushed = [make_artifact(standard_artifacts.PushedModel, name) for name in "ab"]
     for artifact in pushed:
         config = {"channel": "#models", "keep": 1}
@@ -358,9 +333,7 @@ def test_a_subclass_has_settings_of_its_own(
     assert [path.name for path in (tmp_path / "serving").iterdir()] == ["1001"]
 
 
-def test_a_model_of_an_infra_blessing_that_is_refused_is_not_pushed(
-    make_artifact: MakeArtifact, tmp_path: Path
-) -> None:
+def test_a_model_of_an_infra_blessing_that_is_refused_is_not_pushed(make_artifact, tmp_path):
     blessing = make_artifact(standard_artifacts.InfraBlessing, blessed=0)
     pushed = make_artifact(standard_artifacts.PushedModel)
     run(tmp_path / "serving", {"infra_blessing": [blessing]}, pushed)
@@ -370,9 +343,7 @@ def test_a_model_of_an_infra_blessing_that_is_refused_is_not_pushed(
 
 
 @pytest.mark.parametrize("has_model", [1, 0])
-def test_without_a_model_that_of_the_infra_blessing_is_pushed(
-    make_artifact: MakeArtifact, tmp_path: Path, has_model: int
-) -> None:
+def test_without_a_model_that_of_the_infra_blessing_is_pushed(make_artifact, tmp_path, has_model):
     blessing = make_artifact(standard_artifacts.InfraBlessing, blessed=1, has_model=has_model)
     stamped = Path(path_utils.stamped_model_path(blessing.uri))
     stamped.mkdir(parents=True)

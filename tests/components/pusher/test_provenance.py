@@ -1,12 +1,10 @@
-from pathlib import Path
-
 import pytest
 
 from components.pusher.provenance import Provenance, read_provenance, write_provenance
 
 
 @pytest.mark.parametrize("moved", [False, True])
-def test_a_version_says_where_it_is_from_also_where_both_were_moved(tmp_path: Path, moved: bool) -> None:
+def test_a_version_says_where_it_is_from_also_where_both_were_moved(tmp_path, moved):
     root = tmp_path / "root"
     base = root / "serving"
     write_provenance(Provenance("run-1", f"{root}/artifacts/Trainer/model/7"), str(base / "1000"), str(base))
@@ -16,11 +14,11 @@ def test_a_version_says_where_it_is_from_also_where_both_were_moved(tmp_path: Pa
     assert found == Provenance("run-1", f"{root}/artifacts/Trainer/model/7")
 
 
-def test_a_remote_model_stays_where_it_is(tmp_path: Path) -> None:
+def test_a_remote_model_stays_where_it_is(tmp_path):
     write_provenance(Provenance("", "gs://bucket/model"), str(tmp_path / "5"), str(tmp_path))
     assert read_provenance(str(tmp_path), 5) == Provenance("", "gs://bucket/model")
 
 
-def test_a_version_of_another_origin_says_nothing(tmp_path: Path) -> None:
+def test_a_version_of_another_origin_says_nothing(tmp_path):
     (tmp_path / "5").mkdir()
     assert read_provenance(str(tmp_path), 5) is None

@@ -13,7 +13,7 @@ from tests.pushed_versions import add_model
 class Root:
     """A folder with models, a metadata store that knows them, and versions that are served."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.serving = folder / "serving"
         self._artifacts = folder / "artifacts"
         config = metadata_store_pb2.ConnectionConfig()
@@ -24,7 +24,7 @@ class Root:
             for name in ("Model", "ModelRun")
         }
 
-    def train(self, name: str) -> str:
+    def train(self, name):
         """Makes a model and returns its uri; another artifact is in the same place."""
         model = self._artifacts / name
         (model / "Format-Serving").mkdir(parents=True)
@@ -37,10 +37,10 @@ class Root:
         )
         return str(model)
 
-    def push(self, model_uri: str, version: int) -> None:
+    def push(self, model_uri, version):
         push_version(f"{model_uri}/Format-Serving", str(self.serving), version, Provenance("run", model_uri))
 
-    def resolve(self, **config: bool) -> list[str]:
+    def resolve(self, **config):
         strategy = ServedModelStrategy(base_directory=str(self.serving), **config)
         resolved = strategy.resolve_artifacts(self.store, {"model": []})
         assert list(resolved) == ["model"]
@@ -49,11 +49,11 @@ class Root:
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Root:
+def root(tmp_path):
     return Root(tmp_path)
 
 
-def test_the_baseline_is_what_is_served_not_what_is_newest(root: Root) -> None:
+def test_the_baseline_is_what_is_served_not_what_is_newest(root):
     assert root.resolve() == []
     first, second, unpushed = (root.train(name) for name in ("1", "2", "3"))
     assert root.resolve() == []
@@ -65,17 +65,17 @@ def test_the_baseline_is_what_is_served_not_what_is_newest(root: Root) -> None:
     assert root.resolve() == [first]
 
 
-def test_a_version_of_unknown_origin_is_an_error_where_a_baseline_is_needed(root: Root) -> None:
+def test_a_version_of_unknown_origin_is_an_error_where_a_baseline_is_needed(root):
     add_model(root.serving / "1")
-    message = r"Version 1 in .*serving is served.* no Pusher of ours.* without max_regression"
+    message = r"Version 1 in .*serving is live.* not pushed by this Pusher.* without max_regression"
     with pytest.raises(LookupError, match=message):
         root.resolve()
     assert root.resolve(required=False) == []
 
 
-def test_a_version_whose_model_was_deleted_is_an_error_too(root: Root) -> None:
+def test_a_version_whose_model_was_deleted_is_an_error_too(root):
     model = root.train("1")
     root.push(model, 1000)
     Path(model).rename(Path(model).with_name("elsewhere"))
-    with pytest.raises(LookupError, match=f"its model is not in {model} any more"):
+    with pytest.raises(LookupError, match=f"its model is no longer in {model}"):
         root.resolve()

@@ -1,6 +1,5 @@
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 import tensorflow as tf
@@ -13,7 +12,7 @@ from tests.pushed_versions import add_model
 
 
 @pytest.fixture
-def model(tmp_path: Path) -> str:
+def model(tmp_path):
     directory = tmp_path / "model"
     (directory / "variables").mkdir(parents=True)
     (directory / "saved_model.pb").write_text("graph")
@@ -22,11 +21,11 @@ def model(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def base(tmp_path: Path) -> str:
+def base(tmp_path):
     return str(tmp_path / "serving")
 
 
-def test_the_version_is_the_time_and_holds_the_whole_model(model: str, base: str) -> None:
+def test_the_version_is_the_time_and_holds_the_whole_model(model, base):
     assert versions.push_version(model, base, now_secs=1000.9) == 1000
     pushed = Path(base) / "1000"
     assert (pushed / "saved_model.pb").read_text() == "graph"
@@ -35,7 +34,7 @@ def test_the_version_is_the_time_and_holds_the_whole_model(model: str, base: str
 
 
 @pytest.mark.parametrize("umask", [0o002, 0o027])
-def test_a_version_has_the_permissions_that_the_umask_gives(model: str, base: str, umask: int) -> None:
+def test_a_version_has_the_permissions_that_the_umask_gives(model, base, umask):
     warmup = os.path.join(model, "requests")
     Path(warmup).write_text("warm")
     former = os.umask(umask)
@@ -52,19 +51,17 @@ def test_a_version_has_the_permissions_that_the_umask_gives(model: str, base: st
     assert found == dict.fromkeys(folders, oct(0o777 & ~umask))
 
 
-def test_versions_increase_within_a_second_and_when_the_clock_goes_back(model: str, base: str) -> None:
+def test_versions_increase_within_a_second_and_when_the_clock_goes_back(model, base):
     pushed = [versions.push_version(model, base, now) for now in (1000, 1000.5, 400, 2000)]
     assert pushed == [1000, 1001, 1002, 2000]
     assert versions.list_versions(base) == pushed
 
 
-def test_a_version_that_another_push_took_in_between_is_skipped(
-    model: str, base: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_version_that_another_push_took_in_between_is_skipped(model, base, monkeypatch):
     copy = versions.copy_tree
     monkeypatch.setattr(versions, "_candidates", lambda *_: iter([1000, 1001]))
 
-    def copy_while_another_pushes(source: str, destination: str) -> None:
+    def copy_while_another_pushes(source, destination):
         copy(source, destination)
         copy(source, os.path.join(base, "1000"))
 
@@ -74,14 +71,12 @@ def test_a_version_that_another_push_took_in_between_is_skipped(
 
 
 @pytest.mark.parametrize("is_bucket", [False, True])
-def test_nothing_is_pushed_after_a_signal(
-    model: str, base: str, monkeypatch: pytest.MonkeyPatch, is_bucket: bool
-) -> None:
+def test_nothing_is_pushed_after_a_signal(model, base, monkeypatch, is_bucket):
     """Even if its exception was dropped, as in a destructor: the pending request is enough."""
     module, name = (io_utils, "copy_dir") if is_bucket else (versions, "copy_tree")
     copy = getattr(module, name)
 
-    def copy_while_a_signal_comes(*arguments: Any, **options: Any) -> None:
+    def copy_while_a_signal_comes(*arguments, **options):
         copy(*arguments, **options)
         monkeypatch.setattr(interruption, "reason", "SIGTERM")
 
@@ -96,10 +91,10 @@ def test_nothing_is_pushed_after_a_signal(
         assert os.listdir(base) == []
 
 
-def test_a_push_that_fails_leaves_no_version(model: str, base: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_push_that_fails_leaves_no_version(model, base, monkeypatch):
     copy = versions.copy_tree
 
-    def copy_and_fail(source: str, destination: str) -> None:
+    def copy_and_fail(source, destination):
         copy(source, destination)
         assert versions.list_versions(base) == []  # A whole copy, and nothing to see yet.
         raise OSError("disk full")
@@ -110,7 +105,7 @@ def test_a_push_that_fails_leaves_no_version(model: str, base: str, monkeypatch:
     assert os.listdir(base) == []
 
 
-def test_leftovers_and_other_files_are_no_versions(base: str) -> None:
+def test_leftovers_and_other_files_are_no_versions(base):
     for name in ("7", ".pushing-1", "temp-8", "9x", "007", "1.partial", "²", "-8", "+9", str(2**63)):
         add_model(Path(base) / name)
     (Path(base) / "10").write_text("a file")
@@ -121,14 +116,14 @@ def test_leftovers_and_other_files_are_no_versions(base: str) -> None:
     assert misleading_names(base) == ["007", "10", "11", "12", "13"]  # as TF Serving would pick it
 
 
-def test_a_version_may_be_a_text_or_behind_a_link(base: str) -> None:
+def test_a_version_may_be_a_text_or_behind_a_link(base):
     (Path(base) / "7").mkdir(parents=True)
     (Path(base) / "7" / "saved_model.pbtxt").touch()
     (Path(base) / "8").symlink_to("7")
     assert versions.list_versions(base) == [7, 8]
 
 
-def test_a_version_is_higher_than_what_only_looks_like_one(model: str, base: str) -> None:
+def test_a_version_is_higher_than_what_only_looks_like_one(model, base):
     (Path(base) / "2000").mkdir(parents=True)
     (Path(base) / "0003000").write_text("a file")
     (Path(base) / str(2**63 - 1)).touch()  # there is no higher one
@@ -136,7 +131,7 @@ def test_a_version_is_higher_than_what_only_looks_like_one(model: str, base: str
     assert misleading_names(base) == [str(2**63 - 1)]
 
 
-def test_list_versions_sorts_by_number(base: str) -> None:
+def test_list_versions_sorts_by_number(base):
     for name in ("999", "1000", "10"):
         add_model(Path(base) / name)
     assert versions.list_versions(base) == [10, 999, 1000]
@@ -145,7 +140,7 @@ def test_list_versions_sorts_by_number(base: str) -> None:
 @pytest.mark.parametrize(
     ("keep", "left"), [(1, ["1003"]), (2, ["1002", "1003"]), (9, ["1001", "1002", "1003"])]
 )
-def test_pruning_keeps_the_newest(model: str, base: str, keep: int, left: list[str]) -> None:
+def test_pruning_keeps_the_newest(model, base, keep, left):
     for now in (1001, 1002, 1003):
         versions.push_version(model, base, now)
     removed = versions.prune_versions(base, keep)
@@ -153,7 +148,7 @@ def test_pruning_keeps_the_newest(model: str, base: str, keep: int, left: list[s
     assert sorted([*map(str, removed), *left]) == ["1001", "1002", "1003"]
 
 
-def test_pruning_removes_a_link_but_not_the_model_behind_it(model: str, base: str) -> None:
+def test_pruning_removes_a_link_but_not_the_model_behind_it(model, base):
     os.mkdir(base)
     os.symlink(model, os.path.join(base, "7"))
     versions.push_version(model, base, now_secs=1000)

@@ -1,7 +1,6 @@
 """A trained classifier of the columns `x` and `word`, exported with serving functions good and bad."""
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,11 +8,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from tfx.types import standard_artifacts
-from tfx.types.artifact import Artifact
 
 import estimator_core as estimator
 from components.serving_check import executor
-from components.serving_check.executor import ServingCheckResult, load_serving_check
+from components.serving_check.executor import load_serving_check
 from components.serving_check.settings import ServingCheckSettings
 
 SPEC = {
@@ -23,7 +21,7 @@ SPEC = {
 LABEL = {"y": tf.io.FixedLenFeature([1], tf.int64)}
 
 
-def rows(count: int = 300) -> list[dict[str, Any]]:
+def rows(count=300):
     """Rows whose label follows from both columns; every 10th has no word."""
     random = np.random.default_rng(5)
     found = []
@@ -43,7 +41,7 @@ class Trained(NamedTuple):
 
 
 @pytest.fixture(scope="session")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("classifier")
     given = rows()
     features = {
@@ -61,10 +59,10 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
         config=estimator.RunConfig(tf_random_seed=1, keep_checkpoint_max=None),
     )
 
-    def input_fn() -> tf.data.Dataset:
+    def input_fn():
         return tf.data.Dataset.from_tensors((features, labels)).repeat()
 
-    def eval_input_receiver_fn() -> estimator.export.EvalInputReceiver:
+    def eval_input_receiver_fn():
         raw = estimator.export.build_parsing_serving_input_receiver_fn({**SPEC, **LABEL})()
         parsed = dict(raw.features)
         return estimator.export.EvalInputReceiver(
@@ -80,12 +78,10 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     return Trained(classifier, early, Path(exported.decode()))
 
 
-def receiver(
-    change: Callable[[dict[str, Any]], dict[str, Any]] = dict, spec: dict[str, Any] = SPEC
-) -> Callable[[], Any]:
+def receiver(change=dict, spec=SPEC):
     """Returns a serving_input_receiver_fn that changes the parsed features."""
 
-    def receive() -> estimator.export.ServingInputReceiver:
+    def receive():
         raw = estimator.export.build_parsing_serving_input_receiver_fn(spec)()
         return estimator.export.ServingInputReceiver(change(dict(raw.features)), raw.receiver_tensors)
 
@@ -93,12 +89,10 @@ def receiver(
 
 
 @pytest.fixture
-def make_served(
-    trained: Trained, tmp_path: Path, make_artifact: Callable[..., Artifact]
-) -> Callable[..., Artifact]:
+def make_served(trained, tmp_path, make_artifact):
     """Returns a function that makes a Model with a serving and an evaluation model."""
 
-    def make(receive: Callable[[], Any], checkpoint: str | None = None, judged: bool = True) -> Artifact:
+    def make(receive, checkpoint=None, judged=True):
         exported = trained.estimator.export_saved_model(
             str(tmp_path / "exported"), receive, checkpoint_path=checkpoint
         )
@@ -112,14 +106,10 @@ def make_served(
 
 
 @pytest.fixture
-def check(
-    make_artifact: Callable[..., Artifact], make_examples: Callable[..., Artifact]
-) -> Callable[..., tuple[ServingCheckResult, Artifact]]:
+def check(make_artifact, make_examples):
     """Returns a function that executes the ServingCheck: the result, and the blessing."""
 
-    def run(
-        model: Artifact, blessed: int = 1, held: int = 0, **settings: Any
-    ) -> tuple[ServingCheckResult, Artifact]:
+    def run(model, blessed=1, held=0, **settings):
         blessing = make_artifact(standard_artifacts.InfraBlessing)
         judged = make_artifact(standard_artifacts.ModelBlessing, blessed=blessed, held=held)
         executor.Executor().Do(

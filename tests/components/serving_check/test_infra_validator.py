@@ -1,7 +1,4 @@
 import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 import tensorflow as tf
@@ -16,7 +13,6 @@ from tfx.proto.infra_validator_pb2 import (
     ValidationSpec,
 )
 from tfx.types import standard_artifacts
-from tfx.types.artifact import Artifact
 from tfx.types.channel import Channel
 from tfx.utils import proto_utils
 
@@ -27,15 +23,13 @@ from components.serving_check.infra_validator import Executor
 from components.serving_check.settings import ServingCheckSettings
 from components.tfx.model_paths import serving_model_path
 
-Make = Callable[..., Any]
-
 MODEL = Channel(type=standard_artifacts.Model)
 EXAMPLES = Channel(type=standard_artifacts.Examples)
 LOCAL = ServingSpec(local_docker=LocalDockerConfig())
 SERVER = TensorFlowServing(tags=["latest"])
 
 
-def test_its_arguments_become_settings_of_a_serving_check() -> None:
+def test_its_arguments_become_settings_of_a_serving_check():
     validator = InfraValidator(
         model=MODEL,
         serving_spec=ServingSpec(tensorflow_serving=SERVER, local_docker=LocalDockerConfig()),
@@ -52,14 +46,14 @@ def test_its_arguments_become_settings_of_a_serving_check() -> None:
     assert validator.executor_spec.executor_class is Executor
 
 
-def test_without_a_request_spec_no_examples_are_read() -> None:
+def test_without_a_request_spec_no_examples_are_read():
     for examples in (EXAMPLES, None):
         validator = InfraValidator(model=MODEL, serving_spec=LOCAL, examples=examples)
         assert [*validator.inputs] == ["model"]
         assert json.loads(validator.exec_properties["settings"])["max_load_seconds"] == 300
 
 
-def test_a_server_on_kubernetes_is_refused() -> None:
+def test_a_server_on_kubernetes_is_refused():
     spec = ServingSpec(kubernetes=KubernetesConfig())
     with pytest.raises(ValueError, match=r"Use local_docker=LocalDockerConfig"):
         InfraValidator(model=MODEL, serving_spec=spec)
@@ -67,13 +61,13 @@ def test_a_server_on_kubernetes_is_refused() -> None:
 
 class Doubling(tf.Module):
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
-    def serve(self, examples: tf.Tensor) -> dict[str, tf.Tensor]:
+    def serve(self, examples):
         spec = {"x": tf.io.FixedLenFeature([], tf.float32)}
         return {"outputs": 2 * tf.io.parse_example(examples, spec)["x"]}
 
 
 @pytest.fixture
-def model(make_artifact: Make) -> Artifact:
+def model(make_artifact):
     artifact = make_artifact(standard_artifacts.Model)
     module = Doubling()
     tf.saved_model.save(module, f"{artifact.uri}/Format-Serving", signatures=module.serve)
@@ -81,8 +75,8 @@ def model(make_artifact: Make) -> Artifact:
 
 
 @pytest.fixture
-def validate(make_artifact: Make) -> Make:
-    def run(model: Artifact, settings: ServingCheckSettings, **inputs: Artifact) -> Artifact:
+def validate(make_artifact):
+    def run(model, settings, **inputs):
         blessing = make_artifact(standard_artifacts.InfraBlessing)
         Executor().Do(
             {"model": [model], **{key: [artifact] for key, artifact in inputs.items()}},
@@ -96,8 +90,8 @@ def validate(make_artifact: Make) -> Make:
 
 @pytest.mark.more
 def test_a_pusher_without_a_model_pushes_the_copy_with_warm_up_requests(
-    model: Artifact, validate: Make, make_examples: Make, make_artifact: Make, tmp_path: Path
-) -> None:
+    model, validate, make_examples, make_artifact, tmp_path
+):
     examples = make_examples([], train=[{"x": 1.5}, {"x": 2.5}])
     examples.split_names = '["train", "eval"]'
     blessing = validate(model, ServingCheckSettings(rows=1), examples=examples)
@@ -117,7 +111,7 @@ def test_a_pusher_without_a_model_pushes_the_copy_with_warm_up_requests(
 
 
 @pytest.mark.more
-def test_without_examples_the_model_is_only_loaded(model: Artifact, validate: Make) -> None:
+def test_without_examples_the_model_is_only_loaded(model, validate):
     blessing = validate(model, ServingCheckSettings(max_load_seconds=300))
     assert blessing.get_int_custom_property("blessed") == 1
     result = load_serving_check(blessing.uri)
@@ -135,15 +129,15 @@ def test_without_examples_the_model_is_only_loaded(model: Artifact, validate: Ma
     ],
 )
 def test_a_model_that_loads_too_slowly_or_crashes_is_not_blessed(
-    model: Artifact, validate: Make, monkeypatch: pytest.MonkeyPatch, answer: int | Exception, reason: str
-) -> None:
+    model, validate, monkeypatch, answer, reason
+):
     class Process:
-        def ask(self, request: Any, meanwhile: Callable[[], Any]) -> Any:
+        def ask(self, request, meanwhile):
             if isinstance(answer, Exception):
                 raise answer
             return {"load_seconds": answer, "memory_mb": 1, "signatures": {}}, meanwhile()
 
-    def take(path: str, loads_now: bool) -> Process:
+    def take(path, loads_now):
         assert (path, loads_now) == (serving_model_path(model), True)
         return Process()
 

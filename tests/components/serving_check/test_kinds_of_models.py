@@ -1,9 +1,5 @@
 """The outputs of canned models of all kinds, beside their predictions in the evaluation model."""
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -21,10 +17,10 @@ NUMBER, ID, WORD = (tf.io.FixedLenFeature([1], kind) for kind in (tf.float32, tf
 WORDS = ["high", "low", "mid"]
 
 
-def two_heads(model_dir: str) -> Any:
+def two_heads(model_dir):
     head = estimator.MultiHead([estimator.BinaryClassHead(name="is"), estimator.RegressionHead(name="much")])
 
-    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+    def model_fn(features, labels, mode):
         value = tf.compat.v1.get_variable("w", initializer=0.7) * features["x"]
         return head.create_estimator_spec(
             features, mode, {"is": value, "much": 2 * value}, labels, train_op_fn=_one_step
@@ -33,8 +29,8 @@ def two_heads(model_dir: str) -> Any:
     return estimator.Estimator(model_fn, model_dir)
 
 
-def own_names(model_dir: str) -> Any:
-    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+def own_names(model_dir):
+    def model_fn(features, labels, mode):
         value = tf.compat.v1.get_variable("w", initializer=0.7) * features["x"]
         return estimator.EstimatorSpec(
             mode,
@@ -49,11 +45,11 @@ def own_names(model_dir: str) -> Any:
     return estimator.Estimator(model_fn, model_dir)
 
 
-def _one_step(loss: Any) -> Any:
+def _one_step(loss):
     return tf.compat.v1.assign_add(tf.compat.v1.train.get_global_step(), 1)
 
 
-KINDS: dict[str, tuple[Callable[[str], Any], dict[str, Any]]] = {
+KINDS = {
     "binary": (lambda d: estimator.LinearClassifier([X("x")], model_dir=d), {"y": ID}),
     "classes": (
         lambda d: estimator.DNNClassifier([4], [X("x")], n_classes=3, model_dir=d), {"y": ID},
@@ -84,7 +80,7 @@ KINDS: dict[str, tuple[Callable[[str], Any], dict[str, Any]]] = {
 
 @pytest.mark.more
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_honest_model_of_any_kind_equals_what_was_judged(kind: str, tmp_path: Path) -> None:
+def test_an_honest_model_of_any_kind_equals_what_was_judged(kind, tmp_path):
     make, labels = KINDS[kind]
     x = np.linspace(-2, 2, 60, dtype=np.float32)
     of_type = {
@@ -94,12 +90,12 @@ def test_an_honest_model_of_any_kind_equals_what_was_judged(kind: str, tmp_path:
     }
     values = {name: of_type[spec.dtype] for name, spec in labels.items()}
 
-    def input_fn() -> tf.data.Dataset:
+    def input_fn():
         arrays = {name: np.array(one)[:, np.newaxis] for name, one in values.items()}
         given = arrays if len(arrays) > 1 else arrays["y"]
         return tf.data.Dataset.from_tensors(({"x": x[:, np.newaxis]}, given)).repeat(20)
 
-    def eval_input_receiver_fn() -> Any:
+    def eval_input_receiver_fn():
         raw = estimator.export.build_parsing_serving_input_receiver_fn({"x": NUMBER, **labels})()
         features = dict(raw.features)
         found = {name: features.pop(name) for name in labels}

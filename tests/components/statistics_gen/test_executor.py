@@ -3,7 +3,6 @@ import types
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 import tensorflow as tf
@@ -22,7 +21,7 @@ from components.statistics_gen.executor import Executor
 RUNNER = "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 
 
-def example(row: int) -> bytes:
+def example(row):
     features = {"n": tf.train.Feature(int64_list=tf.train.Int64List(value=[row]))}
     if row % 3:
         value = [b"odd" if row % 2 else b"even"]
@@ -45,9 +44,7 @@ def examples(make_artifact):
     return artifact
 
 
-def statistics(
-    kind, examples, artifact, properties=None
-) -> dict[str, statistics_pb2.DatasetFeatureStatistics]:
+def statistics(kind, examples, artifact, properties=None):
     context = base_beam_executor.BaseBeamExecutor.Context(beam_pipeline_args=[RUNNER])
     kind(context).Do({"examples": [examples]}, {"statistics": [artifact]}, properties or {})
     found = {}
@@ -58,7 +55,7 @@ def statistics(
 
 
 @pytest.mark.more
-def test_statistics_are_those_of_stock(examples, make_artifact, monkeypatch) -> None:
+def test_statistics_are_those_of_stock(examples, make_artifact, monkeypatch):
     before, read = tfxio_utils.get_split_tfxio, []
     process = ReadBatches.process
     monkeypatch.setattr(
@@ -79,8 +76,8 @@ def test_statistics_are_those_of_stock(examples, make_artifact, monkeypatch) -> 
 
 
 @pytest.mark.more
-def test_parsed_columns_are_described_in_each_split(examples, make_artifact, monkeypatch) -> None:
-    def parse(cells: pa.Array, unit: float) -> dict[str, np.ndarray]:
+def test_parsed_columns_are_described_in_each_split(examples, make_artifact, monkeypatch):
+    def parse(cells, unit):
         return {"numbers": np.where(pc.equal(cells, "odd"), unit, np.nan)}
 
     monkeypatch.setitem(sys.modules, "odd", types.SimpleNamespace(parse=parse))
@@ -99,8 +96,8 @@ def test_parsed_columns_are_described_in_each_split(examples, make_artifact, mon
 
 
 @pytest.mark.more
-def test_no_batch_is_copied_and_the_columns_are_sorted(examples, make_artifact, monkeypatch) -> None:
-    def found(name: str) -> list[bytes]:
+def test_no_batch_is_copied_and_the_columns_are_sorted(examples, make_artifact, monkeypatch):
+    def found(name):
         artifact = make_artifact(standard_artifacts.ExampleStatistics, name)
         return [part.SerializeToString() for part in statistics(Executor, examples, artifact).values()]
 

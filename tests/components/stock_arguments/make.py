@@ -25,7 +25,7 @@ MODULES = {
 JSON = Path(__file__).with_name("arguments.json")
 
 
-def arguments(wheel: zipfile.ZipFile, name: str) -> list[str]:
+def arguments(wheel, name):
     """Returns the arguments of a component's constructor."""
     source = wheel.read(f"tfx/components/{MODULES[name].replace('.', '/')}/component.py")
     (component,) = (

@@ -10,13 +10,13 @@ needed = pytest.mark.skipif(not tfx_compat.is_needed(), reason="this TFDV needs 
 
 
 @needed
-def test_the_stand_in_refuses_sql_and_names_the_fix() -> None:
+def test_the_stand_in_refuses_sql_and_names_the_fix():
     sql_util = importlib.import_module("tfx_bsl.arrow.sql_util")
     with pytest.raises(ImportError, match=r"SlicingSpec\(feature_keys=.*SELECT 1"):
         sql_util.RecordBatchSQLSliceQuery("SELECT 1", None)
 
 
-def test_tfdv_imports_with_a_stand_in_only_where_it_needs_one() -> None:
+def test_tfdv_imports_with_a_stand_in_only_where_it_needs_one():
     import tensorflow_data_validation
 
     # Python 3.12 and newer have the TFDV that TFX 1.21 was released with.
@@ -27,18 +27,18 @@ def test_tfdv_imports_with_a_stand_in_only_where_it_needs_one() -> None:
         assert "tfx_bsl.arrow.sql_util" in sys.modules
 
 
-def test_installing_twice_adds_one_finder() -> None:
+def test_installing_twice_adds_one_finder():
     finders = len(sys.meta_path)
     tfx_compat.install()
     assert len(sys.meta_path) == finders
 
 
-def test_a_real_module_wins(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
+def test_a_real_module_wins(monkeypatch, tmp_path):
     real = types.ModuleType("tfx_bsl.arrow.sql_util")
 
     class Finder:
         @staticmethod
-        def find_spec(fullname: str, path: object, target: object = None) -> object:
+        def find_spec(fullname, path, target=None):
             if fullname != real.__name__:
                 return None
             loader = type(

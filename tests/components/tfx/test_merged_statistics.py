@@ -12,7 +12,7 @@ def add_up(numbers):
     return sum(found)
 
 
-CALLS: list[int] = []
+CALLS = []
 
 
 @pytest.mark.parametrize("num_columns", [1, 40])

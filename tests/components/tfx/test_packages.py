@@ -105,7 +105,7 @@ def test_the_names_of_the_packages_are_found_when_they_are_asked_for():
 
 
 @pytest.mark.more
-def test_tensorflow_comes_without_what_keras_needs_rarely() -> None:
+def test_tensorflow_comes_without_what_keras_needs_rarely():
     check(
         "import tensorflow as tf",
         "assert not {'IPython', 'matplotlib', 'sklearn'} & set(sys.modules)",
@@ -118,7 +118,7 @@ def test_tensorflow_comes_without_what_keras_needs_rarely() -> None:
 
 
 @pytest.mark.more
-def test_packages_of_a_few_metrics_and_clients_load_when_a_name_is_asked_for() -> None:
+def test_packages_of_a_few_metrics_and_clients_load_when_a_name_is_asked_for():
     check(
         "from tensorflow_model_analysis import metrics",
         "rare = {'nltk.tokenize', 'scipy.stats._stats_py', 'google.cloud.bigquery.client', 'jedi'}",
@@ -139,7 +139,7 @@ def test_packages_of_a_few_metrics_and_clients_load_when_a_name_is_asked_for() -
 
 
 @pytest.mark.more
-def test_beam_and_matplotlib_ask_for_a_shell_without_an_import_of_ipython() -> None:
+def test_beam_and_matplotlib_ask_for_a_shell_without_an_import_of_ipython():
     check(
         "from apache_beam.utils.interactive_utils import is_in_ipython",
         "assert not is_in_ipython()",
@@ -154,7 +154,7 @@ def test_beam_and_matplotlib_ask_for_a_shell_without_an_import_of_ipython() -> N
     )
 
 
-def test_installing_twice_adds_one_finder() -> None:
+def test_installing_twice_adds_one_finder():
     finders = len(sys.meta_path)
     tfx_packages.install()
     assert len(sys.meta_path) == finders

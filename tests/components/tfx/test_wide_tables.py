@@ -216,7 +216,7 @@ def test_a_preprocessing_fn_is_traced_once_to_find_its_columns():
     assert calls[1:] == [["a", "b", "c"], ["a", "b"]]
 
 
-def test_a_view_is_made_once_and_shares_its_values() -> None:
+def test_a_view_is_made_once_and_shares_its_values():
     options = PipelineOptions(["--runner=SparkRunner"])
     view = options.view_as(StandardOptions)
     assert options.view_as(StandardOptions) is view
@@ -225,7 +225,7 @@ def test_a_view_is_made_once_and_shares_its_values() -> None:
     assert options.get_all_options()["runner"] == "FlinkRunner"
 
 
-def test_options_and_their_copies_have_views_of_their_own() -> None:
+def test_options_and_their_copies_have_views_of_their_own():
     options = PipelineOptions(["--runner=SparkRunner"])
     options.view_as(StandardOptions)
     copy = pickle.loads(pickle.dumps(options))

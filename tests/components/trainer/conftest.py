@@ -1,14 +1,11 @@
 """Executes the Trainer on a line through the origin, which the tests train on."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tensorflow_metadata.proto.v0 import schema_pb2
 from tfx.proto.trainer_pb2 import EvalArgs, TrainArgs
 from tfx.types import standard_artifacts
-from tfx.types.artifact import Artifact
 from tfx.utils import io_utils, json_utils, proto_utils
 
 from components.trainer.executor import GenericExecutor
@@ -22,19 +19,19 @@ class TrainerRun:
 
     executor: type[GenericExecutor] = GenericExecutor
 
-    def __init__(self, examples: Artifact, schema: Artifact, make_artifact: Callable[..., Any]):
+    def __init__(self, examples, schema, make_artifact):
         self._inputs = {"examples": [examples], "schema": [schema]}
         self._make_artifact = make_artifact
         self._executions = 0
 
     def __call__(
         self,
-        properties: dict[str, Any],
-        steps: int = 100,
-        custom_config: dict[str, Any] | None = None,
-        run_id: str = "run-1",
-        **inputs: Artifact,
-    ) -> tuple[Path, Path]:
+        properties,
+        steps=100,
+        custom_config=None,
+        run_id="run-1",
+        **inputs,
+    ):
         self._executions += 1
         model = self._make_artifact(standard_artifacts.Model, f"model/{self._executions}")
         model_run = self._make_artifact(standard_artifacts.ModelRun, f"model_run/{self._executions}")
@@ -53,7 +50,7 @@ class TrainerRun:
 
 
 @pytest.fixture
-def train(make_examples: Callable[..., Artifact], make_artifact: Callable[..., Artifact]) -> TrainerRun:
+def train(make_examples, make_artifact):
     schema = make_artifact(standard_artifacts.Schema)
     io_utils.write_pbtxt_file(
         f"{schema.uri}/schema.pbtxt",

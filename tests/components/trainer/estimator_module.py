@@ -2,7 +2,6 @@
 
 import os
 from pathlib import Path
-from typing import Any
 
 import tensorflow as tf
 
@@ -15,7 +14,7 @@ FEATURES = {"x": tf.io.FixedLenFeature([1], tf.float32)}
 LABEL = {"y": tf.io.FixedLenFeature([1], tf.float32)}
 
 
-def model_fn(features: Any, labels: Any, mode: str) -> estimator.EstimatorSpec:
+def model_fn(features, labels, mode):
     weight = tf1.get_variable("weight", initializer=[[0.0]])
     predictions = {"predictions": tf.matmul(features["x"], weight)}
     if mode == estimator.ModeKeys.PREDICT:
@@ -34,13 +33,13 @@ class RecordSteps(tf1.train.SessionRunHook):
     With a file `signal` there, a signal comes then, whose exception is dropped.
     """
 
-    def __init__(self, path: Path):
+    def __init__(self, path):
         self._path = path
 
-    def before_run(self, run_context: Any) -> Any:
+    def before_run(self, run_context):
         return tf1.train.SessionRunArgs(tf1.train.get_global_step())
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(self, run_context, run_values):
         with self._path.open("a") as file:
             file.write(f"{run_values.results}\n")
         if run_values.results >= 60 and (self._path.parent / "die").exists():
@@ -49,19 +48,19 @@ class RecordSteps(tf1.train.SessionRunHook):
             interruption.reason = "SIGTERM"
 
 
-def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
+def trainer_fn(trainer_fn_args, schema):
     assert {feature.name for feature in schema.feature} == {"x", "y"}
     args = trainer_fn_args
 
-    def input_fn(files: list[str]) -> tf.data.Dataset:
+    def input_fn(files):
         paths = [path for pattern in files for path in tf.io.gfile.glob(pattern)]
         dataset = tf.data.TFRecordDataset(paths, "GZIP").repeat().batch(8)
         return dataset.map(lambda e: split(tf.io.parse_example(e, {**FEATURES, **LABEL})))
 
-    def split(parsed: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    def split(parsed):
         return parsed, parsed.pop("y")
 
-    def eval_input_receiver_fn() -> estimator.export.EvalInputReceiver:
+    def eval_input_receiver_fn():
         serialized = tf1.placeholder(tf.string, [None])
         parsed = tf.io.parse_example(serialized, {**FEATURES, **LABEL})
         return estimator.export.EvalInputReceiver(
@@ -93,13 +92,13 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
     }
 
 
-def run_fn(fn_args: Any) -> None:
+def run_fn(fn_args):
     """The generic contract: writes a SavedModel by itself, and a text of its arguments."""
     model = tf.Module()
     model.fn_args = None
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.float32)])
-    def double(x: tf.Tensor) -> tf.Tensor:
+    def double(x):
         return 2.0 * x
 
     model.double = double

@@ -1,9 +1,7 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import tensorflow as tf
@@ -22,17 +20,17 @@ ROWS = [{"x": 1.0, "y": 3.0}, {"x": 2.0, "y": 6.0}]
 
 @pytest.fixture
 def make_task(
-    make_examples: Callable[..., Any],
-    make_artifact: Callable[..., Any],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> Callable[[str], ClusterTask]:
+    make_examples,
+    make_artifact,
+    tmp_path,
+    monkeypatch,
+):
     monkeypatch.setattr(task_logs, "write_to_stderr", lambda: None)
     schema = make_artifact(standard_artifacts.Schema)
     features = [schema_pb2.Feature(name=name) for name in ("x", "y")]
     io_utils.write_pbtxt_file(f"{schema.uri}/schema.pbtxt", schema_pb2.Schema(feature=features))
 
-    def make(model_dir: str) -> ClusterTask:
+    def make(model_dir):
         return ClusterTask(
             inputs=json_utils.dumps({"examples": [make_examples(train=ROWS, eval=ROWS)], "schema": [schema]}),
             exec_properties={
@@ -53,9 +51,7 @@ def make_task(
     return make
 
 
-def test_it_trains_as_its_tf_config_says(
-    make_task: Callable[[str], ClusterTask], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_trains_as_its_tf_config_says(make_task, tmp_path, monkeypatch):
     chief = {"cluster": {"chief": ["127.0.0.1:1"]}, "task": {"type": "chief", "index": 0}}
     monkeypatch.setenv("TF_CONFIG", json.dumps(chief))
     model_dir = tmp_path / "run" / "model"
@@ -66,7 +62,7 @@ def test_it_trains_as_its_tf_config_says(
     assert weight.item() == pytest.approx(3.0, abs=0.1)
 
 
-def test_a_task_that_trains_elsewhere_is_an_error(make_task: Callable[[str], ClusterTask]) -> None:
+def test_a_task_that_trains_elsewhere_is_an_error(make_task):
     with pytest.raises(TaskFailedError) as error:
         make_task("/elsewhere/model")()
     failure = error.value.error()
@@ -76,7 +72,7 @@ def test_a_task_that_trains_elsewhere_is_an_error(make_task: Callable[[str], Clu
     assert "in _run" in error.value.text
 
 
-def test_a_new_process_imports_it_in_no_time() -> None:
+def test_a_new_process_imports_it_in_no_time():
     program = (
         "import sys, components.trainer.cluster_task as task\n"
         "sys.exit(any(name in sys.modules for name in ('tensorflow', 'tfx.types')))"

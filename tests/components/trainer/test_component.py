@@ -1,5 +1,4 @@
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tfx.dsl.components.base.executor_spec import ExecutorClassSpec
@@ -19,7 +18,7 @@ SCHEMA = Channel(type=standard_artifacts.Schema)
 GRAPH = Channel(type=standard_artifacts.TransformGraph)
 
 
-def test_it_has_stock_outputs_and_passes_its_settings_on() -> None:
+def test_it_has_stock_outputs_and_passes_its_settings_on():
     trainer = Trainer(
         examples=EXAMPLES,
         schema=SCHEMA,
@@ -35,7 +34,7 @@ def test_it_has_stock_outputs_and_passes_its_settings_on() -> None:
     assert '"num_steps": 5' in trainer.exec_properties["train_args"]
 
 
-def test_changed_code_is_a_changed_execution(tmp_path: Path) -> None:
+def test_changed_code_is_a_changed_execution(tmp_path):
     module = tmp_path / "taxi.py"
     properties = []
     for text in ("A = 1", "A = 2", "A = 2"):
@@ -45,8 +44,8 @@ def test_changed_code_is_a_changed_execution(tmp_path: Path) -> None:
     assert properties[0] != properties[1] == properties[2]
 
 
-def test_another_cluster_is_another_execution() -> None:
-    def properties(cluster: LocalCluster | None) -> dict[str, Any]:
+def test_another_cluster_is_another_execution():
+    def properties(cluster):
         trainer = Trainer(examples=EXAMPLES, schema=SCHEMA, trainer_fn="a.b", cluster=cluster)
         return dict(trainer.exec_properties)
 
@@ -75,12 +74,12 @@ def test_another_cluster_is_another_execution() -> None:
         ),
     ],
 )
-def test_wrong_arguments_are_refused(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
+def test_wrong_arguments_are_refused(arguments, error, message):
     with pytest.raises(error, match=message):
         Trainer(examples=EXAMPLES, **arguments)
 
 
-def test_the_arguments_of_older_definitions_are_understood() -> None:
+def test_the_arguments_of_older_definitions_are_understood():
     statistics = Channel(type=standard_artifacts.ExampleStatistics)
     trainer = Trainer(
         module_file="taxi.py",
@@ -95,7 +94,7 @@ def test_the_arguments_of_older_definitions_are_understood() -> None:
     assert Trainer(trainer_fn="a.b", examples=EXAMPLES, transform_graph=GRAPH).inputs
 
 
-def test_values_of_the_run_are_passed_on() -> None:
+def test_values_of_the_run_are_passed_on():
     module, config = RuntimeParameter("module", str), RuntimeParameter("config", str)
     trainer = Trainer(examples=EXAMPLES, module_file=module, custom_config=config)
     assert trainer.exec_properties["module_file"] is module
@@ -107,7 +106,7 @@ def test_values_of_the_run_are_passed_on() -> None:
         assert trainer.exec_properties[name] is function
 
 
-def test_an_executor_of_a_cloud_is_refused() -> None:
+def test_an_executor_of_a_cloud_is_refused():
     module = {"__module__": "tfx.extensions.google_cloud_ai_platform.trainer.executor"}
     in_the_cloud = type("GenericExecutor", (GenericExecutor,), module)
     with pytest.raises(ValueError, match="Use Trainer without custom_executor_spec"):
@@ -115,8 +114,8 @@ def test_an_executor_of_a_cloud_is_refused() -> None:
 
 
 def test_a_module_file_that_does_not_exist_is_reported_before_the_first_component_runs(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     file = RuntimeParameter("module", str, default="absent.py")
     for module_file in ("gs://bucket/taxi.py", file):
         Trainer(examples=EXAMPLES, module_file=module_file)._resolve_pip_dependencies("root")
@@ -125,9 +124,7 @@ def test_a_module_file_that_does_not_exist_is_reported_before_the_first_componen
         trainer._resolve_pip_dependencies(str(tmp_path))  # as LocalDagRunner calls it
 
 
-def test_only_a_pipeline_for_kubeflow_has_the_module_file_in_a_wheel(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_a_pipeline_for_kubeflow_has_the_module_file_in_a_wheel(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("taxi.py").write_text("def run_fn(args): pass\n")
     examples = CsvExampleGen(input_base="data")

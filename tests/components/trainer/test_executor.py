@@ -1,15 +1,12 @@
 import ast
 import json
 import pickle
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import tensorflow as tf
 from tfx.proto.trainer_pb2 import TrainArgs
 from tfx.types import standard_artifacts
-from tfx.types.artifact import Artifact
 from tfx.utils import io_utils, proto_utils
 
 from components.errors import SettingError
@@ -22,13 +19,10 @@ from components.trainer.local_cluster import LocalCluster
 MODULE_FILE = str(Path(__file__).with_name("estimator_module.py"))
 
 
-Train = Callable[..., tuple[Path, Path]]
-
-
 TRAINER_FN = {"module_file": MODULE_FILE, "trainer_fn": "trainer_fn"}
 
 
-def killed_training(train: Train, folder: Path) -> dict[str, Any]:
+def killed_training(train, folder):
     """Returns the custom_config of a training that died; its `record` gets the steps of the next one."""
     record, die = folder / "steps", folder / "die"
     config = {"record": str(record)}
@@ -40,14 +34,14 @@ def killed_training(train: Train, folder: Path) -> dict[str, Any]:
     return config
 
 
-def serve(model: Path, x: float) -> float:
+def serve(model, x):
     example = tf.train.Example()
     example.features.feature["x"].float_list.value.append(x)
     signature = tf.saved_model.load(str(model / "Format-Serving")).signatures["serving_default"]
     return signature(tf.constant([example.SerializeToString()]))["predictions"].numpy().item()
 
 
-def test_a_trainer_fn_leaves_a_serving_model_an_eval_model_and_its_run(train: Train) -> None:
+def test_a_trainer_fn_leaves_a_serving_model_an_eval_model_and_its_run(train):
     model, model_run = train(TRAINER_FN)
     assert serve(model, 2.0) == pytest.approx(6.0, abs=0.1)
     eval_model = tf.saved_model.load(str(model / "Format-TFMA"), tags=["eval"])
@@ -60,7 +54,7 @@ def test_a_trainer_fn_leaves_a_serving_model_an_eval_model_and_its_run(train: Tr
 
 
 @pytest.mark.more
-def test_a_killed_training_continues_under_the_same_run_id(train: Train, tmp_path: Path) -> None:
+def test_a_killed_training_continues_under_the_same_run_id(train, tmp_path):
     config = killed_training(train, tmp_path)
     model, model_run = train(TRAINER_FN, custom_config=config)
     # It died at step 60; checkpoints are written each 25 steps.
@@ -71,9 +65,7 @@ def test_a_killed_training_continues_under_the_same_run_id(train: Train, tmp_pat
 
 
 @pytest.mark.more
-def test_a_signal_ends_the_training_behind_a_checkpoint(
-    train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_signal_ends_the_training_behind_a_checkpoint(train, tmp_path, monkeypatch):
     record, signal = tmp_path / "steps", tmp_path / "signal"
     config = {"record": str(record)}
     signal.touch()
@@ -94,16 +86,14 @@ def test_a_signal_ends_the_training_behind_a_checkpoint(
 
 @pytest.mark.more
 @pytest.mark.parametrize("change", [{"run_id": "run-2"}, {"steps": 90}])
-def test_another_run_or_other_settings_start_anew(
-    train: Train, tmp_path: Path, change: dict[str, Any]
-) -> None:
+def test_another_run_or_other_settings_start_anew(train, tmp_path, change):
     config = killed_training(train, tmp_path)
     train(TRAINER_FN, custom_config=config, **change)
     assert int(Path(config["record"]).read_text().split()[0]) <= 1
 
 
 @pytest.mark.more
-def test_a_trainer_fn_starts_from_a_base_model(train: Train, make_artifact: Callable[..., Artifact]) -> None:
+def test_a_trainer_fn_starts_from_a_base_model(train, make_artifact):
     first, _ = train(TRAINER_FN)
     base = make_artifact(standard_artifacts.Model, "model/1")
     assert base.uri == str(first)
@@ -114,9 +104,7 @@ def test_a_trainer_fn_starts_from_a_base_model(train: Train, make_artifact: Call
     assert serve(warm, 1.0) == pytest.approx(3.0, abs=0.1)
 
 
-def test_a_run_fn_writes_its_own_model_and_is_told_everything(
-    train: Train, make_artifact: Callable[..., Artifact]
-) -> None:
+def test_a_run_fn_writes_its_own_model_and_is_told_everything(train, make_artifact):
     hyperparameters = make_artifact(standard_artifacts.HyperParameters)
     io_utils.write_string_file(f"{hyperparameters.uri}/best.txt", '{"learning_rate": 0.5}')
     base = make_artifact(standard_artifacts.Model, "base")
@@ -142,7 +130,7 @@ def test_a_run_fn_writes_its_own_model_and_is_told_everything(
 class ExecutorWithQuantiles(GenericExecutor):
     """As teams wrote it to hand more to their run_fn."""
 
-    def _GetFnArgs(self, *arguments: Any) -> Any:
+    def _GetFnArgs(self, *arguments):
         args = super()._GetFnArgs(*arguments)
         args.custom_config["hidden"] = 3
         args.quantiles = [0.1, 0.9]
@@ -160,9 +148,7 @@ def run_fn(fn_args):
 """
 
 
-def test_an_executor_may_add_arguments_of_its_own(
-    train: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_executor_may_add_arguments_of_its_own(train, tmp_path, monkeypatch):
     module = tmp_path / "module.py"
     module.write_text(RUN_FN_WITH_QUANTILES)
     monkeypatch.setattr(train, "executor", ExecutorWithQuantiles)
@@ -171,9 +157,7 @@ def test_an_executor_may_add_arguments_of_its_own(
     assert (model_run / "told.txt").read_text() == "[0.1, 0.9] {'hidden': 3}\n"
 
 
-def test_an_executor_with_a_do_of_its_own_gets_the_directories_of_the_outputs(
-    make_artifact: Callable[..., Artifact], make_examples: Callable[..., Artifact]
-) -> None:
+def test_an_executor_with_a_do_of_its_own_gets_the_directories_of_the_outputs(make_artifact, make_examples):
     model, run = map(make_artifact, (standard_artifacts.Model, standard_artifacts.ModelRun))
     arguments = proto_utils.proto_to_json(TrainArgs())
     args = GenericExecutor()._GetFnArgs(
@@ -186,14 +170,14 @@ def test_an_executor_with_a_do_of_its_own_gets_the_directories_of_the_outputs(
     assert args.model_run_dir == run.uri
 
 
-def test_a_run_fn_that_writes_no_model_is_an_error(train: Train, tmp_path: Path) -> None:
+def test_a_run_fn_that_writes_no_model_is_an_error(train, tmp_path):
     module = tmp_path / "module.py"
     module.write_text("def run_fn(fn_args): pass\n")
     with pytest.raises(RuntimeError, match=r"run_fn wrote no model: .*Format-Serving"):
         train({"module_file": str(module)})
 
 
-def test_a_run_fn_that_fails_keeps_what_it_has_trained_but_no_model(train: Train, tmp_path: Path) -> None:
+def test_a_run_fn_that_fails_keeps_what_it_has_trained_but_no_model(train, tmp_path):
     module, fails = tmp_path / "module.py", tmp_path / "fails"
     module.write_text(
         "import os, pathlib, tensorflow as tf\n"
@@ -216,9 +200,7 @@ def test_a_run_fn_that_fails_keeps_what_it_has_trained_but_no_model(train: Train
     assert (model / "Format-Serving" / "16" / "saved_model.pb").is_file()
 
 
-def test_a_run_fn_that_trains_where_its_model_goes_finds_its_checkpoints(
-    train: Train, tmp_path: Path
-) -> None:
+def test_a_run_fn_that_trains_where_its_model_goes_finds_its_checkpoints(train, tmp_path):
     module, fails = tmp_path / "module.py", tmp_path / "fails"
     module.write_text(
         "import os, pathlib, tensorflow as tf\n"
@@ -239,7 +221,7 @@ def test_a_run_fn_that_trains_where_its_model_goes_finds_its_checkpoints(
     assert (model / "Format-Serving" / "export" / "best" / "16" / "saved_model.pb").is_file()
 
 
-def test_a_run_fn_may_leave_its_model_as_export_saved_model_does(train: Train, tmp_path: Path) -> None:
+def test_a_run_fn_may_leave_its_model_as_export_saved_model_does(train, tmp_path):
     module = tmp_path / "module.py"
     module.write_text(
         "import os, tensorflow as tf\n"
@@ -254,16 +236,16 @@ def test_a_run_fn_may_leave_its_model_as_export_saved_model_does(train: Train, t
 
 
 @pytest.fixture
-def launched(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+def launched(monkeypatch):
     """Runs the chief of a cluster, and then its evaluator, in this process; notes the sizes."""
-    sizes: list[dict[str, Any]] = []
+    sizes = []
 
-    def run_as(fn: Callable[[], Any], **tf_config: Any) -> None:
+    def run_as(fn, **tf_config):
         with monkeypatch.context() as context:
             context.setenv("TF_CONFIG", json.dumps(tf_config))
             fn()
 
-    def launch(fn: Callable[[], Any], **given: Any) -> None:
+    def launch(fn, **given):
         sizes.append(given)
         fn = pickle.loads(pickle.dumps(fn))
         cluster = {"chief": ["127.0.0.1:1"]}
@@ -277,9 +259,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("evaluator", [False, True])
-def test_a_cluster_leaves_the_same_with_and_without_an_evaluator(
-    train: Train, launched: list[dict[str, Any]], evaluator: bool
-) -> None:
+def test_a_cluster_leaves_the_same_with_and_without_an_evaluator(train, launched, evaluator):
     cluster = LocalCluster(workers=2, ps=1, evaluator=evaluator)
     custom_config = {"no_delay": True}
     model, model_run = train({**TRAINER_FN, "cluster": cluster.to_json()}, 100, custom_config)
@@ -298,9 +278,7 @@ def test_a_cluster_leaves_the_same_with_and_without_an_evaluator(
     assert steps == {0, 100}  # 0 is the file's version
 
 
-def test_a_run_fn_is_refused_in_a_cluster_before_anything_is_trained(
-    train: Train, launched: list[dict[str, Any]], tmp_path: Path
-) -> None:
+def test_a_run_fn_is_refused_in_a_cluster_before_anything_is_trained(train, launched, tmp_path):
     module = tmp_path / "module.py"
     module.write_text("def run_fn(fn_args): raise KeyError\n")
     with pytest.raises(SettingError, match="A cluster of the Trainer needs a trainer_fn"):

@@ -1,26 +1,21 @@
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tfx.proto.trainer_pb2 import EvalArgs, TrainArgs
 from tfx.types import standard_artifacts
-from tfx.types.artifact import Artifact
 from tfx.utils import io_utils, json_utils, proto_utils
 
-from components.trainer.fn_args import TrainerFnArgs, make_fn_args
-
-Make = Callable[..., Artifact]
+from components.trainer.fn_args import make_fn_args
 
 
 @pytest.fixture
-def make(make_examples: Make, make_artifact: Make) -> Callable[..., TrainerFnArgs]:
+def make(make_examples, make_artifact):
     """Returns a function that makes the arguments of a Trainer of 70 and 3 steps."""
     examples = make_examples(train=[{"x": 1.0}], eval=[{"x": 2.0}])
     schema = make_artifact(standard_artifacts.Schema)
     (Path(schema.uri) / "schema.pbtxt").write_text("")
 
-    def call(custom_config: Any = None, **inputs: Artifact) -> TrainerFnArgs:
+    def call(custom_config=None, **inputs):
         return make_fn_args(
             {
                 "examples": [examples],
@@ -40,9 +35,7 @@ def make(make_examples: Make, make_artifact: Make) -> Callable[..., TrainerFnArg
     return call
 
 
-def test_arguments_have_the_names_of_all_tfx_versions(
-    make: Callable[..., TrainerFnArgs], make_artifact: Make
-) -> None:
+def test_arguments_have_the_names_of_all_tfx_versions(make, make_artifact):
     transform, base = (
         make_artifact(kind) for kind in (standard_artifacts.TransformGraph, standard_artifacts.Model)
     )
@@ -59,14 +52,14 @@ def test_arguments_have_the_names_of_all_tfx_versions(
     assert args.model_run_dir == args.working_dir == "run"
 
 
-def test_what_is_not_given_is_none(make: Callable[..., TrainerFnArgs]) -> None:
+def test_what_is_not_given_is_none(make):
     args = make()
     assert args.transform_graph_path is args.transform_output is None
     assert args.base_model is args.warm_start_from is args.hyperparameters is None
     assert args.custom_config == {}
 
 
-def test_they_answer_as_hparams_did(make: Callable[..., TrainerFnArgs]) -> None:
+def test_they_answer_as_hparams_did(make):
     args = make({"layers": [8, 4]})
     assert args.custom_config == {"layers": [8, 4]}
     assert args.get("train_steps") == args.values()["train_steps"] == 70
@@ -78,14 +71,12 @@ def test_they_answer_as_hparams_did(make: Callable[..., TrainerFnArgs]) -> None:
     assert args.train_steps == 70
 
 
-def test_hyperparameters_are_read_from_the_tuners_file(
-    make: Callable[..., TrainerFnArgs], make_artifact: Make
-) -> None:
+def test_hyperparameters_are_read_from_the_tuners_file(make, make_artifact):
     hyperparameters = make_artifact(standard_artifacts.HyperParameters)
     io_utils.write_string_file(f"{hyperparameters.uri}/best.txt", '{"learning_rate": 0.5}')
     assert make(hyperparameters=hyperparameters).hyperparameters == {"learning_rate": 0.5}
 
 
-def test_a_custom_config_that_is_no_dict_is_refused(make: Callable[..., TrainerFnArgs]) -> None:
+def test_a_custom_config_that_is_no_dict_is_refused(make):
     with pytest.raises(ValueError, match=r"custom_config must be a dict\. Received: \[1\]"):
         make([1])

@@ -1,8 +1,6 @@
 import json
 import logging
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import tensorflow as tf
@@ -13,28 +11,25 @@ from components.trainer.local_cluster import LocalCluster, train_in_cluster
 from components.trainer.task_failure import TaskFailedError
 from estimator_core.experimental import LocalClusterError
 
-Train = Callable[..., tuple[Path, Path]]
 MODULE_FILE = str(Path(__file__).with_name("estimator_module.py"))
 TASK = ClusterTask("{}", {}, {}, "model")
 
 
 @pytest.mark.parametrize("numbers", [{"workers": 0}, {"workers": -1}, {"workers": 1, "ps": 0}])
-def test_too_few_tasks_are_refused(numbers: dict[str, int]) -> None:
+def test_too_few_tasks_are_refused(numbers):
     with pytest.raises(ValueError, match=r"at least one of .*Received: (workers=[-0]|ps=0)"):
         LocalCluster(**numbers)
 
 
-def test_it_travels_as_text() -> None:
+def test_it_travels_as_text():
     cluster = LocalCluster(workers=3, ps=2, evaluator=True)
     assert LocalCluster.from_json(cluster.to_json()) == cluster
     assert LocalCluster.from_json(None) is None
 
 
-def test_the_chief_trains_beside_the_workers(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_chief_trains_beside_the_workers(monkeypatch, caplog):
     caplog.set_level(logging.INFO)
-    launched: dict[str, Any] = {}
+    launched = {}
     monkeypatch.setattr(
         local_cluster, "launch_local_cluster", lambda fn, **sizes: launched.update(sizes, fn=fn)
     )
@@ -45,11 +40,11 @@ def test_the_chief_trains_beside_the_workers(
 
 
 @pytest.fixture
-def fail(monkeypatch: pytest.MonkeyPatch) -> Any:
+def fail(monkeypatch):
     """Returns a function that makes worker 1 fail, with a cause or without."""
 
-    def make(cause: BaseException | None) -> None:
-        def launch(fn: Any, **sizes: Any) -> None:
+    def make(cause):
+        def launch(fn, **sizes):
             raise LocalClusterError("worker 1", "Signal 9 (SIGKILL).") from cause
 
         monkeypatch.setattr(local_cluster, "launch_local_cluster", launch)
@@ -57,7 +52,7 @@ def fail(monkeypatch: pytest.MonkeyPatch) -> Any:
     return make
 
 
-def test_the_error_of_the_users_code_is_the_error(fail: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_error_of_the_users_code_is_the_error(fail, caplog):
     fail(TaskFailedError.from_error(ArithmeticError("too large")))
     with pytest.raises(ArithmeticError, match="too large") as error:
         train_in_cluster(LocalCluster(workers=2), TASK, None)
@@ -66,7 +61,7 @@ def test_the_error_of_the_users_code_is_the_error(fail: Any, caplog: pytest.LogC
     assert "worker 1 failed. Its traceback:\n\nArithmeticError: too large" in caplog.text
 
 
-def test_a_process_that_died_is_named(fail: Any) -> None:
+def test_a_process_that_died_is_named(fail):
     fail(None)
     with pytest.raises(LocalClusterError, match=r"worker 1 failed\. Signal 9"):
         train_in_cluster(LocalCluster(workers=2), TASK, None)
@@ -79,16 +74,14 @@ def test_a_process_that_died_is_named(fail: Any) -> None:
         {"cluster": {"chief": ["a:1"]}, "task": {"type": "chief", "index": 0}},
     ],
 )
-def test_a_task_of_a_cluster_starts_none_of_its_own(
-    monkeypatch: pytest.MonkeyPatch, tf_config: dict[str, Any]
-) -> None:
+def test_a_task_of_a_cluster_starts_none_of_its_own(monkeypatch, tf_config):
     monkeypatch.setenv("TF_CONFIG", json.dumps(tf_config))
     with pytest.raises(ValueError, match="TF_CONFIG makes this process a task of another"):
         train_in_cluster(LocalCluster(workers=1), TASK, None)
 
 
 @pytest.mark.slow
-def test_processes_train_evaluate_and_export(train: Train) -> None:
+def test_processes_train_evaluate_and_export(train):
     cluster = LocalCluster(workers=1, ps=1, evaluator=True)
     properties = {"module_file": MODULE_FILE, "trainer_fn": "trainer_fn"}
     model, model_run = train({**properties, "cluster": cluster.to_json()})

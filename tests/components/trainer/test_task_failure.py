@@ -1,5 +1,4 @@
 import pickle
-from typing import Any
 
 import pytest
 import tensorflow as tf
@@ -13,18 +12,18 @@ HERE = __file__
 class ByTwoError(Exception):
     """An error that is pickled with its one argument, and made of two."""
 
-    def __init__(self, first: int, second: int):
+    def __init__(self, first, second):
         super().__init__(f"{first} and {second}")
 
 
-def raise_from_a_cause() -> None:
+def raise_from_a_cause():
     try:
         raise KeyError("price")
     except KeyError as error:
         raise ArithmeticError("no sum") from error
 
 
-def brought_here(function: Any) -> tuple[TaskFailedError, BaseException]:
+def brought_here(function):
     """Returns the exception that a function raises, after a way between processes, and the error in it."""
     with pytest.raises(BaseException) as caught:
         function()
@@ -32,7 +31,7 @@ def brought_here(function: Any) -> tuple[TaskFailedError, BaseException]:
     return failure, failure.error()
 
 
-def test_an_error_keeps_its_cause_and_where_it_was_raised() -> None:
+def test_an_error_keeps_its_cause_and_where_it_was_raised():
     failure, error = brought_here(raise_from_a_cause)
     assert (type(error), error.args) == (ArithmeticError, ("no sum",))
     assert (type(error.__cause__), error.__cause__.args) == (KeyError, ("price",))
@@ -43,16 +42,16 @@ def test_an_error_keeps_its_cause_and_where_it_was_raised() -> None:
     assert "raise KeyError" in str(failure)
 
 
-def raise_an_operations_error() -> None:
+def raise_an_operations_error():
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         session.run(tf.debugging.Assert(tf.constant(False), ["rows are missing"]))
 
 
-def raise_by_two() -> None:
+def raise_by_two():
     raise ByTwoError(1, 2)
 
 
-def leave() -> None:
+def leave():
     raise SystemExit(3)
 
 
@@ -64,9 +63,7 @@ def leave() -> None:
         (leave, "SystemExit", "3", SystemExit),
     ],
 )
-def test_an_error_that_can_not_be_pickled_keeps_its_name_and_message(
-    function: Any, name: str, message: str, kind: type[BaseException]
-) -> None:
+def test_an_error_that_can_not_be_pickled_keeps_its_name_and_message(function, name, message, kind):
     _, error = brought_here(function)
     assert isinstance(error, kind)
     assert type(error).__name__ == name
@@ -74,7 +71,7 @@ def test_an_error_that_can_not_be_pickled_keeps_its_name_and_message(
     assert call_stack(error)[-1][0].endswith(".py")
 
 
-def test_errors_that_are_each_others_cause_come_to_an_end() -> None:
+def test_errors_that_are_each_others_cause_come_to_an_end():
     first, second = ValueError("first"), ValueError("second")
     first.__cause__, second.__cause__ = second, first
     error = TaskFailedError.from_error(first).error()

@@ -1,18 +1,12 @@
 import contextlib
 import logging
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 
 from components.trainer import task_logs
 
 STEP = "2026-01-02 03:04:05,678 INFO tensorflow: loss = 0.5, step = {}\n"
 
 
-def test_the_steps_of_the_chief_and_evaluations_are_shown_as_they_are_logged(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_steps_of_the_chief_and_evaluations_are_shown_as_they_are_logged(tmp_path, caplog):
     caplog.set_level(logging.INFO)
     chief = tmp_path / "chief-0.log"
     chief.write_text(STEP.format(1))  # of an earlier attempt
@@ -27,16 +21,14 @@ def test_the_steps_of_the_chief_and_evaluations_are_shown_as_they_are_logged(
     assert {record.name for record in caplog.records} == {"components.trainer.task_logs"}
 
 
-def test_nothing_is_shown_of_tasks_that_never_started(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_nothing_is_shown_of_tasks_that_never_started(tmp_path, caplog):
     with task_logs.shown_here(str(tmp_path / "logs")):
         pass
     assert not caplog.messages
 
 
 @contextlib.contextmanager
-def own_loggers() -> Iterator[None]:
+def own_loggers():
     """Gives the root logger and TensorFlow's back as they were."""
     loggers = [logging.getLogger(), logging.getLogger("tensorflow")]
     before = [(one.handlers[:], one.level, one.propagate) for one in loggers]
@@ -48,7 +40,7 @@ def own_loggers() -> Iterator[None]:
             one.setLevel(level)
 
 
-def test_a_task_logs_each_line_once_and_as_it_is_looked_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_task_logs_each_line_once_and_as_it_is_looked_for(capsys):
     with own_loggers():
         logging.getLogger("tensorflow").addHandler(logging.StreamHandler())
         logging.getLogger().addHandler(logging.StreamHandler())

@@ -1,17 +1,14 @@
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 import estimator_core
 from components.trainer.training import TrainingSpec
 
 
-def input_fn() -> None:
+def input_fn():
     raise NotImplementedError
 
 
-def returned(tmp_path: Path, **changes: Any) -> dict[str, Any]:
+def returned(tmp_path, **changes):
     return {
         "estimator": estimator_core.Estimator(lambda features, labels: None, str(tmp_path)),
         "train_spec": estimator_core.TrainSpec(input_fn, max_steps=1),
@@ -23,14 +20,14 @@ def returned(tmp_path: Path, **changes: Any) -> dict[str, Any]:
     }
 
 
-def test_the_classic_dict_is_taken_apart(tmp_path: Path) -> None:
+def test_the_classic_dict_is_taken_apart(tmp_path):
     classic = returned(tmp_path)
     spec = TrainingSpec.parse({**classic, "more": 1})
     assert spec.estimator is classic["estimator"]
     assert spec.eval_input_receiver_fn is input_fn
 
 
-def test_missing_keys_are_named(tmp_path: Path) -> None:
+def test_missing_keys_are_named(tmp_path):
     classic = returned(tmp_path)
     del classic["eval_spec"], classic["train_spec"]
     with pytest.raises(ValueError, match="lacks 'train_spec', 'eval_spec'"):
@@ -45,16 +42,16 @@ def test_missing_keys_are_named(tmp_path: Path) -> None:
         ("eval_input_receiver_fn", 5, "a function"),
     ],
 )
-def test_a_wrong_type_is_named(tmp_path: Path, key: str, value: Any, wanted: str) -> None:
+def test_a_wrong_type_is_named(tmp_path, key, value, wanted):
     with pytest.raises(TypeError, match=f"'{key}' must be {wanted}.*Received.*{value}"):
         TrainingSpec.parse(returned(tmp_path, **{key: value}))
 
 
-def test_something_else_than_a_dict_is_named() -> None:
+def test_something_else_than_a_dict_is_named():
     with pytest.raises(TypeError, match=r"must return a dict.*Received: NoneType"):
         TrainingSpec.parse(None)
 
 
-def test_an_eval_spec_without_exporter_is_refused_before_training(tmp_path: Path) -> None:
+def test_an_eval_spec_without_exporter_is_refused_before_training(tmp_path):
     with pytest.raises(ValueError, match=r"no exporter.*FinalExporter"):
         TrainingSpec.parse(returned(tmp_path, eval_spec=estimator_core.EvalSpec(input_fn)))

@@ -8,23 +8,23 @@ from components.trainer import unfinished
 RUN_ID = "20260102-030405"
 
 
-def train(model_runs: Path, identity: str, step: str) -> Path:
+def train(model_runs, identity, step):
     folder = Path(unfinished.working_directory(str(model_runs), RUN_ID, identity))
     (folder / step).touch()
     return folder
 
 
-def names(folder: Path) -> list[str]:
+def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_the_same_training_finds_what_it_left(tmp_path: Path) -> None:
+def test_the_same_training_finds_what_it_left(tmp_path):
     train(tmp_path, "a", "1")
     assert names(train(tmp_path, "a", "2")) == ["1", "2"]
     assert names(train(tmp_path, "b", "1")) == ["1"]
 
 
-def test_a_finished_training_becomes_the_output(tmp_path: Path) -> None:
+def test_a_finished_training_becomes_the_output(tmp_path):
     model_run = tmp_path / "7"
     (model_run / "made beforehand").mkdir(parents=True)
     unfinished.finish(str(train(tmp_path, "a", "1")), str(model_run))
@@ -34,7 +34,7 @@ def test_a_finished_training_becomes_the_output(tmp_path: Path) -> None:
     assert names(model_run) == ["1"]
 
 
-def test_another_training_goes_on_with_what_is_handed_over(tmp_path: Path) -> None:
+def test_another_training_goes_on_with_what_is_handed_over(tmp_path):
     folder = train(tmp_path, "a", "1")
     unfinished.hand_over(folder, tmp_path, RUN_ID, other_code=False)
     assert not folder.exists()
@@ -47,7 +47,7 @@ def test_another_training_goes_on_with_what_is_handed_over(tmp_path: Path) -> No
     assert names(tmp_path / "unfinished") == [f"{RUN_ID}-d", "another-run-handed-over"]
 
 
-def test_a_finished_training_is_handed_over_as_a_copy(tmp_path: Path) -> None:
+def test_a_finished_training_is_handed_over_as_a_copy(tmp_path):
     (tmp_path / "7").mkdir()
     (tmp_path / "7" / "1").touch()
     half = tmp_path / "unfinished" / f".{RUN_ID}.partial"
@@ -60,7 +60,7 @@ def test_a_finished_training_is_handed_over_as_a_copy(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("other_code", [False, True])
-def test_what_other_code_has_exported_does_not_go_on(tmp_path: Path, other_code: bool) -> None:
+def test_what_other_code_has_exported_does_not_go_on(tmp_path, other_code):
     folder = train(tmp_path, "a", "1")
     files = (
         "Format-Serving/checkpoint",
@@ -79,14 +79,14 @@ def test_what_other_code_has_exported_does_not_go_on(tmp_path: Path, other_code:
     assert left == {"1", *files} - gone
 
 
-def test_a_training_goes_on_in_the_folder_of_another_step(tmp_path: Path) -> None:
+def test_a_training_goes_on_in_the_folder_of_another_step(tmp_path):
     folder = train(tmp_path / "a step", "a", "1")
     unfinished.hand_over(folder, tmp_path / "another step", RUN_ID, other_code=False)
     assert not folder.exists()
     assert names(train(tmp_path / "another step", "b", "2")) == ["1", "2"]
 
 
-def test_the_newest_training_of_a_run_and_its_step(tmp_path: Path) -> None:
+def test_the_newest_training_of_a_run_and_its_step(tmp_path):
     model_runs = tmp_path / "Trainer" / "a step"
     for run_id in (RUN_ID, f"{RUN_ID}-2"):  # the second is another run of the same second
         for identity, step, age in (("a1", 250, 5), ("b2", 100, 9)):

@@ -11,7 +11,7 @@ from components.user import source
 MODULE_FILE = str(Path(__file__).with_name("estimator_module.py"))
 
 
-def test_the_execution_properties_name_it() -> None:
+def test_the_execution_properties_name_it():
     found = UserFunction.from_properties({"module_file": MODULE_FILE, "run_fn": "run_fn"})
     assert (found.contract, found.function.__name__) == ("run_fn", "run_fn")
     path = "tests.components.trainer.estimator_module.trainer_fn"
@@ -19,13 +19,13 @@ def test_the_execution_properties_name_it() -> None:
     assert (found.contract, found.function.__name__) == ("trainer_fn", "trainer_fn")
 
 
-def test_the_executor_chooses_among_the_contracts_of_a_module_file() -> None:
+def test_the_executor_chooses_among_the_contracts_of_a_module_file():
     properties = {"module_file": MODULE_FILE}
     assert UserFunction.from_properties(properties).contract == "run_fn"
     assert UserFunction.from_properties(properties, Executor.CONTRACTS).contract == "trainer_fn"
 
 
-def test_a_module_is_loaded_from_the_wheel_that_a_runner_has_made(tmp_path: Path) -> None:
+def test_a_module_is_loaded_from_the_wheel_that_a_runner_has_made(tmp_path):
     wheel = tmp_path / "tfx_user_code_Trainer-0.0-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as file:
         file.writestr("module_in_a_wheel.py", "from a_neighbour import N\ndef run_fn(args): return N\n")
@@ -35,14 +35,14 @@ def test_a_module_is_loaded_from_the_wheel_that_a_runner_has_made(tmp_path: Path
     assert (loaded.contract, loaded.function(None)) == ("run_fn", 7)
 
 
-def test_a_module_file_with_neither_lists_what_it_has(tmp_path: Path) -> None:
+def test_a_module_file_with_neither_lists_what_it_has(tmp_path):
     module = tmp_path / "module.py"
     module.write_text("def train_fn(): pass\n")
     with pytest.raises(AttributeError, match=r"does not define 'trainer_fn'.*train_fn"):
         UserFunction.load(None, None, str(module))
 
 
-def test_a_module_file_that_was_changed_since_its_fingerprint_is_not_called(tmp_path: Path) -> None:
+def test_a_module_file_that_was_changed_since_its_fingerprint_is_not_called(tmp_path):
     module = tmp_path / "module.py"
     module.write_text("def trainer_fn(): return 1\n")
     properties = {
@@ -57,8 +57,8 @@ def test_a_module_file_that_was_changed_since_its_fingerprint_is_not_called(tmp_
 
 
 def test_of_a_module_that_was_imported_before_what_was_imported_counts(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     path = "tests.components.trainer.estimator_module.trainer_fn"
     monkeypatch.setattr(source, "fingerprint", None)  # it takes long, and is compared with nothing
     UserFunction.from_properties({"trainer_fn": path})

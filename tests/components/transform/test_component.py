@@ -6,7 +6,7 @@ from components import Transform
 from components.transform.executor import Executor
 
 
-def test_it_has_stock_inputs_outputs_and_properties_and_an_executor_of_its_own() -> None:
+def test_it_has_stock_inputs_outputs_and_properties_and_an_executor_of_its_own():
     arguments = {
         "examples": Channel(type=standard_artifacts.Examples),
         "schema": Channel(type=standard_artifacts.Schema),

@@ -25,7 +25,7 @@ SCHEMA = text_format.Parse(
 NUM_ROWS = 20_000  # batches of 8,192, 8,192 and 3,616
 
 
-def write(path: Path, first: int, num_rows: int = NUM_ROWS) -> str:
+def write(path, first, num_rows=NUM_ROWS):
     """Writes examples in which x counts from a number on, y is -x and z is 0."""
     records = []
     for x in range(first, first + num_rows):
@@ -37,23 +37,23 @@ def write(path: Path, first: int, num_rows: int = NUM_ROWS) -> str:
     return str(path)
 
 
-def columns(*names: str) -> bytes:
+def columns(*names):
     schema = schema_pb2.Schema()
     schema.feature.extend(part for part in SCHEMA.feature if part.name in names)
     return schema.SerializeToString()
 
 
-def rows(ahead: DecodedAhead, path: str) -> list[list[int]]:
+def rows(ahead, path):
     """Returns the values of x in each batch of a file."""
     return [batch.column("x").flatten().to_pylist() for batch in ahead.read(path)]
 
 
 @pytest.fixture
-def paths(tmp_path: Path) -> list[str]:
+def paths(tmp_path):
     return [write(tmp_path / "a.gz", first=0), write(tmp_path / "b.gz", first=50_000)]
 
 
-def test_all_batches_can_be_read_several_times(paths: list[str]) -> None:
+def test_all_batches_can_be_read_several_times(paths):
     ahead = DecodedAhead(columns("x", "y"), paths)
     for _ in range(2):
         for path, first in zip(paths[::-1], (50_000, 0), strict=True):
@@ -66,7 +66,7 @@ def test_all_batches_can_be_read_several_times(paths: list[str]) -> None:
     ahead.close()
 
 
-def test_no_more_than_the_given_size_is_kept(paths: list[str]) -> None:
+def test_no_more_than_the_given_size_is_kept(paths):
     first = next(DecodedAhead(columns("x", "y"), paths).read(paths[0]))
     ahead = DecodedAhead(columns("x", "y"), paths, max_bytes=2 * first.nbytes + 1)
     assert [len(batch) for batch in rows(ahead, paths[0])] == [8_192, 8_192]
@@ -75,7 +75,7 @@ def test_no_more_than_the_given_size_is_kept(paths: list[str]) -> None:
     ahead.close()
 
 
-def test_a_broken_file_is_left_to_its_reader(paths: list[str], tmp_path: Path) -> None:
+def test_a_broken_file_is_left_to_its_reader(paths, tmp_path):
     content = Path(paths[0]).read_bytes()
     broken = tmp_path / "broken.gz"
     broken.write_bytes(content[: len(content) // 2])
@@ -89,7 +89,7 @@ def test_a_broken_file_is_left_to_its_reader(paths: list[str], tmp_path: Path) -
 
 
 @pytest.mark.parametrize("max_bytes", [1 << 30, 300_000, 0])
-def test_a_reader_gets_the_same_batches_with_fewer_columns(paths: list[str], max_bytes: int) -> None:
+def test_a_reader_gets_the_same_batches_with_fewer_columns(paths, max_bytes):
     ahead = DecodedAhead(columns("x", "y"), paths, max_bytes)
     reader = ReadWithKeys(columns("y"), 8_192, ahead)
     for file in enumerate(paths):
@@ -99,7 +99,7 @@ def test_a_reader_gets_the_same_batches_with_fewer_columns(paths: list[str], max
     ahead.close()
 
 
-def test_a_copy_in_another_process_decodes_for_itself(paths: list[str]) -> None:
+def test_a_copy_in_another_process_decodes_for_itself(paths):
     ahead = DecodedAhead(columns("x", "y"), paths)
     reader = ReadWithKeys(columns("x"), 8_192, ahead)
     copy = pickle.loads(pickle.dumps(reader))

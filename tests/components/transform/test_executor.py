@@ -1,6 +1,5 @@
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -40,7 +39,7 @@ RUNNER = "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 THREE_WORKERS = ["--direct_num_workers=3", "--direct_running_mode=multi_threading"]
 
 
-def write_examples(folder: Path, num_files: int = 1) -> np.ndarray:
+def write_examples(folder, num_files=1):
     """Writes examples into files and returns their values in the order of the files."""
     values = np.random.default_rng(5).normal(size=(num_files, NUM_ROWS)).astype(np.float32)
     folder.mkdir(parents=True)
@@ -54,7 +53,7 @@ def write_examples(folder: Path, num_files: int = 1) -> np.ndarray:
     return values.ravel()
 
 
-def transform(folder: Path, name: str, beam_args: list[str]) -> tuple[Path, str]:
+def transform(folder, name, beam_args):
     """Transforms the examples in a folder and returns the folder of the new ones, and the graph's."""
     (folder / "schema").mkdir(exist_ok=True)
     (folder / "schema" / "schema.pbtxt").write_text(
@@ -83,7 +82,7 @@ def transform(folder: Path, name: str, beam_args: list[str]) -> tuple[Path, str]
     return Path(transformed.uri) / "Split-train", graph.uri
 
 
-def read(file: Path, graph: str) -> dict[str, np.ndarray]:
+def read(file, graph):
     """Returns the features of all examples of a file, in their order."""
     spec = tft.TFTransformOutput(graph).transformed_feature_spec()
     (records,) = tf.data.TFRecordDataset(str(file), "GZIP").batch(NUM_ROWS + 1)
@@ -92,9 +91,7 @@ def read(file: Path, graph: str) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.more
-def test_it_reads_batches_of_a_fixed_size_and_keeps_the_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_reads_batches_of_a_fixed_size_and_keeps_the_order(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     values = write_examples(tmp_path / "examples" / "Split-train")
     folder, graph = transform(tmp_path, "one", [])
@@ -110,11 +107,9 @@ def test_it_reads_batches_of_a_fixed_size_and_keeps_the_order(
     np.testing.assert_allclose(edges, [-1.07, -0.57, -0.18, 0.18, 0.57, 1.07], atol=0.1)
 
 
-def test_a_module_file_of_a_runtime_parameter_is_imported_by_a_name_that_workers_know(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_module_file_of_a_runtime_parameter_is_imported_by_a_name_that_workers_know(tmp_path, monkeypatch):
     (tmp_path / "named_at_run_time.py").write_text("")
-    received: dict[str, Any] = {}
+    received = {}
     monkeypatch.setattr(stock.Executor, "Do", lambda *arguments: received.update(arguments[-1]))
     properties = {"module_file": str(tmp_path / "named_at_run_time.py"), "custom_config": "null"}
     monkeypatch.setattr(sys, "path", [*sys.path])
@@ -125,7 +120,7 @@ def test_a_module_file_of_a_runtime_parameter_is_imported_by_a_name_that_workers
 
 
 @pytest.mark.slow
-def test_workers_make_no_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_make_no_difference(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     values = write_examples(tmp_path / "examples" / "Split-train", num_files=4)
     (one, graph), (other, other_graph) = (

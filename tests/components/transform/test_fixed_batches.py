@@ -6,12 +6,12 @@ from components.transform.executor import fixed_batches
 MEBIBYTE = 1 << 20
 
 
-def sizes() -> tuple[int, int]:
+def sizes():
     settings = batch_util.GetBatchElementsKwargs(None)
     return settings["min_batch_size"], settings["max_batch_size"]
 
 
-def test_a_batch_has_one_size_within_and_is_tuned_outside() -> None:
+def test_a_batch_has_one_size_within_and_is_tuned_outside():
     with fixed_batches():
         assert sizes() == (20 * MEBIBYTE, 20 * MEBIBYTE)
         size_of = batch_util.GetBatchElementsKwargs(None)["element_size_fn"]
@@ -21,20 +21,20 @@ def test_a_batch_has_one_size_within_and_is_tuned_outside() -> None:
     assert sizes() == (1, 1_000)
 
 
-def test_an_error_within_leaves_nothing_behind() -> None:
+def test_an_error_within_leaves_nothing_behind():
     with pytest.raises(KeyError), fixed_batches():
         raise KeyError("x")
     assert sizes() == (1, 1_000)
 
 
-def test_one_within_another() -> None:
+def test_one_within_another():
     with fixed_batches():
         with fixed_batches():
             pass
         assert sizes() == (20 * MEBIBYTE, 20 * MEBIBYTE)
 
 
-def test_a_size_that_is_asked_for_is_kept() -> None:
+def test_a_size_that_is_asked_for_is_kept():
     with fixed_batches():
         settings = batch_util.GetBatchElementsKwargs(7)
     assert (settings["min_batch_size"], settings["max_batch_size"]) == (7, 7)

@@ -2,8 +2,6 @@
 
 import logging
 import threading
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -92,7 +90,7 @@ def nothing_to_analyze(inputs):
 """
 
 
-def write_examples(folder: Path, sizes: tuple[int, ...], seed: int) -> None:
+def write_examples(folder, sizes, seed):
     """Writes a file of examples for each size."""
     draw = np.random.default_rng(seed)
     folder.mkdir(parents=True)
@@ -103,7 +101,7 @@ def write_examples(folder: Path, sizes: tuple[int, ...], seed: int) -> None:
                 writer.write(example(draw).SerializeToString())
 
 
-def example(draw: np.random.Generator) -> tf.train.Example:
+def example(draw):
     words = [f"{letter}{draw.integers(5)}".encode() for letter in "abc"[: draw.integers(4)]]
     found = tf.train.Example()
     values = found.features.feature
@@ -117,9 +115,7 @@ def example(draw: np.random.Generator) -> tf.train.Example:
     return found
 
 
-def transform(
-    folder: Path, name: str, function: str, caches: tuple[str | None, str | None] = (None, None)
-) -> dict[str, bytes]:
+def transform(folder, name, function, caches=(None, None)):
     """Transforms the examples in a folder, and returns the files that do not contain a random path.
 
     Args:
@@ -162,7 +158,7 @@ def transform(
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     """A folder with examples of two splits, a schema and a module."""
     monkeypatch.syspath_prepend(str(tmp_path))
     write_examples(tmp_path / "examples" / "Split-train", (700, 1, 500), seed=3)
@@ -175,7 +171,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def by_beam(monkeypatch: pytest.MonkeyPatch, *arguments: Any) -> dict[str, bytes]:
+def by_beam(monkeypatch, *arguments):
     """Returns the files of a transformation by Beam's runner."""
     with monkeypatch.context() as patch:
         patch.setattr(in_memory_runner, "install", lambda pipeline: False)
@@ -184,24 +180,20 @@ def by_beam(monkeypatch: pytest.MonkeyPatch, *arguments: Any) -> dict[str, bytes
 
 @pytest.mark.more
 @pytest.mark.parametrize("function", ["numbers", "words", "nothing_to_analyze"])
-def test_files_are_those_of_beams_runner(
-    folder: Path, function: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_files_are_those_of_beams_runner(folder, function, monkeypatch, caplog):
     caplog.set_level(logging.DEBUG, in_memory_runner.__name__)
     ours = transform(folder, "ours", function)
-    assert "FnApiRunner runs" not in caplog.text
+    assert "Using Beam's FnApiRunner" not in caplog.text
     assert ours == by_beam(monkeypatch, folder, "beam", function)
     assert len([name for name in ours if "Split-train" in name]) == 3
 
 
 @pytest.mark.more
 @pytest.mark.parametrize(("max_file_bytes", "num_files"), [(1 << 20, 4), (100, None)])
-def test_small_files_are_decoded_ahead_once(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, max_file_bytes: int, num_files: int | None
-) -> None:
-    made: list[DecodedAhead] = []
+def test_small_files_are_decoded_ahead_once(folder, monkeypatch, max_file_bytes, num_files):
+    made = []
 
-    def make(schema: bytes, paths: list[str]) -> DecodedAhead:
+    def make(schema, paths):
         made.append(DecodedAhead(schema, paths))
         assert len(paths) == len(set(paths)) == num_files
         assert b"unused" not in schema
@@ -215,14 +207,12 @@ def test_small_files_are_decoded_ahead_once(
 
 
 @pytest.mark.more
-def test_a_cache_is_written_and_read(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_cache_is_written_and_read(folder, monkeypatch, caplog):
     caplog.set_level(logging.DEBUG, in_memory_runner.__name__)
     expected = by_beam(monkeypatch, folder, "beam", "little")
     assert transform(folder, "writes", "little", (None, "cache")) == expected
-    assert "FnApiRunner runs" not in caplog.text
+    assert "Using Beam's FnApiRunner" not in caplog.text
     assert len(list((folder / "cache").rglob("*.gz"))) >= 2
     # Beam's source of the cache's files is a splittable DoFn.
     assert transform(folder, "reads", "little", ("cache", "other cache")) == expected
-    assert "FnApiRunner runs the pipeline, because of OptimizeRun/ReadCache" in caplog.text
+    assert "Using Beam's FnApiRunner, because of OptimizeRun/ReadCache" in caplog.text

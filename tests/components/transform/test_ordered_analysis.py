@@ -15,11 +15,11 @@ from components.transform import ordered_analysis
 RUNNER = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 
 
-def registered(node: type) -> object:
+def registered(node):
     return common._PTRANSFORM_BY_OPERATION_DEF_SUBCLASS[node].get_ptransform(None)[0]
 
 
-def combined(kind: type, operation: object, values: list) -> list:
+def combined(kind, operation, values):
     """Returns the result of an implementation for values in this order."""
     with tempfile.NamedTemporaryFile() as file:
         pipeline = beam.Pipeline(RUNNER)
@@ -30,23 +30,23 @@ def combined(kind: type, operation: object, values: list) -> list:
         return pickle.loads(Path(file.name).read_bytes())
 
 
-def _keep(outputs: list, path: str) -> None:
+def _keep(outputs, path):
     Path(path).write_bytes(pickle.dumps(outputs))
 
 
-def float32_sums() -> analyzers.NumPyCombiner:
+def float32_sums():
     def add(values, axis):
         return np.sum(values, axis=axis, dtype=np.float32)
 
     return analyzers.NumPyCombiner(add, 0, [np.float32], [()])
 
 
-def batches(count: int = 40) -> list:
+def batches(count=40):
     draw = np.random.default_rng(4)
     return [(np.array(value, np.float32),) for value in draw.lognormal(0, 6, count)]
 
 
-def orders(values: list, count: int = 6) -> list[list]:
+def orders(values, count=6):
     draw = random.Random(1)
     return [values, *(draw.sample(values, len(values)) for _ in range(count - 1))]
 
@@ -61,7 +61,7 @@ class Operation:
 
 
 @pytest.mark.more
-def test_sums_of_float32_depend_on_the_order_and_ours_do_not() -> None:
+def test_sums_of_float32_depend_on_the_order_and_ours_do_not():
     accumulate = ordered_analysis._IMPLEMENTATIONS[analyzer_nodes.CacheableCombineAccumulate]
     stock = registered(analyzer_nodes.CacheableCombineAccumulate)
     operation = Operation(float32_sums())
@@ -75,7 +75,7 @@ def test_sums_of_float32_depend_on_the_order_and_ours_do_not() -> None:
 
 
 @pytest.mark.more
-def test_quantiles_of_more_values_than_a_sketch_keeps_do_not_depend_on_the_order() -> None:
+def test_quantiles_of_more_values_than_a_sketch_keeps_do_not_depend_on_the_order():
     combiner = analyzers.QuantilesCombiner(8, 0.05, np.float32, feature_shape=[1])
     values = np.random.default_rng(6).normal(size=(60, 2_000)).astype(np.float32)
     accumulate = ordered_analysis._IMPLEMENTATIONS[analyzer_nodes.CacheableCombineAccumulate]
@@ -91,7 +91,7 @@ def test_quantiles_of_more_values_than_a_sketch_keeps_do_not_depend_on_the_order
     assert exact.shape == found[0].shape
 
 
-def test_accumulators_of_several_data_sets_are_merged_in_one_order() -> None:
+def test_accumulators_of_several_data_sets_are_merged_in_one_order():
     merge = ordered_analysis._IMPLEMENTATIONS[analyzer_nodes.CacheableCombineMerge]
     accumulators = [list(batch) for batch in batches(12)]
     operation = Operation(float32_sums())
@@ -100,7 +100,7 @@ def test_accumulators_of_several_data_sets_are_merged_in_one_order() -> None:
 
 
 @pytest.mark.more
-def test_sums_per_key_do_not_depend_on_the_order() -> None:
+def test_sums_per_key_do_not_depend_on_the_order():
     accumulate = ordered_analysis._IMPLEMENTATIONS[analyzer_nodes.CacheableCombinePerKeyAccumulate]
     merge = ordered_analysis._IMPLEMENTATIONS[analyzer_nodes.CacheableCombinePerKeyMerge]
     draw = np.random.default_rng(4)
@@ -118,13 +118,13 @@ def test_sums_per_key_do_not_depend_on_the_order() -> None:
     np.testing.assert_allclose([found[0][key] for key in keys], expected, rtol=1e-5)
 
 
-def test_without_batches_there_is_the_empty_result() -> None:
+def test_without_batches_there_is_the_empty_result():
     accumulate = ordered_analysis._IMPLEMENTATIONS[analyzer_nodes.CacheableCombineAccumulate]
     ((found,),) = combined(accumulate, Operation(float32_sums()), [])
     assert found == 0
 
 
-def test_the_stock_implementations_are_back_afterwards() -> None:
+def test_the_stock_implementations_are_back_afterwards():
     before = {node: registered(node) for node in ordered_analysis._IMPLEMENTATIONS}
     with ordered_analysis.ordered_analysis():
         assert {node: registered(node) for node in before} == ordered_analysis._IMPLEMENTATIONS
@@ -134,7 +134,7 @@ def test_the_stock_implementations_are_back_afterwards() -> None:
     assert {node: registered(node) for node in before} == before
 
 
-def test_a_digest_tells_contents_apart_and_nothing_else() -> None:
+def test_a_digest_tells_contents_apart_and_nothing_else():
     text = np.array([b"a", b"bc"], object)
     values = [
         np.zeros(3, np.float32),

@@ -1,5 +1,4 @@
 import random
-from pathlib import Path
 
 import apache_beam as beam
 import pyarrow as pa
@@ -19,7 +18,7 @@ for feature in NAMES:
     SCHEMA.feature.add(name=feature, type="INT").shape.dim.add(size=1)
 
 
-def batch(rows: list[int], key: int, key_of_one_row: bool = False) -> tuple:
+def batch(rows, key, key_of_one_row=False):
     column = pa.array([[row] for row in rows], pa.large_list(pa.int64()))
     columns = dict.fromkeys(NAMES, column)
     keys = pa.array([[key]] * (1 if key_of_one_row else len(rows)), pa.large_list(pa.int64()))
@@ -28,7 +27,7 @@ def batch(rows: list[int], key: int, key_of_one_row: bool = False) -> tuple:
     return pa.RecordBatch.from_pydict({**columns, ordered_source.BATCH_KEY: keys}), {}
 
 
-def write(folder: Path, batches: list[tuple], num_files: int) -> dict[str, bytes]:
+def write(folder, batches, num_files):
     split = folder / "Split-train"
     split.mkdir(parents=True)
     with beam.Pipeline(RUNNER) as pipeline:
@@ -40,12 +39,12 @@ def write(folder: Path, batches: list[tuple], num_files: int) -> dict[str, bytes
     return {file.name: file.read_bytes() for file in sorted(split.iterdir())}
 
 
-def values(path: Path) -> list[int]:
+def values(path):
     examples = map(tf.train.Example.FromString, record_files.read_records(str(path)))
     return [example.features.feature["feature_3"].int64_list.value[0] for example in examples]
 
 
-def test_rows_are_in_the_order_of_their_batches_whenever_these_come(tmp_path: Path) -> None:
+def test_rows_are_in_the_order_of_their_batches_whenever_these_come(tmp_path):
     keys = [ordered_source.batch_key(file, number) for file in (0, 2) for number in range(4)]
     batches = [batch([10 * at, 10 * at + 1], key, at == 5) for at, key in enumerate(keys)]
     expected = write(tmp_path / "one", batches, num_files=3)
@@ -56,19 +55,19 @@ def test_rows_are_in_the_order_of_their_batches_whenever_these_come(tmp_path: Pa
     assert found == [[0, 1, 10, 11, 20, 21, 30, 31], [], [40, 41, 50, 51, 60, 61, 70, 71]]
 
 
-def test_parts_of_a_batch_that_was_cut_have_one_order(tmp_path: Path) -> None:
+def test_parts_of_a_batch_that_was_cut_have_one_order(tmp_path):
     parts = [batch([row], 7) for row in range(5)]
     expected = write(tmp_path / "one", parts, num_files=1)
     assert write(tmp_path / "other", parts[::-1], num_files=1) == expected
     assert sorted(values(tmp_path / "one" / "Split-train" / "rows-00000-of-00001.gz")) == [*range(5)]
 
 
-def test_files_without_rows_are_written(tmp_path: Path) -> None:
+def test_files_without_rows_are_written(tmp_path):
     found = write(tmp_path, [], num_files=2)
     assert [values(tmp_path / "Split-train" / name) for name in found] == [[], []]
 
 
-def test_features_are_sorted() -> None:
+def test_features_are_sorted():
     first = 'features { feature { key: "a" value { int64_list { value: 1 } } } }'
     second = 'features { feature { key: "b" value { bytes_list { value: "x" } } } }'
     one, other = (text_format.Parse(text, tf.train.Example()).SerializeToString() for text in (first, second))
@@ -94,7 +93,7 @@ INTS, FLOATS, TEXTS = [[1], [-2], [300]], [[1.5], [-0.0], [1e30]], [[b"a"], [b""
         ([], [], []),
     ],
 )
-def test_examples_are_those_of_tfx_bsl_sorted(kind, ints, floats, texts) -> None:
+def test_examples_are_those_of_tfx_bsl_sorted(kind, ints, floats, texts):
     columns = {
         "n": pa.array(ints, kind(pa.int64())),
         "f": pa.array(floats, kind(pa.float32())),

@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import apache_beam as beam
 import pytest
 import tensorflow as tf
@@ -20,12 +18,12 @@ SCHEMA = text_format.Parse(
 )
 
 
-def write(path: Path, records: list[bytes]) -> str:
+def write(path, records):
     record_files.write_records(str(path), records)
     return str(path)
 
 
-def example(x: int) -> bytes:
+def example(x):
     features = {
         name: tf.train.Feature(int64_list=tf.train.Int64List(value=[value]))
         for name, value in (("x", x), ("y", -x))
@@ -34,7 +32,7 @@ def example(x: int) -> bytes:
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_batches_have_rows_of_one_file_and_keys_in_order(tmp_path: Path, workers: int) -> None:
+def test_batches_have_rows_of_one_file_and_keys_in_order(tmp_path, workers):
     for number, name in enumerate(("a.gz", "b.gz")):
         write(tmp_path / name, [example(100 * number + row) for row in range(5)])
     records = ordered_source.OrderedExampleRecord(
@@ -65,7 +63,7 @@ def test_batches_have_rows_of_one_file_and_keys_in_order(tmp_path: Path, workers
     assert set(source.TensorRepresentations()) == {"x"}
 
 
-def test_a_key_tells_the_file() -> None:
+def test_a_key_tells_the_file():
     keys = [ordered_source.batch_key(file, batch) for file in (0, 7) for batch in (0, 1, 500_000)]
     assert keys == sorted(set(keys))
     assert [ordered_source.file_number(key) for key in keys] == [0, 0, 0, 7, 7, 7]

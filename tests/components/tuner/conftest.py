@@ -1,19 +1,15 @@
 """Executes the Tuner on a line through the origin, y = 3 x, which the tests search with."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tensorflow_metadata.proto.v0 import schema_pb2
 from tfx.proto.trainer_pb2 import EvalArgs, TrainArgs
 from tfx.types import standard_artifacts
-from tfx.types.artifact import Artifact
 from tfx.utils import io_utils, json_utils, proto_utils
 
 from components.tuner.executor import Executor
-from components.tuner.settings import TunerSettings
 
 ROWS = [{"x": x / 8, "y": 3 * x / 8} for x in range(1, 21)]
 # The eval split must have no part in the search: a trial that sees it has another loss.
@@ -26,20 +22,20 @@ class TunerRun:
     It can be pickled, for an execution in another process.
     """
 
-    def __init__(self, inputs: dict[str, list[Artifact]], folder: Path):
+    def __init__(self, inputs, folder):
         self._inputs = json_utils.dumps(inputs)
         self.folder = folder
         self._executions = 0
 
     def __call__(
         self,
-        settings: TunerSettings,
-        function: str = "tests.components.tuner.line_module.trainer_fn",
-        contract: str = "trainer_fn",
-        steps: int = 40,
-        custom_config: dict[str, Any] | None = None,
-        run_id: str = "run-1",
-    ) -> tuple[Path, Path]:
+        settings,
+        function="tests.components.tuner.line_module.trainer_fn",
+        contract="trainer_fn",
+        steps=40,
+        custom_config=None,
+        run_id="run-1",
+    ):
         self._executions += 1
         best, results = standard_artifacts.HyperParameters(), standard_artifacts.TunerResults()
         for key, artifact in (("best_hyperparameters", best), ("tuner_results", results)):
@@ -60,9 +56,7 @@ class TunerRun:
 
 
 @pytest.fixture
-def tune(
-    make_examples: Callable[..., Artifact], make_artifact: Callable[..., Artifact], tmp_path: Path
-) -> TunerRun:
+def tune(make_examples, make_artifact, tmp_path):
     schema = make_artifact(standard_artifacts.Schema)
     io_utils.write_pbtxt_file(
         f"{schema.uri}/schema.pbtxt",
@@ -72,6 +66,5 @@ def tune(
     return TunerRun({"examples": [examples], "schema": [schema]}, tmp_path)
 
 
-def search_of(results: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((results / "search.json").read_text())
-    return found
+def search_of(results):
+    return json.loads((results / "search.json").read_text())

@@ -4,7 +4,6 @@ import os
 import signal
 import time
 from pathlib import Path
-from typing import Any
 
 import tensorflow as tf
 
@@ -18,7 +17,7 @@ LABEL = {"y": tf.io.FixedLenFeature([1], tf.float32)}
 DEFAULTS = {"learning_rate": 0.001, "start": 0.0}
 
 
-def _model_fn(features: Any, labels: Any, mode: str, params: dict[str, Any]) -> Any:
+def _model_fn(features, labels, mode, params):
     weight = tf1.get_variable("weight", initializer=[[float(params["start"])]])
     predictions = {"predictions": tf.matmul(features["x"], weight)}
     if mode == estimator.ModeKeys.PREDICT:
@@ -36,19 +35,19 @@ def _model_fn(features: Any, labels: Any, mode: str, params: dict[str, Any]) -> 
 class KillAt(tf1.train.SessionRunHook):
     """Kills the process at a step, once."""
 
-    def __init__(self, step: int, mark: Path):
+    def __init__(self, step, mark):
         self._step, self._mark = step, mark
 
-    def before_run(self, run_context: Any) -> Any:
+    def before_run(self, run_context):
         return tf1.train.SessionRunArgs(tf1.train.get_global_step())
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(self, run_context, run_values):
         if run_values.results >= self._step and not self._mark.exists():
             self._mark.touch()
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def trainer_fn(fn_args: Any, schema: Any) -> dict[str, Any]:
+def trainer_fn(fn_args, schema):
     values = hyperparameters(fn_args, DEFAULTS)
     config = fn_args.custom_config
     if "log" in config:
@@ -58,12 +57,12 @@ def trainer_fn(fn_args: Any, schema: Any) -> dict[str, Any]:
     if config.get("broken_above", 1e9) < values["learning_rate"]:
         raise ArithmeticError("too fast")
 
-    def input_fn(files: list[str]) -> tf.data.Dataset:
+    def input_fn(files):
         paths = sorted(path for pattern in files for path in tf.io.gfile.glob(pattern))
         dataset = tf.data.TFRecordDataset(paths, "GZIP").repeat().batch(20)
         return dataset.map(lambda e: _split(tf.io.parse_example(e, {**FEATURES, **LABEL})))
 
-    def eval_input_receiver_fn() -> estimator.export.EvalInputReceiver:
+    def eval_input_receiver_fn():
         serialized = tf1.placeholder(tf.string, [None])
         parsed = tf.io.parse_example(serialized, {**FEATURES, **LABEL})
         return estimator.export.EvalInputReceiver(
@@ -99,11 +98,11 @@ def trainer_fn(fn_args: Any, schema: Any) -> dict[str, Any]:
     }
 
 
-def _split(parsed: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+def _split(parsed):
     return parsed, parsed.pop("y")
 
 
-def run_fn(fn_args: Any) -> None:
+def run_fn(fn_args):
     """Has no model: its loss is the distance of the learning rate from 0.1, and falls with each step."""
     values = hyperparameters(fn_args, DEFAULTS)
     if "pids" in fn_args.custom_config:

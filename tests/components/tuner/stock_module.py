@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import keras_tuner
 import tensorflow as tf
@@ -14,11 +13,11 @@ from components import hyperparameters
 class OneNumberTuner(keras_tuner.Tuner):
     """Searches without a model: the score of a learning rate is its distance from 0.05."""
 
-    def run_trial(self, trial: Any, *args: Any, **kwargs: Any) -> float:
+    def run_trial(self, trial, *args, **kwargs):
         return abs(trial.hyperparameters.get("learning_rate") - 0.05)
 
 
-def tuner_fn(fn_args: Any) -> TunerFnResult:
+def tuner_fn(fn_args):
     space = keras_tuner.HyperParameters()
     space.Float("learning_rate", 1e-3, 1e-1, sampling="log", default=0.01)
     space.Choice("units", [8, 16])
@@ -36,14 +35,14 @@ def tuner_fn(fn_args: Any) -> TunerFnResult:
     return TunerFnResult(tuner=tuner, fit_kwargs={})
 
 
-def stock_run_fn(fn_args: Any) -> None:
+def stock_run_fn(fn_args):
     """Reads the hyperparameters as TFX's documentation does."""
     values = keras_tuner.HyperParameters.from_config(fn_args.hyperparameters)
     found = {"learning_rate": values.get("learning_rate"), "units": values.get("units")}
     _write_model(fn_args.serving_model_dir, found)
 
 
-def run_fn(fn_args: Any) -> None:
+def run_fn(fn_args):
     """Reads them with our helper, in our Tuner and in our Trainer."""
     values = hyperparameters(fn_args, {"learning_rate": 0.01, "units": 8})
     if fn_args.trial:
@@ -52,7 +51,7 @@ def run_fn(fn_args: Any) -> None:
     _write_model(fn_args.serving_model_dir, values)
 
 
-def _write_model(directory: str, values: dict[str, Any]) -> None:
+def _write_model(directory, values):
     model = tf.Module()
     model.double = tf.function(lambda x: 2.0 * x, [tf.TensorSpec([None], tf.float32)])
     tf.saved_model.save(model, directory)

@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 from tfx.types import standard_artifacts
 from tfx.types.channel import Channel
@@ -10,7 +8,7 @@ EXAMPLES = Channel(type=standard_artifacts.Examples)
 SETTINGS = TunerSettings(SearchSpace((Range("rate", 0.1, 1.0),)), trials=2)
 
 
-def test_a_module_file_with_both_functions_needs_the_name_of_one(tmp_path: Path) -> None:
+def test_a_module_file_with_both_functions_needs_the_name_of_one(tmp_path):
     module = tmp_path / "taxi.py"
     module.write_text("def run_fn(args): pass\ndef trainer_fn(args, schema): pass\n")
     with pytest.raises(ValueError, match=r"taxi\.py defines both.*run_fn='run_fn'"):

@@ -1,19 +1,18 @@
 import json
-from pathlib import Path
 
 import pytest
 
 from components.errors import SettingError
 from components.tuner.search_space import Range, SearchSpace
 from components.tuner.settings import TunerSettings
-from tests.components.tuner.conftest import TunerRun, search_of
+from tests.components.tuner.conftest import search_of
 
 SPACE = SearchSpace((Range("learning_rate", 1e-4, 0.2, log=True),))
 SETTINGS = TunerSettings(SPACE, trials=5, metric="loss", pruner="none")
 
 
 @pytest.mark.more
-def test_a_search_finds_better_values_than_the_default_on_rows_of_the_train_split(tune: TunerRun) -> None:
+def test_a_search_finds_better_values_than_the_default_on_rows_of_the_train_split(tune):
     best, results = tune(SETTINGS)
     search = search_of(results)
     assert [one["state"] for one in search["trials"]] == ["finished"] * 5
@@ -33,14 +32,14 @@ def test_a_search_finds_better_values_than_the_default_on_rows_of_the_train_spli
     assert not (best.parent / "unfinished").exists()
 
 
-def test_the_first_trial_has_the_defaults_if_all_parameters_have_one(tune: TunerRun) -> None:
+def test_the_first_trial_has_the_defaults_if_all_parameters_have_one(tune):
     space = SearchSpace((Range("learning_rate", 1e-4, 0.2, log=True, default=0.01),))
     _, results = tune(TunerSettings(space, trials=1, metric="loss"))
     (only,) = search_of(results)["trials"]
     assert (only["is_first"], only["values"]) == (True, {"learning_rate": 0.01})
 
 
-def test_a_run_fn_reports_its_evaluations_and_the_last_one_counts(tune: TunerRun) -> None:
+def test_a_run_fn_reports_its_evaluations_and_the_last_one_counts(tune):
     _, results = tune(SETTINGS, "tests.components.tuner.line_module.run_fn", "run_fn")
     for one in search_of(results)["trials"]:
         rate = one["values"].get("learning_rate", 0.001)
@@ -52,9 +51,7 @@ def test_a_run_fn_reports_its_evaluations_and_the_last_one_counts(tune: TunerRun
     ("config", "metric", "message"),
     [({"silent": 1}, "loss", "call fn_args.trial.report"), ({}, "los", "Did you mean 'loss'")],
 )
-def test_a_trial_without_the_metric_is_an_error_that_says_what_to_do(
-    tune: TunerRun, config: dict, metric: str, message: str
-) -> None:
+def test_a_trial_without_the_metric_is_an_error_that_says_what_to_do(tune, config, metric, message):
     settings = TunerSettings(SPACE, metric=metric)
     function = "tests.components.tuner.line_module.run_fn"
     with pytest.raises(ValueError, match=message):
@@ -62,7 +59,7 @@ def test_a_trial_without_the_metric_is_an_error_that_says_what_to_do(
 
 
 @pytest.mark.more
-def test_an_error_fails_a_trial_but_in_the_first_one_the_search(tune: TunerRun) -> None:
+def test_an_error_fails_a_trial_but_in_the_first_one_the_search(tune):
     _, results = tune(SETTINGS, custom_config={"broken_above": 0.01})
     failed = [one for one in search_of(results)["trials"] if one["state"] == "failed"]
     assert failed
@@ -71,16 +68,14 @@ def test_an_error_fails_a_trial_but_in_the_first_one_the_search(tune: TunerRun) 
         tune(SETTINGS, custom_config={"broken_above": 0.0001}, run_id="run-2")
 
 
-def test_a_parameter_that_the_code_does_not_read_ends_the_search(tune: TunerRun) -> None:
+def test_a_parameter_that_the_code_does_not_read_ends_the_search(tune):
     space = SearchSpace((Range("learning_rat", 0.1, 0.2),))
     with pytest.raises(SettingError, match=r"does not read\. Did you mean 'learning_rate'"):
         tune(TunerSettings(space, trials=3, metric="loss"), steps=10)
 
 
-def test_two_searches_with_a_seed_are_equal_and_with_another_seed_they_differ(
-    tune: TunerRun, tmp_path: Path
-) -> None:
-    def values(seed: int, run_id: str) -> list:
+def test_two_searches_with_a_seed_are_equal_and_with_another_seed_they_differ(tune, tmp_path):
+    def values(seed, run_id):
         settings = TunerSettings(SPACE, trials=6, metric="loss", seed=seed)
         function = "tests.components.tuner.line_module.run_fn"
         _, results = tune(settings, function, "run_fn", run_id=run_id)
@@ -90,7 +85,7 @@ def test_two_searches_with_a_seed_are_equal_and_with_another_seed_they_differ(
 
 
 @pytest.mark.more
-def test_a_trial_that_falls_behind_is_pruned_but_not_at_its_end(tune: TunerRun) -> None:
+def test_a_trial_that_falls_behind_is_pruned_but_not_at_its_end(tune):
     """Four first trials are fast; those that follow are slow, and behind from the first evaluation on."""
     firsts = tuple({"learning_rate": 0.1 + number / 100} for number in range(4))
     slow = SearchSpace((Range("learning_rate", 1e-6, 1e-5),))
@@ -104,7 +99,7 @@ def test_a_trial_that_falls_behind_is_pruned_but_not_at_its_end(tune: TunerRun) 
 
 
 @pytest.mark.more
-def test_each_fold_is_judged_on_other_rows_and_the_mean_counts(tune: TunerRun) -> None:
+def test_each_fold_is_judged_on_other_rows_and_the_mean_counts(tune):
     space = SearchSpace((Range("learning_rate", 1e-7, 0.2, default=1e-6),))
     _, results = tune(TunerSettings(space, trials=1, folds=5, metric="loss"), steps=10)
     (only,) = search_of(results)["trials"]
@@ -115,9 +110,7 @@ def test_each_fold_is_judged_on_other_rows_and_the_mean_counts(tune: TunerRun) -
 
 
 @pytest.mark.parametrize(("config", "counts"), [({}, -1), ({"best": 1}, 0)])
-def test_a_trial_counts_with_the_checkpoint_that_would_be_served(
-    tune: TunerRun, tmp_path: Path, config: dict, counts: int
-) -> None:
+def test_a_trial_counts_with_the_checkpoint_that_would_be_served(tune, tmp_path, config, counts):
     """The weight swings further with each step at this rate: the first evaluation is the best one."""
     space = SearchSpace((Range("learning_rate", 0.1, 1.0, default=0.5),))
     settings = TunerSettings(space, trials=1, metric="loss")

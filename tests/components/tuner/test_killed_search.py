@@ -3,22 +3,20 @@
 import multiprocessing
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from components.tuner.search_space import Range, SearchSpace
 from components.tuner.settings import TunerSettings
 from components.tuner.study import MAX_ATTEMPTS, Study
-from tests.components.tuner.conftest import TunerRun, search_of
+from tests.components.tuner.conftest import search_of
 
 SPACE = SearchSpace((Range("learning_rate", 1e-4, 0.2, log=True),))
 SETTINGS = TunerSettings(SPACE, trials=4, metric="loss", pruner="none")
 
 
-def killed(tune: TunerRun, settings: TunerSettings, config: dict[str, Any]) -> int:
+def killed(tune, settings, config):
     """Searches in another process, and returns its exit code."""
     process = multiprocessing.get_context("spawn").Process(
         target=tune, args=(settings,), kwargs={"custom_config": config}
@@ -30,7 +28,7 @@ def killed(tune: TunerRun, settings: TunerSettings, config: dict[str, Any]) -> i
 
 
 @pytest.mark.more
-def test_a_killed_search_goes_on_in_its_trial_from_its_checkpoint(tune: TunerRun, tmp_path: Path) -> None:
+def test_a_killed_search_goes_on_in_its_trial_from_its_checkpoint(tune, tmp_path):
     log = tmp_path / "log"
     kill = {"trial": 2, "step": 25, "mark": str(tmp_path / "killed")}
     config = {"log": str(log), "kill": kill}
@@ -53,7 +51,7 @@ def test_a_killed_search_goes_on_in_its_trial_from_its_checkpoint(tune: TunerRun
     assert [one["value"] for one in trials] == pytest.approx([one["value"] for one in expected])
 
 
-def test_a_trial_in_which_the_process_was_killed_again_and_again_fails(tmp_path: Path) -> None:
+def test_a_trial_in_which_the_process_was_killed_again_and_again_fails(tmp_path):
     for attempt in range(MAX_ATTEMPTS):
         trial = Study(tmp_path, SETTINGS).next_trial()
         assert trial is not None
@@ -63,10 +61,10 @@ def test_a_trial_in_which_the_process_was_killed_again_and_again_fails(tmp_path:
     assert following is not None
     assert following.number == 1
     first = study.results()[0]
-    assert (first.state, first.reason) == ("failed", "the process was killed in it 3 times")
+    assert (first.state, first.reason) == ("failed", "its process was killed 3 times")
 
 
-def test_a_search_goes_on_in_the_fold_in_which_it_was_killed(tmp_path: Path) -> None:
+def test_a_search_goes_on_in_the_fold_in_which_it_was_killed(tmp_path):
     settings = TunerSettings(SPACE, trials=1, folds=3, metric="loss")
     for fold, value in ((0, 0.5), (1, 0.7)):
         trial = Study(tmp_path, settings).next_trial()
@@ -95,7 +93,7 @@ def test_a_search_goes_on_in_the_fold_in_which_it_was_killed(tmp_path: Path) -> 
     ]
 
 
-def test_half_a_line_of_the_journal_is_dropped(tmp_path: Path) -> None:
+def test_half_a_line_of_the_journal_is_dropped(tmp_path):
     trial = Study(tmp_path, SETTINGS).next_trial()
     assert trial is not None
     trial.report({"loss": 0.5}, 10)
@@ -112,7 +110,7 @@ def test_half_a_line_of_the_journal_is_dropped(tmp_path: Path) -> None:
 
 
 @pytest.mark.more
-def test_trials_beside_each_other_are_as_many_as_asked_for(tune: TunerRun, tmp_path: Path) -> None:
+def test_trials_beside_each_other_are_as_many_as_asked_for(tune, tmp_path):
     settings = TunerSettings(SPACE, trials=5, parallel=2, metric="loss", pruner="none")
     function = "tests.components.tuner.line_module.run_fn"
     best, results = tune(settings, function, "run_fn")
@@ -122,7 +120,7 @@ def test_trials_beside_each_other_are_as_many_as_asked_for(tune: TunerRun, tmp_p
 
 
 @pytest.mark.more
-def test_trials_in_processes_of_their_own_end_with_the_search(tune: TunerRun, tmp_path: Path) -> None:
+def test_trials_in_processes_of_their_own_end_with_the_search(tune, tmp_path):
     settings = TunerSettings(SPACE, trials=4, parallel=2, metric="loss")
     (tmp_path / "pids").mkdir()
     process = multiprocessing.get_context("spawn").Process(
@@ -132,7 +130,7 @@ def test_trials_in_processes_of_their_own_end_with_the_search(tune: TunerRun, tm
     )
     process.start()
 
-    def wait_for(condition: Callable[[list[int]], bool]) -> None:
+    def wait_for(condition):
         end = time.monotonic() + 120
         while not condition([int(path.name) for path in (tmp_path / "pids").iterdir()]):
             assert time.monotonic() < end
@@ -144,7 +142,7 @@ def test_trials_in_processes_of_their_own_end_with_the_search(tune: TunerRun, tm
     wait_for(lambda pids: not any(map(is_running, pids)))
 
 
-def is_running(pid: int) -> bool:
+def is_running(pid):
     """Returns whether a process runs; a zombie waits only for its parent, here whatever adopted it."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
@@ -154,7 +152,7 @@ def is_running(pid: int) -> bool:
 
 
 @pytest.mark.more
-def test_an_error_of_a_process_is_the_error_of_the_search(tune: TunerRun) -> None:
+def test_an_error_of_a_process_is_the_error_of_the_search(tune):
     settings = TunerSettings(SPACE, trials=3, parallel=2, metric="loss")
     with pytest.raises(ArithmeticError, match="too fast"):
         tune(settings, custom_config={"broken_above": 0.0001})

@@ -4,7 +4,7 @@ import pytest
 from components.tuner.study import MedianPruner
 
 
-def study_of(direction: str, others: list[dict]) -> optuna.Study:
+def study_of(direction, others):
     study = optuna.create_study(direction=direction)
     for number, values in enumerate(others):
         study.add_trial(
@@ -17,7 +17,7 @@ def study_of(direction: str, others: list[dict]) -> optuna.Study:
     return study
 
 
-def prunes(study: optuna.Study, values: dict, groups: tuple = (), model: str = "even") -> bool:
+def prunes(study, values, groups=(), model="even"):
     trial = optuna.trial.create_trial(
         state=optuna.trial.TrialState.RUNNING,
         intermediate_values=values,
@@ -40,18 +40,18 @@ OTHERS = [{0: 5.0, 1: 1.0}, {0: 2.0}, {0: 3.0, 1: 4.0, 2: 0.0}, {0: 9.0, 1: 8.0}
         ({}, False),
     ],
 )
-def test_worse_than_the_median_is_pruned(values: dict, expected: bool) -> None:
+def test_worse_than_the_median_is_pruned(values, expected):
     assert prunes(study_of("minimize", OTHERS), values) is expected
 
 
-def test_higher_is_better_if_it_is_maximized() -> None:
+def test_higher_is_better_if_it_is_maximized():
     # The best values up to evaluation 1 are 5, 2, 4 and 9: their median is 4.5.
     study = study_of("maximize", OTHERS)
     assert prunes(study, {0: 4.4, 1: 4.4})
     assert not prunes(study, {0: 4.4, 1: 4.6})
 
 
-def test_the_first_three_evaluations_end_no_trial() -> None:
+def test_the_first_three_evaluations_end_no_trial():
     study = study_of("minimize", [{0: 1.0}] * 4)
     for number in range(5):
         values = dict.fromkeys(range(number), 9.0)
@@ -59,7 +59,7 @@ def test_the_first_three_evaluations_end_no_trial() -> None:
         assert MedianPruner().prune(study, trial) is (number >= 4)
 
 
-def test_three_others_are_too_few_and_those_of_another_group_do_not_count() -> None:
+def test_three_others_are_too_few_and_those_of_another_group_do_not_count():
     assert not prunes(study_of("minimize", OTHERS[:3]), {0: 9.0, 1: 9.0})
     assert not prunes(study_of("minimize", OTHERS), {0: 9.0, 1: 9.0}, ("model",))
     doubled = study_of("minimize", OTHERS * 2)

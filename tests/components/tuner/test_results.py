@@ -9,12 +9,12 @@ from components.tuner.settings import TunerSettings
 SPACE = SearchSpace((Range("rate", 0.0, 1.0),))
 
 
-def trial(number: int, *folds: float) -> TrialResult:
+def trial(number, *folds):
     value = math.fsum(folds) / len(folds)
     return TrialResult(number, "finished", value, {}, is_first=number == 0, folds=folds)
 
 
-def search(*trials: TrialResult, direction="minimize") -> SearchResult:
+def search(*trials, direction="minimize"):
     folds = len(trials[0].folds)
     settings = TunerSettings(SPACE, folds=folds, direction=direction)
     return SearchResult(settings, trials, {})

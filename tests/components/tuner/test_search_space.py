@@ -17,7 +17,7 @@ SPACE = SearchSpace(
 )
 
 
-def test_keras_tuner_reads_the_form_of_the_artifact() -> None:
+def test_keras_tuner_reads_the_form_of_the_artifact():
     values = {"model": "deep", "rate": 0.02, "steps": 70, "shuffle": True}
     config = json.loads(json.dumps(SPACE.keras_tuner_config(values)))
     found = keras_tuner.HyperParameters.from_config(config)
@@ -33,19 +33,19 @@ def test_keras_tuner_reads_the_form_of_the_artifact() -> None:
     assert found.Float("rate", 1e-4, 1e-1, sampling="log", default=0.5) == 0.02
 
 
-def test_the_settings_survive_json() -> None:
+def test_the_settings_survive_json():
     settings = TunerSettings(SPACE, 7, 3, 2, "auc", "maximize", "none", 60.5, 3, ({"model": "deep"},))
     assert TunerSettings.from_json(settings.to_json()) == settings
 
 
-def test_the_first_trial_is_that_of_the_defaults_or_has_no_hyperparameters() -> None:
+def test_the_first_trial_is_that_of_the_defaults_or_has_no_hyperparameters():
     assert SPACE.defaults == {"model": "trees", "depth": 6, "steps": 100, "shuffle": False}
     assert TunerSettings(SPACE).firsts == (SPACE.defaults,)
     without = SearchSpace((Range("a", 0, 1, default=1), Range("b", 0, 1)))
     assert TunerSettings(without).firsts == ({},)
 
 
-def test_what_is_in_a_space() -> None:
+def test_what_is_in_a_space():
     assert SPACE.contains({"model": "trees", "depth": 2, "steps": 1_000, "shuffle": True})
     for values in (
         {},
@@ -78,6 +78,6 @@ def test_what_is_in_a_space() -> None:
         (lambda: TunerSettings(SPACE, pruner="hyper"), "pruner must be one of median, none"),
     ],
 )
-def test_a_wrong_setting_is_refused_with_its_name_and_value(make, message) -> None:
+def test_a_wrong_setting_is_refused_with_its_name_and_value(make, message):
     with pytest.raises(ValueError, match=message):
         make()

@@ -1,7 +1,3 @@
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import pytest
 import tensorflow as tf
 
@@ -9,19 +5,19 @@ from components.errors import SettingError
 from components.tuner.validation_rows import divide, fold_files
 
 
-def write(path: Path, rows: list[bytes], compression: str) -> None:
+def write(path, rows, compression):
     with tf.io.TFRecordWriter(str(path), compression) as writer:
         for row in rows:
             writer.write(row)
 
 
-def read(patterns: list[str], compression: str) -> list[bytes]:
+def read(patterns, compression):
     paths = sorted(path for pattern in patterns for path in tf.io.gfile.glob(pattern))
     return list(tf.data.TFRecordDataset(paths, compression).as_numpy_iterator())
 
 
 @pytest.mark.parametrize(("ending", "compression"), [(".gz", "GZIP"), ("", "")])
-def test_each_fifth_row_over_all_files_judges_a_fold(tmp_path: Path, ending: str, compression: str) -> None:
+def test_each_fifth_row_over_all_files_judges_a_fold(tmp_path, ending, compression):
     rows = [b"%d" % number for number in range(12)]
     write(tmp_path / f"data-0{ending}", rows[:7], compression)
     write(tmp_path / f"data-1{ending}", rows[7:], compression)
@@ -33,19 +29,18 @@ def test_each_fifth_row_over_all_files_judges_a_fold(tmp_path: Path, ending: str
             assert sorted(learn) == sorted(row for row in rows if row not in judge)
 
 
-def example(**features: list) -> bytes:
-    def feature(values: list) -> tf.train.Feature:
+def example(**features):
+    def feature(values):
         if isinstance(values[0], bytes):
             return tf.train.Feature(bytes_list=tf.train.BytesList(value=values))
         return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
 
     named = {name: feature(values) for name, values in features.items() if values}
-    result: bytes = tf.train.Example(features=tf.train.Features(feature=named)).SerializeToString()
-    return result
+    return tf.train.Example(features=tf.train.Features(feature=named)).SerializeToString()
 
 
 @pytest.mark.parametrize("kind", [lambda n: n, lambda n: b"%d" % n])
-def test_the_rows_of_a_group_judge_together(tmp_path: Path, kind: Callable[[int], Any]) -> None:
+def test_the_rows_of_a_group_judge_together(tmp_path, kind):
     # Groups 1, 2, 3 and 4 come first, then a row without a group and one with -1, then 5.
     keys = [1, 2, 2, 3, 1, 4, None, -1, 5, 2]
     rows = [example(n=[n], g=[] if k is None else [k if k == -1 else kind(k)]) for n, k in enumerate(keys)]
@@ -63,13 +58,13 @@ def test_the_rows_of_a_group_judge_together(tmp_path: Path, kind: Callable[[int]
     ("group", "message"),
     [("g", "3 groups of 'g' are too few"), ("h", "'h': no transformed training row has such a feature")],
 )
-def test_groups_that_cannot_be_divided_are_refused(tmp_path: Path, group: str, message: str) -> None:
+def test_groups_that_cannot_be_divided_are_refused(tmp_path, group, message):
     write(tmp_path / "data", [example(g=[number % 3]) for number in range(30)], "")
     with pytest.raises(SettingError, match=message):
         divide([str(tmp_path / "data")], tmp_path / "rows", group)
 
 
-def test_four_rows_are_too_few(tmp_path: Path) -> None:
+def test_four_rows_are_too_few(tmp_path):
     write(tmp_path / "data.gz", [b"1", b"2", b"3", b"4"], "GZIP")
     with pytest.raises(SettingError, match="4 training rows are too few to hold out one in 5"):
         divide([str(tmp_path / "data.gz")], tmp_path / "rows")

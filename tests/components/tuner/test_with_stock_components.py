@@ -1,8 +1,6 @@
 """Our Tuner with TFX's Trainer, and TFX's Tuner with ours, in a pipeline of TFX's own runner."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 from tfx.components.trainer.component import Trainer as StockTrainer
@@ -17,7 +15,7 @@ MODULE = "tests.components.tuner.stock_module"
 SPACE = SearchSpace((Range("learning_rate", 1e-3, 1e-1, log=True, default=0.01), Choice("units", (8, 16), 8)))
 
 
-def make_pipeline(root: Path, data: Path) -> Any:
+def make_pipeline(root, data):
     examples = tfx.CsvExampleGen(input_base=str(data))
     common = {
         "examples": examples.outputs["examples"],
@@ -43,7 +41,7 @@ def make_pipeline(root: Path, data: Path) -> Any:
 
 
 @pytest.mark.slow  # a whole pipeline
-def test_our_tuner_and_trainer_mix_with_those_of_tfx(tmp_path: Path) -> None:
+def test_our_tuner_and_trainer_mix_with_those_of_tfx(tmp_path):
     root, data = tmp_path / "root", tmp_path / "data"
     data.mkdir()
     (data / "rows.csv").write_text("x,y\n" + "".join(f"{n},{2 * n}\n" for n in range(60)))

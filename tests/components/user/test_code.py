@@ -1,35 +1,29 @@
-from pathlib import Path
-
 import pytest
 
 import estimator_core
 from components.user import code as user_code
 
 
-def test_a_function_by_import_path_is_found_in_the_current_directory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_function_by_import_path_is_found_in_the_current_directory(tmp_path, monkeypatch):
     (tmp_path / "project_in_cwd.py").write_text("def trainer_fn():\n    return 'mine'\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.path", list(__import__("sys").path))
     assert user_code.load_function("project_in_cwd.trainer_fn")() == "mine"
 
 
-def test_a_missing_module_says_where_was_looked(tmp_path: Path) -> None:
+def test_a_missing_module_says_where_was_looked(tmp_path):
     with pytest.raises(ModuleNotFoundError, match=r"No module 'no_such_project'.*PYTHONPATH"):
         user_code.load_function("no_such_project.taxi.trainer_fn")
 
 
-def test_an_import_error_inside_the_users_module_is_passed_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_import_error_inside_the_users_module_is_passed_on(tmp_path, monkeypatch):
     (tmp_path / "imports_nothing.py").write_text("import no_such_dependency\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModuleNotFoundError, match=r"^No module named 'no_such_dependency'$"):
         user_code.load_function("imports_nothing.run_fn")
 
 
-def test_a_missing_function_lists_the_nearest_first(tmp_path: Path) -> None:
+def test_a_missing_function_lists_the_nearest_first(tmp_path):
     path = tmp_path / "module.py"
     path.write_text("def preprocessing_fn(): pass\ndef train_fn(): pass\n")
     module = user_code.load_module_file(str(path))
@@ -37,14 +31,12 @@ def test_a_missing_function_lists_the_nearest_first(tmp_path: Path) -> None:
         user_code.get_function(module, "trainer_fn")
 
 
-def test_a_path_without_a_dot_is_refused() -> None:
+def test_a_path_without_a_dot_is_refused():
     with pytest.raises(ValueError, match=r"Received: 'trainer_fn'"):
         user_code.load_function("trainer_fn")
 
 
-def test_a_module_file_sees_its_neighbours_and_is_read_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_module_file_sees_its_neighbours_and_is_read_anew(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.path", list(__import__("sys").path))
     (tmp_path / "neighbour_of_module.py").write_text("VALUE = 1\n")
     path = tmp_path / "json.py"  # The name of an installed module must not matter.
@@ -54,14 +46,12 @@ def test_a_module_file_sees_its_neighbours_and_is_read_anew(
     assert user_code.load_module_file(str(path)).run_fn() == "edited"
 
 
-def test_a_module_file_that_does_not_exist(tmp_path: Path) -> None:
+def test_a_module_file_that_does_not_exist(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"taxi\.py"):
         user_code.load_module_file(str(tmp_path / "taxi.py"))
 
 
-def test_a_module_file_by_the_name_under_which_others_import_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_module_file_by_the_name_under_which_others_import_it(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.path", list(__import__("sys").path))
     path = tmp_path / "importable_by_name.py"
     path.write_text("def preprocessing_fn(): pass\ndef other(): pass\nVALUE = 1\n")
@@ -72,9 +62,7 @@ def test_a_module_file_by_the_name_under_which_others_import_it(
 
 
 @pytest.mark.parametrize("name", ["json", "__main__"])
-def test_a_module_file_whose_name_is_taken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_module_file_whose_name_is_taken(tmp_path, monkeypatch, name):
     monkeypatch.setattr("sys.path", list(__import__("sys").path))
     path = tmp_path / f"{name}.py"
     path.write_text("")
@@ -82,7 +70,7 @@ def test_a_module_file_whose_name_is_taken(
         user_code.importable_name(str(path))
 
 
-def test_a_file_that_is_no_module(tmp_path: Path) -> None:
+def test_a_file_that_is_no_module(tmp_path):
     (tmp_path / "notes.txt").write_text("")
     with pytest.raises(ValueError, match=r"must be a \.py file\. Received: .*notes\.txt"):
         user_code.importable_name(str(tmp_path / "notes.txt"))
@@ -90,9 +78,7 @@ def test_a_file_that_is_no_module(tmp_path: Path) -> None:
         user_code.importable_name(str(tmp_path / "none.py"))
 
 
-def test_a_module_of_before_finds_tf_estimator_and_tfma_export(
-    uninstalled: None, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_module_of_before_finds_tf_estimator_and_tfma_export(uninstalled, tmp_path, caplog):
     path = tmp_path / "classic.py"
     path.write_text(
         "import tensorflow as tf\n"

@@ -1,5 +1,4 @@
 import hashlib
-from pathlib import Path
 
 import pytest
 
@@ -42,14 +41,14 @@ def unscaled(x, by):
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
+def project(tmp_path):
     (tmp_path / "taxi.py").write_text(TAXI)
     (tmp_path / "helpers.py").write_text(HELPERS)
     (tmp_path / "other_project.py").write_text("def trainer(): pass\n")
     return tmp_path / "taxi.py"
 
 
-def test_the_fingerprint_changes_with_the_module_and_its_neighbours(tmp_path: Path) -> None:
+def test_the_fingerprint_changes_with_the_module_and_its_neighbours(tmp_path):
     path = tmp_path / "module.py"
     path.write_text("import layers\nA = 1\n")
     first = user_source.fingerprint(module_file=str(path))
@@ -73,7 +72,7 @@ def test_the_fingerprint_changes_with_the_module_and_its_neighbours(tmp_path: Pa
         ("from other import layer", False),
     ],
 )
-def test_a_file_beside_the_module_counts_if_it_is_used(tmp_path: Path, module: str, counts: bool) -> None:
+def test_a_file_beside_the_module_counts_if_it_is_used(tmp_path, module, counts):
     (tmp_path / "module.py").write_text(module)
     (tmp_path / "middle.py").write_text("import layers")
     (tmp_path / "other.py").write_text("layer = 1")
@@ -87,7 +86,7 @@ def test_a_file_beside_the_module_counts_if_it_is_used(tmp_path: Path, module: s
     assert user_source.fingerprint(module_file=str(tmp_path / "module.py")) == after
 
 
-def test_the_init_file_of_a_package_counts(tmp_path: Path) -> None:
+def test_the_init_file_of_a_package_counts(tmp_path):
     (tmp_path / "module.py").write_text("A = 1")
     (tmp_path / "__init__.py").write_text("B = 1")
     before = user_source.fingerprint(module_file=str(tmp_path / "module.py"))
@@ -95,13 +94,13 @@ def test_the_init_file_of_a_package_counts(tmp_path: Path) -> None:
     assert user_source.fingerprint(module_file=str(tmp_path / "module.py")) != before
 
 
-def test_comments_and_line_breaks_do_not_change_the_fingerprint(project: Path) -> None:
+def test_comments_and_line_breaks_do_not_change_the_fingerprint(project):
     before = user_source.fingerprint(module_file=str(project))
     project.write_text("# A taxi.\n" + TAXI.replace("(model):", "(\n    model\n):  # same"))
     assert user_source.fingerprint(module_file=str(project)) == before
 
 
-def test_the_fingerprint_is_the_same_on_each_python(tmp_path: Path) -> None:
+def test_the_fingerprint_is_the_same_on_each_python(tmp_path):
     path = tmp_path / "module.py"
     path.write_text("def f(x): return None\nclass C: pass\n")
     # Written by Python 3.11's ast.dump.
@@ -115,18 +114,18 @@ def test_the_fingerprint_is_the_same_on_each_python(tmp_path: Path) -> None:
     assert found["module.py:C"].digest == hashlib.sha256(a_class.encode()).hexdigest()
 
 
-def test_the_fingerprint_of_code_that_is_not_here_is_empty() -> None:
+def test_the_fingerprint_of_code_that_is_not_here_is_empty():
     assert user_source.fingerprint(import_path="no_such_project.taxi.trainer_fn") == ""
     assert user_source.fingerprint(module_file="no_such_file.py") == ""
 
 
-def test_the_same_code_by_import_path(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_code_by_import_path(project, monkeypatch):
     monkeypatch.chdir(project.parent)
     by_path = user_source.fingerprint(import_path="taxi.trainer_fn")
     assert by_path == user_source.fingerprint(module_file=str(project)) != ""
 
 
-def test_an_edit_changes_the_definition_that_it_is_in(project: Path) -> None:
+def test_an_edit_changes_the_definition_that_it_is_in(project):
     before = user_source.read_definitions(module_file=str(project))
     project.write_text(TAXI.replace("return model\n", "return [model]\n").replace("= 10", "= 9"))
     after = user_source.read_definitions(module_file=str(project))
@@ -135,7 +134,7 @@ def test_an_edit_changes_the_definition_that_it_is_in(project: Path) -> None:
     assert changed == {"taxi.py:(module level)", "taxi.py:model_of"}
 
 
-def test_what_functions_reach(project: Path) -> None:
+def test_what_functions_reach(project):
     definitions = user_source.read_definitions(module_file=str(project))
     assert user_source.reached(definitions, ["taxi.preprocessing_fn"]) == {
         "taxi.py:(module level)",
@@ -174,9 +173,7 @@ def test_what_functions_reach(project: Path) -> None:
     ],
     ids=["re-export", "alias", "package", "decorated", "string"],
 )  # fmt: skip
-def test_what_is_used_without_being_called_by_name(
-    tmp_path: Path, files: dict[str, str], edited: str
-) -> None:
+def test_what_is_used_without_being_called_by_name(tmp_path, files, edited):
     for name, source in files.items():
         (tmp_path / name).write_text(source)
     definitions = user_source.read_definitions(module_file=str(tmp_path / "taxi.py"))
@@ -184,7 +181,7 @@ def test_what_is_used_without_being_called_by_name(
     assert edited in user_source.reached(definitions, functions)
 
 
-def test_odd_files_beside_the_module_are_no_obstacle(project: Path) -> None:
+def test_odd_files_beside_the_module_are_no_obstacle(project):
     before = user_source.fingerprint(module_file=str(project))
     (project.parent / ".#taxi.py").symlink_to("nobody@nowhere")
     assert user_source.fingerprint(module_file=str(project)) == before

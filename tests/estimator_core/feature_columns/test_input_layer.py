@@ -3,30 +3,27 @@ import pytest
 import tensorflow as tf
 
 from estimator_core.feature_columns import input_layer
+from tests.estimator_core.conftest import example
+from tests.estimator_core.feature_columns.values import value_of
 
 tf1 = tf.compat.v1
 
 fc = tf.feature_column
-
-
-PRICE_OF_ONE = fc.numeric_column("price", normalizer_fn=lambda price: tf.ones_like(price))
+IDS = fc.categorical_column_with_identity("ids", 4)
+TABLE = np.arange(8, dtype=np.float32).reshape(4, 2)
 
 
 def run(features, columns, assign=None):
     """Returns the input layer's value, with variables set by name."""
-    with tf.Graph().as_default():
-        output = input_layer(
-            {
-                key: value if tf.is_tensor(value) else tf.constant(value)
-                for key, value in (features() if callable(features) else features).items()
-            },
+
+    def build():
+        given = features() if callable(features) else features
+        return input_layer(
+            {key: value if tf.is_tensor(value) else tf.constant(value) for key, value in given.items()},
             columns,
         )
-        with tf1.Session() as session:
-            session.run([tf1.global_variables_initializer(), tf1.tables_initializer()])
-            for variable in tf1.global_variables():
-                variable.load((assign or {})[variable.op.name], session)
-            return session.run(output)
+
+    return value_of(build, assign)
 
 
 def test_columns_are_joined_by_name():
@@ -44,35 +41,49 @@ def test_bucketized_and_indicator():
     np.testing.assert_array_equal(output, [[0, 1, 1, 0, 0], [0, 0, 0, 0, 1]])
 
 
-TABLE = np.arange(8, dtype=np.float32).reshape(4, 2)
+def embedded(features, column, table=TABLE):
+    """Returns the value of an embedding with this table."""
+    return run(features, [column], {f"input_layer/{column.name}/embedding_weights": table})
 
 
-def test_embedding_of_a_sparse_bag():
-    column = fc.embedding_column(fc.categorical_column_with_identity("ids", 4), 2, combiner="mean")
-
+def test_embeddings_of_sparse_bags_and_of_weighted_ids():
     def features():
         return {"ids": tf.SparseTensor([[0, 0], [0, 1], [2, 0]], np.int64([1, 3, 0]), [3, 2])}
 
-    output = run(features, [column], {"input_layer/ids_embedding/embedding_weights": TABLE})
+    output = embedded(features, fc.embedding_column(IDS, 2, combiner="mean"))
     # The mean of rows 1 and 3; nothing; row 0.
     np.testing.assert_array_equal(output, [[4, 5], [0, 0], [0, 1]])
+    weighted = fc.weighted_categorical_column(IDS, "weights")
+    given = {"ids": [[1, 3]], "weights": [[2.0, 0.5]]}
+
+    def sparse_features():
+        return {key: tf.sparse.from_dense(value) for key, value in given.items()}
+
+    for features in (given, sparse_features):
+        output = embedded(features, fc.embedding_column(weighted, 2, combiner="sum"))
+        # 2 * [2, 3] + 0.5 * [6, 7]
+        np.testing.assert_array_equal(output, [[7.0, 9.5]])
+    output = run(
+        {"ids": [[1, 2], [0, 3]], "weights": [[0.5, 2.0], [1.0, 3.0]]}, [fc.indicator_column(weighted)]
+    )
+    np.testing.assert_array_equal(output, [[0, 0.5, 2, 0], [1, 0, 0, 3]])
 
 
-def test_an_embedding_multiplies_rows_by_the_weights_of_their_ids():
-    ids = fc.categorical_column_with_identity("ids", 4)
-    weighted = fc.weighted_categorical_column(ids, "weights")
-    column = fc.embedding_column(weighted, 2, combiner="sum")
+@pytest.mark.parametrize(
+    ("combiner", "expected"),
+    # Rows 1 and 3: their sum, divided by 2, by the square root of 2.
+    [("sum", [8, 10]), ("mean", [4, 5]), ("sqrtn", [8 / np.sqrt(2), 10 / np.sqrt(2)])],
+)
+def test_a_combiner_divides_the_sum_by_the_number_of_ids_or_its_root(combiner, expected):
+    output = embedded({"ids": [[1, 3]]}, fc.embedding_column(IDS, 2, combiner=combiner))
+    np.testing.assert_allclose(output, [expected], rtol=1e-6)
 
-    def features():
-        indices, shape = [[0, 0], [0, 1]], [1, 2]
-        return {
-            "ids": tf.SparseTensor(indices, np.int64([1, 3]), shape),
-            "weights": tf.SparseTensor(indices, np.float32([2.0, 0.5]), shape),
-        }
 
-    name = "input_layer/ids_weighted_by_weights_embedding/embedding_weights"
-    # 2 * [2, 3] + 0.5 * [6, 7]
-    np.testing.assert_array_equal(run(features, [column], {name: TABLE}), [[7.0, 9.5]])
+def test_max_norm_scales_rows_down():
+    table = np.float32([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0], [0.0, 0.0]])
+    output = embedded({"ids": [0, 1]}, fc.embedding_column(IDS, 2, max_norm=1.0), table)
+    # The first row has the norm 5, the second 0.5.
+    np.testing.assert_allclose(output, [[0.6, 0.8], [0.3, 0.4]], rtol=1e-6)
 
 
 def test_shared_embeddings_share_one_trainable_table():
@@ -97,11 +108,7 @@ def test_an_embedding_from_a_checkpoint(tmp_path):
         session.run(variable.initializer)
         path = tf1.train.Saver().save(session, str(tmp_path / "model"))
     column = fc.embedding_column(
-        fc.categorical_column_with_identity("ids", 4),
-        2,
-        ckpt_to_load_from=path,
-        tensor_name_in_ckpt="old/table",
-        trainable=False,
+        IDS, 2, ckpt_to_load_from=path, tensor_name_in_ckpt="old/table", trainable=False
     )
     with tf.Graph().as_default():
         output = input_layer({"ids": tf.constant([1, 3])}, column)
@@ -109,33 +116,6 @@ def test_an_embedding_from_a_checkpoint(tmp_path):
         with tf1.Session() as session:
             session.run(tf1.global_variables_initializer())
             assert session.run(output).tolist() == [[2, 3], [6, 7]]
-
-
-@pytest.mark.parametrize(
-    ("combiner", "expected"),
-    # Rows 1 and 3: their sum, divided by 2, by the square root of 2.
-    [("sum", [8, 10]), ("mean", [4, 5]), ("sqrtn", [8 / np.sqrt(2), 10 / np.sqrt(2)])],
-)
-def test_a_combiner_divides_the_sum_by_the_number_of_ids_or_its_root(combiner, expected):
-    ids = fc.categorical_column_with_identity("ids", 4)
-    output = run(
-        {"ids": [[1, 3]]},
-        [fc.embedding_column(ids, 2, combiner=combiner)],
-        {"input_layer/ids_embedding/embedding_weights": TABLE},
-    )
-    np.testing.assert_allclose(output, [expected], rtol=1e-6)
-
-
-def test_max_norm_scales_rows_down():
-    ids = fc.categorical_column_with_identity("ids", 4)
-    table = np.float32([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0], [0.0, 0.0]])
-    output = run(
-        {"ids": [0, 1]},
-        [fc.embedding_column(ids, 2, max_norm=1.0)],
-        {"input_layer/ids_embedding/embedding_weights": table},
-    )
-    # The first row has the norm 5, the second 0.5.
-    np.testing.assert_allclose(output, [[0.6, 0.8], [0.3, 0.4]], rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -166,6 +146,12 @@ def test_max_norm_scales_rows_down():
             [[5, 6], [7, -1]],
             [[2], [1]],
         ),
+        # Ragged features are bags.
+        (
+            fc.indicator_column(fc.categorical_column_with_identity("x", 3)),
+            lambda: tf.ragged.constant([[0, 2], [1]], dtype=tf.int64),
+            [[1, 0, 1], [0, 1, 0]],
+        ),
         # Of dense words "" is none, of dense integers -1.
         (
             fc.indicator_column(fc.categorical_column_with_vocabulary_list("x", ["a", "b"])),
@@ -174,8 +160,9 @@ def test_max_norm_scales_rows_down():
         ),
     ],
 )
-def test_values_of_dense_features(column, feature, expected):
-    np.testing.assert_array_equal(run({"x": feature}, [column]), expected)
+def test_values_of_features_and_columns(column, feature, expected):
+    features = (lambda: {"x": feature()}) if callable(feature) else {"x": feature}
+    np.testing.assert_array_equal(run(features, [column]), expected)
 
 
 def test_a_cross_has_a_value_for_each_combination():
@@ -187,28 +174,14 @@ def test_a_cross_has_a_value_for_each_combination():
     np.testing.assert_array_equal(output, [[2], [0]])
 
 
-def test_weights_of_ids_may_be_dense():
-    ids = fc.categorical_column_with_identity("ids", 4)
-    column = fc.indicator_column(fc.weighted_categorical_column(ids, "w"))
-    output = run({"ids": [[1, 2], [0, 3]], "w": [[0.5, 2.0], [1.0, 3.0]]}, [column])
-    np.testing.assert_array_equal(output, [[0, 0.5, 2, 0], [1, 0, 0, 3]])
-
-
 def test_parsed_examples_become_rows_of_the_layer():
     kind = fc.categorical_column_with_vocabulary_list("kind", ["x", "y"])
     price = fc.numeric_column("price", default_value=5.0)
     columns = [fc.indicator_column(kind), price]
 
-    def example(**feature):
-        features = tf.train.Features(feature=feature)
-        return tf.train.Example(features=features).SerializeToString()
-
     def features():
-        given = example(
-            kind=tf.train.Feature(bytes_list=tf.train.BytesList(value=[b"y", b"x"])),
-            price=tf.train.Feature(float_list=tf.train.FloatList(value=[2.0])),
-        )
-        return tf.io.parse_example([given, example()], fc.make_parse_example_spec(columns))
+        given = [example(kind=["y", "x"], price=2.0), example()]
+        return tf.io.parse_example(given, fc.make_parse_example_spec(columns))
 
     # Both words; neither, and the default price.
     np.testing.assert_array_equal(run(features, columns), [[1, 1, 2], [0, 0, 5]])
@@ -224,16 +197,8 @@ def test_an_unknown_word_goes_to_the_bucket_after_the_vocabulary_file(tmp_path):
     np.testing.assert_array_equal(output, [[0, 1, 0], [0, 0, 1]])
 
 
-def test_ragged_features_are_bags():
-    column = fc.indicator_column(fc.categorical_column_with_identity("ids", 3))
-    with tf.Graph().as_default():
-        output = input_layer({"ids": tf.ragged.constant([[0, 2], [1]], dtype=tf.int64)}, [column])
-        with tf1.Session() as session:
-            np.testing.assert_array_equal(session.run(output), [[1, 0, 1], [0, 1, 0]])
-
-
 def test_partitioned_embedding_table():
-    column = fc.embedding_column(fc.categorical_column_with_identity("ids", 4), 2)
+    column = fc.embedding_column(IDS, 2)
     with tf.Graph().as_default():
         with tf1.variable_scope("dnn", partitioner=tf1.fixed_size_partitioner(2)):
             output = input_layer({"ids": tf.constant([0, 3])}, [column])
@@ -248,7 +213,7 @@ def test_partitioned_embedding_table():
 
 
 def test_a_reusing_scope_finds_the_variables():
-    column = fc.embedding_column(fc.categorical_column_with_identity("ids", 4), 2)
+    column = fc.embedding_column(IDS, 2)
     with tf.Graph().as_default():
         for _ in range(2):
             with tf1.variable_scope("dnn", reuse=tf1.AUTO_REUSE):
@@ -281,7 +246,7 @@ PRICE = fc.numeric_column("price")
         ),
         (
             {"ids": [1]},
-            [fc.categorical_column_with_identity("ids", 4)],
+            [IDS],
             "embedding_column or tf.feature_column.indicator_column",
         ),
     ],

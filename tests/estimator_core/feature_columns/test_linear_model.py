@@ -3,6 +3,7 @@ import pytest
 import tensorflow as tf
 
 from estimator_core.feature_columns import linear_model
+from tests.estimator_core.feature_columns.values import value_of
 
 tf1 = tf.compat.v1
 
@@ -10,14 +11,11 @@ fc = tf.feature_column
 
 
 def run(make_features, columns, weights, **kwargs):
-    """Returns the logits, with variables set by column name."""
-    with tf.Graph().as_default():
-        model = linear_model(make_features(), columns, **kwargs)
-        with tf1.Session() as session:
-            session.run([tf1.global_variables_initializer(), tf1.tables_initializer()])
-            for variable in tf1.trainable_variables():
-                variable.load(np.float32(weights[variable.op.name]), session)
-            return session.run(model.logits)
+    """Returns the logits, with variables set by name below the model's."""
+    weights = {"linear_model/bias_weights": [0.0]} | {
+        f"linear_model/{name}": value for name, value in weights.items()
+    }
+    return value_of(lambda: linear_model(make_features(), columns, **kwargs).logits, weights)
 
 
 def test_dense_and_categorical_columns():
@@ -33,10 +31,10 @@ def test_dense_and_categorical_columns():
         }
 
     weights = {
-        "linear_model/price/weights": [[1.0], [10.0]],
-        "linear_model/kind/weights": [[100.0], [200.0]],
-        "linear_model/age_bucketized_X_kind/weights": [[1000.0]],
-        "linear_model/bias_weights": [0.5],
+        "price/weights": [[1.0], [10.0]],
+        "kind/weights": [[100.0], [200.0]],
+        "age_bucketized_X_kind/weights": [[1000.0]],
+        "bias_weights": [0.5],
     }
     # 1 + 20 + 200 + 1000 + 0.5; 3 + 40 + 1000 + 0.5: an unknown kind has no weight of its own, and
     # tf.feature_column crosses it as the id -1.
@@ -45,10 +43,7 @@ def test_dense_and_categorical_columns():
 
 def test_a_bucketized_column_has_a_weight_for_each_bucket():
     column = fc.bucketized_column(fc.numeric_column("age"), [30.0, 60.0])
-    weights = {
-        "linear_model/age_bucketized/weights": [[1.0], [2.0], [4.0]],
-        "linear_model/bias_weights": [0.0],
-    }
+    weights = {"age_bucketized/weights": [[1.0], [2.0], [4.0]]}
     output = run(lambda: {"age": tf.constant([60.0, 0.0])}, [column], weights)
     np.testing.assert_array_equal(output, [[4.0], [1.0]])
 
@@ -69,10 +64,7 @@ def test_sparse_combiner_of_weighted_ids(combiner, expected):
             "weights": tf.SparseTensor(indices, np.float32([2.0, 0.5]), shape),
         }
 
-    weights = {
-        "linear_model/ids_weighted_by_weights/weights": [[1.0], [2.0], [4.0]],
-        "linear_model/bias_weights": [0.0],
-    }
+    weights = {"ids_weighted_by_weights/weights": [[1.0], [2.0], [4.0]]}
     output = run(features, [column], weights, sparse_combiner=combiner)
     np.testing.assert_allclose(output, [[expected], [0.0]], rtol=1e-6)
 
@@ -90,7 +82,7 @@ def test_units_and_initial_values():
 
 def test_ids_of_higher_rank_are_one_bag():
     column = fc.categorical_column_with_identity("ids", 3)
-    weights = {"linear_model/ids/weights": [[1.0], [2.0], [4.0]], "linear_model/bias_weights": [0.0]}
+    weights = {"ids/weights": [[1.0], [2.0], [4.0]]}
     output = run(lambda: {"ids": tf.constant([[[0, 1], [2, 2]]])}, [column], weights)
     np.testing.assert_array_equal(output, [[11.0]])
 

@@ -3,6 +3,8 @@ import pytest
 import tensorflow as tf
 
 from estimator_core.feature_columns import input_layer, linear_model, sequence_input_layer
+from tests.estimator_core.conftest import example
+from tests.estimator_core.feature_columns.values import value_of
 
 tf1 = tf.compat.v1
 
@@ -15,13 +17,7 @@ TABLE = np.arange(8, dtype=np.float32).reshape(4, 2)
 
 def run(make_features, columns, assign=None):
     """Returns values and lengths of the sequences, with variables set by name."""
-    with tf.Graph().as_default():
-        output = sequence_input_layer(make_features(), columns)
-        with tf1.Session() as session:
-            session.run([tf1.global_variables_initializer(), tf1.tables_initializer()])
-            for variable in tf1.global_variables():
-                variable.load((assign or {})[variable.op.name], session)
-            return session.run(output)
+    return value_of(lambda: sequence_input_layer(make_features(), columns), assign)
 
 
 def ragged(*rows, dtype=None):
@@ -41,29 +37,28 @@ def test_columns_are_joined_by_name_and_padded_with_zeros():
     assert values.tolist() == [[[4, 5, 1], [6, 7, 2]], [[0, 0, 0], [0, 0, 0]], [[8, 9, 3], [0, 0, 0]]]
 
 
-def test_embedding_of_each_time_step():
-    column = fc.embedding_column(IDS, 2)
-    values, lengths = run(
-        lambda: {"ids": ragged([3, 1], [0], dtype=tf.int64).to_sparse()},
-        column,
-        {"sequence_features/ids_embedding/embedding_weights": TABLE},
-    )
-    assert lengths.tolist() == [2, 1]
-    assert values.tolist() == [[[6, 7], [2, 3]], [[0, 1], [0, 0]]]
-
-
-def test_several_ids_in_a_time_step_are_combined():
+@pytest.mark.parametrize(
+    ("make_ids", "lengths", "expected"),
+    [
+        (
+            lambda: ragged([3, 1], [0], dtype=tf.int64).to_sparse(),
+            [2, 1],
+            [[[6, 7], [2, 3]], [[0, 1], [0, 0]]],
+        ),
+        # [batch_size, max_length, ids of a step]: the sum of ids 1 and 3; nothing, then id 2.
+        (
+            lambda: tf.SparseTensor([[0, 0, 0], [0, 0, 1], [1, 1, 0]], np.int64([1, 3, 2]), [2, 2, 2]),
+            [1, 2],
+            [[[8, 10], [0, 0]], [[0, 0], [4, 5]]],
+        ),
+    ],
+)
+def test_embedding_of_each_time_step(make_ids, lengths, expected):
+    table = {"sequence_features/ids_embedding/embedding_weights": TABLE}
     column = fc.embedding_column(IDS, 2, combiner="sum")
-
-    def features():
-        # [batch_size, max_length, ids of a step]: ids 1 and 3; nothing, then id 2.
-        indices = [[0, 0, 0], [0, 0, 1], [1, 1, 0]]
-        return {"ids": tf.SparseTensor(indices, np.int64([1, 3, 2]), [2, 2, 2])}
-
-    name = "sequence_features/ids_embedding/embedding_weights"
-    values, lengths = run(features, [column], {name: TABLE})
-    assert lengths.tolist() == [1, 2]
-    assert values.tolist() == [[[8, 10], [0, 0]], [[0, 0], [4, 5]]]
+    values, found = run(lambda: {"ids": make_ids()}, column, table)
+    assert found.tolist() == lengths
+    assert values.tolist() == expected
 
 
 @pytest.mark.parametrize(
@@ -147,16 +142,8 @@ def test_a_normalizer_and_a_value_for_the_padding():
 
 def test_parsed_examples_become_sequences_of_their_lengths():
     columns = [fc.indicator_column(IDS), PAIRS]
-    ids = tf.train.Feature(int64_list=tf.train.Int64List(value=[1, 0]))
-    pairs = tf.train.Feature(float_list=tf.train.FloatList(value=[1.0, 2.0, 3.0, 4.0]))
-    features = tf.train.Features(feature={"ids": ids, "pairs": pairs})
-    serialized = tf.train.Example(features=features).SerializeToString()
-    empty = tf.train.Example().SerializeToString()
-
-    def parsed():
-        return tf.io.parse_example([serialized, empty], fc.make_parse_example_spec(columns))
-
-    values, lengths = run(parsed, columns)
+    given = [example(ids=[1, 0], pairs=[1.0, 2.0, 3.0, 4.0]), example()]
+    values, lengths = run(lambda: tf.io.parse_example(given, fc.make_parse_example_spec(columns)), columns)
     assert lengths.tolist() == [2, 0]
     assert values[0].tolist() == [[0, 1, 0, 0, 1, 2], [1, 0, 0, 0, 3, 4]]
 
@@ -175,28 +162,26 @@ def test_columns_of_different_length():
         run(features, [VALUES, fc.indicator_column(IDS)])
 
 
+EMBEDDED = fc.embedding_column(fc.categorical_column_with_identity("values", 3), 2)
+
+
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
         ([], "must not be empty"),
         ([fc.numeric_column("values")], "must have numbers for each time step"),
         ([IDS], "must have numbers for each time step"),
-        (
-            [fc.embedding_column(fc.categorical_column_with_identity("values", 3), 2)],
-            "must be of type SequenceCategoricalColumn",
-        ),
+        ([EMBEDDED], "must be of type SequenceCategoricalColumn"),
         ([VALUES, VALUES], "Duplicate feature column name"),
         ([PAIRS], "Feature pairs is not in features dictionary"),
     ],
 )
 def test_what_can_not_work(columns, message):
-    with tf.Graph().as_default(), pytest.raises(ValueError, match=message):
-        sequence_input_layer({"values": tf.constant([[1, 2]], tf.int64)}, columns)
-
-
-def test_features_must_be_a_dict():
-    with tf.Graph().as_default(), pytest.raises(ValueError, match="should be a dictionary"):
-        sequence_input_layer(tf.constant([[1.0]]), [VALUES])
+    with tf.Graph().as_default():
+        with pytest.raises(ValueError, match=message):
+            sequence_input_layer({"values": tf.constant([[1, 2]], tf.int64)}, columns)
+        with pytest.raises(ValueError, match="should be a dictionary"):
+            sequence_input_layer(tf.constant([[1.0]]), [VALUES])
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Lookups of one id for each example, and their training, are those of TensorFlow 1, bit for bit."""
 
+import functools
 import gc
 import warnings
 import weakref
@@ -16,22 +17,18 @@ fc = tf.feature_column
 IDS = [[3], [0], [-1], [4], [3], [-7], [1]]
 WORDS = [["b"], ["a"], [""], ["never seen"], ["b"], ["c"], ["a"]]
 
+words_of = functools.partial(fc.categorical_column_with_vocabulary_list, "f")
 COLUMNS = {
     "identity": (fc.categorical_column_with_identity("f", 5), IDS),
     "identity_with_default": (fc.categorical_column_with_identity("f", 4, default_value=2), IDS),
     "hash_of_text": (fc.categorical_column_with_hash_bucket("f", 6), WORDS),
     "hash_of_numbers": (fc.categorical_column_with_hash_bucket("f", 6, tf.int64), IDS),
-    "words": (fc.categorical_column_with_vocabulary_list("f", ["a", "b", "c"]), WORDS),
-    "words_with_default": (
-        fc.categorical_column_with_vocabulary_list("f", ["a", "b", "c"], default_value=1),
-        WORDS,
-    ),
-    "words_with_others": (
-        fc.categorical_column_with_vocabulary_list("f", ["a", "b"], num_oov_buckets=2),
-        WORDS,
-    ),
-    "numbers": (fc.categorical_column_with_vocabulary_list("f", [4, 3, -1], tf.int64), IDS),
+    "words": (words_of(["a", "b", "c"]), WORDS),
+    "words_with_default": (words_of(["a", "b", "c"], default_value=1), WORDS),
+    "words_with_others": (words_of(["a", "b"], num_oov_buckets=2), WORDS),
+    "numbers": (words_of([4, 3, -1], tf.int64), IDS),
 }
+EMBEDDING = fc.embedding_column(COLUMNS["identity"][0], 3)
 
 
 def holder_of(feature, static_rows):
@@ -133,8 +130,7 @@ def test_a_linear_model_is_trained_as_tensorflow_1_does(name, combiner, optimize
 
 def test_the_gradient_has_a_row_for_each_different_id():
     """Clipping takes the norm of the rows: with a row for each example, it would be another one."""
-    column = fc.embedding_column(COLUMNS["identity"][0], 3)
-    found, _, ((gradient, _),) = trained(lambda f: input_layer(f, [column]), IDS, OPTIMIZERS["sgd"])
+    found, _, ((gradient, _),) = trained(lambda f: input_layer(f, [EMBEDDING]), IDS, OPTIMIZERS["sgd"])
     assert found[2].tolist() == [3, 0, 4, 1]  # as they occur; 0 also stands for those without one
     assert isinstance(gradient, tf.IndexedSlices)
 
@@ -178,27 +174,22 @@ def test_an_exported_linear_model_has_gradients_of_tensorflow_alone():
 
 @pytest.mark.parametrize("for_training", [True, False])
 def test_an_id_that_is_too_high_is_an_error(for_training):
-    column = fc.embedding_column(COLUMNS["identity"][0], 3)
     with pytest.raises(tf.errors.InvalidArgumentError):
-        embedded(column, [[2], [5]], for_training)
+        embedded(EMBEDDING, [[2], [5]], for_training)
 
 
 def test_numbers_that_are_no_ids_are_refused_as_before():
-    column = fc.embedding_column(COLUMNS["identity"][0], 3)
     for for_training in (True, False):
         with pytest.raises(ValueError, match="not integer"):
-            embedded(column, [[2.0], [3.0]], for_training)
+            embedded(EMBEDDING, [[2.0], [3.0]], for_training)
 
 
 @pytest.mark.parametrize(
     ("column", "feature"),
     [
-        (fc.embedding_column(COLUMNS["identity"][0], 3), [[1, 2], [2, -1]]),
+        (EMBEDDING, [[1, 2], [2, -1]]),
         (fc.embedding_column(COLUMNS["identity"][0], 3, max_norm=0.5), IDS),
-        (
-            fc.embedding_column(COLUMNS["identity"][0], 3),
-            tf1.SparseTensorValue([[0, 0], [2, 0]], [4, 1], [3, 1]),
-        ),
+        (EMBEDDING, tf1.SparseTensorValue([[0, 0], [2, 0]], [4, 1], [3, 1])),
     ],
 )
 def test_all_else_takes_the_general_way(column, feature):
@@ -224,8 +215,7 @@ def test_ids_may_come_from_a_variable():
     with tf.Graph().as_default(), tf1.Session() as session:
         count = tf1.get_variable("count", initializer=0, use_resource=True)
         ids = tf.reshape(count.assign_add(1, read_value=True), [1, 1]) + tf.constant([[0], [1]])
-        column = fc.embedding_column(COLUMNS["identity"][0], 3)
-        layer = input_layer({"f": ids}, [column])
+        layer = input_layer({"f": ids}, [EMBEDDING])
         step = tf1.train.GradientDescentOptimizer(1.0).minimize(tf.reduce_sum(layer))
         table = tf1.trainable_variables()[-1]
         session.run(tf1.global_variables_initializer())

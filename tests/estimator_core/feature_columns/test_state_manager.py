@@ -15,6 +15,8 @@ def test_it_knows_what_it_made():
     manager = StateManager()
     assert not manager.has_variable(COLUMN, "weights")
     made = manager.create_variable(COLUMN, "weights", [2])
+    assert made.dtype.base_dtype == tf.float32
+    assert len(tf1.trainable_variables()) == 1
     assert manager.has_variable(COLUMN, "weights")
     assert manager.get_variable(COLUMN, "weights") is made
     assert not manager.has_variable(COLUMN, "bias")
@@ -41,10 +43,6 @@ def test_variables_have_the_names_and_settings_of_their_scope():
         assert session.run(loss) == 30.0
 
 
-def test_the_default_is_float32():
-    assert StateManager().create_variable(COLUMN, "weights", [2]).dtype.base_dtype == tf.float32
-
-
 @pytest.mark.parametrize("of_manager", [True, False])
 @pytest.mark.parametrize("of_column", [True, False])
 def test_training_needs_the_consent_of_both(of_manager, of_column):
@@ -53,25 +51,16 @@ def test_training_needs_the_consent_of_both(of_manager, of_column):
     assert bool(tf1.trainable_variables()) == (of_manager and of_column)
 
 
-def test_the_default_is_to_train():
-    StateManager().create_variable(COLUMN, "weights", [2])
-    assert len(tf1.trainable_variables()) == 1
-
-
 def test_other_than_resource_variables_are_refused():
     with pytest.raises(ValueError, match="use_resource=False"):
         StateManager().create_variable(COLUMN, "weights", [2], use_resource=False)
 
 
-def test_existing_variables_can_be_added():
+def test_existing_variables_and_resources_are_found_by_their_column_and_name():
     manager = StateManager()
     variable = tf1.get_variable("existing", [2])
     manager.add_variable(COLUMN, variable)
     assert manager.get_variable(COLUMN, "existing:0") is variable
-
-
-def test_a_resource_is_found_by_its_column_and_name():
-    manager = StateManager()
     assert not manager.has_resource(COLUMN, "table")
     manager.add_resource(COLUMN, "table", "anything")
     assert manager.has_resource(COLUMN, "table")

@@ -3,6 +3,7 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core.heads.metrics import mean
+from tests.estimator_core.heads.fresh_graph import trained
 
 tf1 = tf.compat.v1
 
@@ -29,13 +30,14 @@ class QuantileHead(est.Head):
         return eval_metrics
 
 
-def test_a_head_of_ones_own_trains_and_evaluates():
+def test_a_head_of_ones_own_trains_evaluates_and_is_served():
     with tf.Graph().as_default():
         bias = tf1.get_variable("bias", [1, 1], initializer=tf1.initializers.zeros())
         labels = tf.constant([1.0, 2.0])
-        train = QuantileHead().create_estimator_spec(
-            {}, "train", tf.tile(bias, [2, 1]), labels=labels, optimizer="SGD"
-        )
+        logits = tf.tile(bias, [2, 1])
+        train = QuantileHead().create_estimator_spec({}, "train", logits, labels=labels, optimizer="SGD")
+        infer = QuantileHead().create_estimator_spec({}, "infer", tf.constant([[1.0]]))
+        assert set(infer.export_outputs) == {"serving_default", "predict"}
         evaluate = QuantileHead().create_estimator_spec({}, "eval", bias + 3.0, labels=labels)
         with tf1.Session() as session:
             session.run([tf1.global_variables_initializer(), tf1.local_variables_initializer()])
@@ -49,12 +51,6 @@ def test_a_head_of_ones_own_trains_and_evaluates():
             assert session.run(evaluate.predictions["quantile"]).item() == pytest.approx(3.009)
             session.run([update for _, update in evaluate.eval_metric_ops.values()])
             assert session.run(evaluate.eval_metric_ops["label/mean"][0]) == pytest.approx(1.5)
-
-
-def test_the_default_signature_is_predict():
-    with tf.Graph().as_default():
-        spec = QuantileHead().create_estimator_spec({}, "infer", tf.constant([[1.0]]))
-        assert set(spec.export_outputs) == {"serving_default", "predict"}
 
 
 def test_abstract_methods_are_named():
@@ -75,15 +71,10 @@ def test_train_op_fn_update_ops_and_summaries():
             seen.append(loss)
             return tf.identity(counter.read_value(), name="after_update_ops")
 
-        spec = est.RegressionHead(name="price").create_estimator_spec(
-            {},
-            "train",
-            tf.constant([[3.0]]),
-            labels=tf.constant([[1.0]]),
-            train_op_fn=train_op_fn,
-            update_ops=[update],
-            regularization_losses=[tf.constant(0.5)],
-        )
+        settings = {"train_op_fn": train_op_fn, "update_ops": [update]}
+        settings["regularization_losses"] = [tf.constant(0.5)]
+        head = est.RegressionHead(name="price")
+        spec = head.create_estimator_spec({}, "train", tf.constant([[3.0]]), tf.constant([[1.0]]), **settings)
         tags = [tensor.op.name for tensor in tf1.get_collection(tf1.GraphKeys.SUMMARIES)]
         with tf1.Session() as session:
             session.run(tf1.global_variables_initializer())
@@ -98,14 +89,10 @@ def test_scopes_around_a_head_name_neither_its_summaries_nor_the_optimizers_vari
     with tf.Graph().as_default(), tf1.variable_scope("outer"):
         tf1.train.create_global_step()
         weight = tf1.get_variable("weight", [1, 1])
-        est.RegressionHead(name="own").create_estimator_spec(
-            {},
-            "train",
-            tf.matmul([[1.0]], weight),
-            labels=[[0.0]],
-            regularization_losses=[tf.nn.l2_loss(weight)],
-            train_op_fn=tf1.train.AdamOptimizer().minimize,
-        )
+        losses, minimize = [tf.nn.l2_loss(weight)], tf1.train.AdamOptimizer().minimize
+        settings = {"regularization_losses": losses, "train_op_fn": minimize}
+        logits = tf.matmul([[1.0]], weight)
+        est.RegressionHead(name="own").create_estimator_spec({}, "train", logits, [[0.0]], **settings)
         names = {variable.op.name for variable in tf1.global_variables()}
         assert names >= {"outer/weight", "training/beta1_power", "training/beta2_power"}
         tags = [summary.op.inputs[0] for summary in tf1.get_collection(tf1.GraphKeys.SUMMARIES)]
@@ -113,47 +100,25 @@ def test_scopes_around_a_head_name_neither_its_summaries_nor_the_optimizers_vari
         assert found == ["loss/own", "regularization_loss/own"]
 
 
-def test_update_ops_come_from_the_graph_by_default():
-    with tf.Graph().as_default():
-        counter = tf1.get_variable("counter", [], initializer=tf1.initializers.zeros())
-        tf1.add_to_collection(tf1.GraphKeys.UPDATE_OPS, counter.assign_add(1.0, read_value=False))
-        weight = tf1.get_variable("weight", [1, 1])
-        spec = est.RegressionHead().create_estimator_spec(
-            {}, "train", weight * 1.0, labels=tf.constant([[1.0]]), optimizer="Adam"
+def test_update_ops_come_from_the_graph_and_only_the_given_variables_are_trained():
+    def build():
+        counter, moved, kept = (
+            tf1.get_variable(name, [1, 1], initializer=tf1.initializers.zeros())
+            for name in ("counter", "moved", "kept")
         )
-        with tf1.Session() as session:
-            session.run(tf1.global_variables_initializer())
-            session.run(spec.train_op)
-            assert session.run(counter) == 1.0
+        tf1.add_to_collection(tf1.GraphKeys.UPDATE_OPS, counter.assign_add([[1.0]], read_value=False))
+        settings = {"optimizer": "SGD", "trainable_variables": [moved]}
+        labels = tf.constant([[1.0]])
+        spec = est.RegressionHead().create_estimator_spec({}, "train", moved + kept, labels, **settings)
+        return spec, [counter, moved, kept]
 
-
-def test_only_the_given_variables_are_trained():
-    with tf.Graph().as_default():
-        moved = tf1.get_variable("moved", [1, 1], initializer=tf1.initializers.zeros())
-        kept = tf1.get_variable("kept", [1, 1], initializer=tf1.initializers.zeros())
-        spec = est.RegressionHead().create_estimator_spec(
-            {},
-            "train",
-            moved + kept,
-            labels=tf.constant([[1.0]]),
-            optimizer="SGD",
-            trainable_variables=[moved],
-        )
-        with tf1.Session() as session:
-            session.run(tf1.global_variables_initializer())
-            session.run(spec.train_op)
-            # Slope -2, learning rate 0.01.
-            assert session.run([moved, kept]) == [pytest.approx(0.02), 0.0]
+    # Slope -2, learning rate 0.01.
+    assert trained(build) == [1.0, pytest.approx(0.02), 0.0]
 
 
 @pytest.mark.parametrize("given", [{}, {"optimizer": "SGD", "train_op_fn": lambda loss: loss}])
-def test_training_needs_exactly_one_way(given):
+def test_training_needs_exactly_one_way_and_a_known_mode(given):
     with tf.Graph().as_default(), pytest.raises(ValueError, match="Exactly one of optimizer and train_op_fn"):
-        est.RegressionHead().create_estimator_spec(
-            {}, "train", tf.constant([[3.0]]), labels=tf.constant([[1.0]]), **given
-        )
-
-
-def test_an_unknown_mode_is_refused():
+        est.RegressionHead().create_estimator_spec({}, "train", tf.constant([[3.0]]), [[1.0]], **given)
     with pytest.raises(ValueError, match="mode='fit'"):
         est.RegressionHead().create_estimator_spec({}, "fit", None)

@@ -6,9 +6,7 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core.export import ClassificationOutput, PredictOutput, RegressionOutput
-from tests.estimator_core.heads.fresh_graph import run
-
-tf1 = tf.compat.v1
+from tests.estimator_core.heads.fresh_graph import evaluated, run
 
 LOGITS = np.array([[0.3], [-1.0], [2.0]], np.float32)
 LABELS = np.array([[1], [0], [0]])
@@ -22,33 +20,25 @@ def run_loss(head, labels=LABELS, logits=LOGITS, features=None):
 
 
 def run_metrics(head, features=None, labels=LABELS):
-    with tf.Graph().as_default():
-        features = {key: tf.constant(value) for key, value in (features or {}).items()}
-        spec = head.create_estimator_spec(features, "eval", tf.constant(LOGITS), labels=tf.constant(labels))
-        with tf1.Session() as session:
-            session.run([tf1.local_variables_initializer(), tf1.tables_initializer()])
-            session.run([update for _, update in spec.eval_metric_ops.values()])
-            return session.run({key: value for key, (value, _) in spec.eval_metric_ops.items()})
+    return evaluated(head, LOGITS, labels, features)
 
 
-def test_loss_is_the_mean_over_the_batch():
-    assert run_loss(est.BinaryClassHead()) == pytest.approx(np.mean(LOSSES), rel=1e-6)
-
-
-def test_loss_can_be_the_sum_over_the_batch():
-    loss = run_loss(est.BinaryClassHead(loss_reduction="sum"))
-    assert loss == pytest.approx(np.sum(LOSSES), rel=1e-6)
-
-
-def test_weights_multiply_but_the_mean_divides_by_the_batch_size():
-    loss = run_loss(est.BinaryClassHead(weight_column="w"), features={"w": WEIGHTS})
-    assert loss == pytest.approx(np.sum(LOSSES * WEIGHTS) / 3, rel=1e-6)
-
-
-@pytest.mark.parametrize("labels", [[1, 0, 0], [[1.0], [0.0], [0.0]], [True, False, False]])
-def test_labels_may_be_flat_float_or_bool(labels):
-    loss = run_loss(est.BinaryClassHead(), labels=np.array(labels))
-    assert loss == pytest.approx(np.mean(LOSSES), rel=1e-6)
+@pytest.mark.parametrize(
+    ("settings", "labels", "expected"),
+    [
+        pytest.param({}, LABELS, np.mean(LOSSES), id="mean"),
+        pytest.param({"loss_reduction": "sum"}, LABELS, np.sum(LOSSES), id="sum"),
+        pytest.param(
+            {"weight_column": "w"}, LABELS, np.sum(LOSSES * WEIGHTS) / 3, id="weights, by batch size"
+        ),
+        pytest.param({}, [1, 0, 0], np.mean(LOSSES), id="flat labels"),
+        pytest.param({}, [[1.0], [0.0], [0.0]], np.mean(LOSSES), id="float labels"),
+        pytest.param({}, [True, False, False], np.mean(LOSSES), id="bool labels"),
+    ],
+)
+def test_loss_is_the_mean_over_the_batch(settings, labels, expected):
+    loss = run_loss(est.BinaryClassHead(**settings), np.array(labels), features={"w": WEIGHTS})
+    assert loss == pytest.approx(expected, rel=1e-6)
 
 
 def test_a_label_vocabulary_names_labels_and_classes():
@@ -67,9 +57,7 @@ def test_loss_fn_gets_features_and_is_reduced():
     head = est.BinaryClassHead(loss_fn=loss_fn)
     # |1 - 0.3| + |0 + 1| + |0 - 2| = 3.7, doubled, by 3
     assert run_loss(head, features={"factor": 2.0}) == pytest.approx(7.4 / 3, rel=1e-6)
-
-
-def test_regularization_losses_are_added_as_they_are():
+    # Regularization losses are added as they are.
     head = est.BinaryClassHead()
     loss = run(lambda: head.loss(LABELS, LOGITS, regularization_losses=[tf.constant(1.5), tf.constant(0.5)]))
     assert loss == pytest.approx(np.mean(LOSSES) + 2.0, rel=1e-6)
@@ -83,30 +71,32 @@ def test_predictions_are_logits_probabilities_and_classes():
     assert found["class_ids"].tolist() == [[1], [0], [1]]
     assert found["classes"].tolist() == [[b"1"], [b"0"], [b"1"]]
     assert found["all_class_ids"].tolist() == [[0, 1]] * 3
-    assert set(found) == {
-        "logits", "logistic", "probabilities", "class_ids", "classes", "all_class_ids", "all_classes",
-    }  # fmt: skip
-
-
-def test_a_logit_of_zero_predicts_class_0():
-    found = run(lambda: est.BinaryClassHead().predictions(tf.constant([[0.0]])))
-    assert found["class_ids"].tolist() == [[0]]
+    names = "logits logistic probabilities class_ids classes all_class_ids all_classes"
+    assert set(found) == set(names.split())
+    undecided = run(lambda: est.BinaryClassHead().predictions(tf.constant([[0.0]])))
+    assert undecided["class_ids"].tolist() == [[0]]
 
 
 def test_metrics_are_those_computed_by_hand():
     found = run_metrics(est.BinaryClassHead())
     # class_ids 1, 0, 1 for labels 1, 0, 0: two of three right, one of two positives right.
-    assert found["accuracy"] == pytest.approx(2 / 3)
-    assert found["precision"] == pytest.approx(1 / 2)
-    assert found["recall"] == pytest.approx(1.0)
-    assert found["label/mean"] == pytest.approx(1 / 3)
-    assert found["accuracy_baseline"] == pytest.approx(2 / 3)
-    assert found["average_loss"] == pytest.approx(np.mean(LOSSES), rel=1e-6)
-    # The positive outranks one of the two negatives.
-    assert found["auc"] == pytest.approx(0.5, abs=1e-5)
-    # From tf.estimator 2.15, for this batch.
-    assert found["auc_precision_recall"] == pytest.approx(0.30685282, abs=1e-5)
-    assert found["prediction/mean"] == pytest.approx(0.57472706, rel=1e-6)
+    assert found == {
+        "accuracy": pytest.approx(2 / 3),
+        "precision": pytest.approx(1 / 2),
+        "recall": pytest.approx(1.0),
+        "label/mean": pytest.approx(1 / 3),
+        "accuracy_baseline": pytest.approx(2 / 3),
+        "average_loss": pytest.approx(np.mean(LOSSES), rel=1e-6),
+        "auc": pytest.approx(0.5, abs=1e-5),  # the positive outranks one of the two negatives
+        # From tf.estimator 2.15, for this batch.
+        "auc_precision_recall": pytest.approx(0.30685282, abs=1e-5),
+        "prediction/mean": pytest.approx(0.57472706, rel=1e-6),
+    }
+    # Labels that are fractions equal no class; the logits predict the classes 1, 0 and 1.
+    labels = np.array([[1.0], [0.4], [0.7]], np.float32)
+    assert run_metrics(est.BinaryClassHead(), labels=labels)["accuracy"] == pytest.approx(1 / 3)
+    keys = set(run_metrics(est.BinaryClassHead(name="sold")))
+    assert keys == {f"{key}/sold" for key in found}
 
 
 def test_weighted_metrics_at_thresholds():
@@ -119,12 +109,6 @@ def test_weighted_metrics_at_thresholds():
     assert found["accuracy/positive_threshold_0.5"] == pytest.approx(3 / 3.5)
     assert found["accuracy"] == pytest.approx(3 / 3.5)
     assert found["average_loss"] == pytest.approx(np.dot(LOSSES, WEIGHTS) / 3.5, rel=1e-6)
-
-
-def test_name_is_appended_to_metric_keys():
-    keys = set(run_metrics(est.BinaryClassHead(name="sold")))
-    assert "accuracy/sold" in keys
-    assert all(key.endswith("/sold") for key in keys)
 
 
 def test_export_outputs_are_classification_regression_and_predict():
@@ -141,18 +125,16 @@ def test_export_outputs_are_classification_regression_and_predict():
 
 
 @pytest.mark.parametrize(
-    ("labels", "message"),
-    [([[2], [0], [0]], r"<= n_classes - 1 \(1\)"), ([[-1], [0], [0]], "Labels must be >= 0")],
+    ("vocabulary", "labels", "message"),
+    [
+        (None, [[2], [0], [0]], r"<= n_classes - 1 \(1\)"),
+        (None, [[-1], [0], [0]], "Labels must be >= 0"),
+        (["no", "yes"], [["maybe"], ["no"], ["no"]], r"label_vocabulary \[no, yes\].*maybe"),
+    ],
 )
-def test_labels_out_of_range_fail_when_the_graph_runs(labels, message):
+def test_unknown_labels_fail_when_the_graph_runs(vocabulary, labels, message):
     with pytest.raises(tf.errors.InvalidArgumentError, match=message):
-        run_loss(est.BinaryClassHead(), labels=np.array(labels))
-
-
-def test_an_unknown_label_word_names_the_vocabulary():
-    head = est.BinaryClassHead(label_vocabulary=["no", "yes"])
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"label_vocabulary \[no, yes\].*maybe"):
-        run_loss(head, labels=np.array([["maybe"], ["no"], ["no"]]))
+        run_loss(est.BinaryClassHead(label_vocabulary=vocabulary), labels=np.array(labels))
 
 
 @pytest.mark.parametrize(
@@ -197,9 +179,3 @@ def test_missing_labels_and_wrong_logits():
 def test_the_constructor_refuses_bad_arguments(kwargs, error, message):
     with pytest.raises(error, match=message):
         est.BinaryClassHead(**kwargs)
-
-
-def test_labels_that_are_fractions_equal_no_class():
-    metrics = run_metrics(est.BinaryClassHead(), labels=np.array([[1.0], [0.4], [0.7]], np.float32))
-    # The logits predict the classes 1, 0 and 1.
-    assert metrics["accuracy"] == pytest.approx(1 / 3)

@@ -4,17 +4,14 @@ import estimator_core as est
 from estimator_core.heads.binary_or_multi_class import binary_or_multi_class_head
 
 
-def test_two_classes_are_binary():
-    head = binary_or_multi_class_head()
-    assert isinstance(head, est.BinaryClassHead)
-    assert (head.logits_dimension, head.loss_reduction) == (1, "sum_over_batch_size")
-
-
-@pytest.mark.parametrize("n_classes", [3, 7])
-def test_more_classes_have_a_logit_each(n_classes):
-    head = binary_or_multi_class_head(n_classes)
-    assert isinstance(head, est.MultiClassHead)
-    assert (head.logits_dimension, head.loss_reduction) == (n_classes, "sum_over_batch_size")
+@pytest.mark.parametrize(
+    ("arguments", "kind", "dimension"),
+    [((), est.BinaryClassHead, 1), ((3,), est.MultiClassHead, 3), ((7,), est.MultiClassHead, 7)],
+)
+def test_two_classes_are_binary_and_more_classes_have_a_logit_each(arguments, kind, dimension):
+    head = binary_or_multi_class_head(*arguments)
+    assert isinstance(head, kind)
+    assert (head.logits_dimension, head.loss_reduction) == (dimension, "sum_over_batch_size")
 
 
 @pytest.mark.parametrize(("n_classes", "words"), [(2, ["a", "b"]), (3, ["a", "b", "c"])])

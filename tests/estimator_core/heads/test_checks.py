@@ -47,9 +47,6 @@ def test_logits_that_fit(shape):
 def test_logits_that_do_not_fit(shape):
     with tf.Graph().as_default(), pytest.raises(ValueError, match="logits_dimension=2"):
         checks.checked_logits(placeholder(*shape), 2)
-
-
-def test_logits_must_not_be_none():
     with pytest.raises(ValueError, match="logits must not be None"):
         checks.checked_logits(None, 1)
 
@@ -91,15 +88,6 @@ def test_shapes_of_labels(shape, logits_shape, dimension, wanted):
 def test_shapes_of_labels_that_do_not_fit(shape, logits_shape, dimension, message):
     with tf.Graph().as_default(), pytest.raises(ValueError, match=message):
         checks.checked_labels(placeholder(*shape), placeholder(*logits_shape), dimension)
-
-
-@pytest.mark.parametrize(("shape", "dimension"), [((3, 2), 2), ((3, 4, 2), 2), ((3, 1), 1)])
-def test_labels_that_fit_need_no_operation(shape, dimension):
-    with tf.Graph().as_default() as graph:
-        labels, logits = placeholder(*shape), placeholder(*shape)
-        before = len(graph.get_operations())
-        assert checks.checked_labels(labels, logits, dimension) is labels
-        assert len(graph.get_operations()) == before
 
 
 def error_of(build, feeds):
@@ -173,14 +161,16 @@ def test_shapes_of_labels_are_checked_when_the_graph_runs(known, fed, dimension)
     assert f"[{shapes[0]}] [for logits with shape] [{shapes[1]}]" in message
 
 
-def test_shapes_that_are_known_add_no_op():
+@pytest.mark.parametrize(("shape", "dimension"), [((3, 2), 2), ((3, 4, 2), 2), ((3, 1), 1), ((4, 1), 1)])
+def test_shapes_that_are_known_add_no_op(shape, dimension):
     with tf.Graph().as_default() as graph:
-        labels, logits = placeholder(4, 1), placeholder(4, 1)
-        weights = placeholder(4, 1)
+        labels, logits = placeholder(*shape), placeholder(*shape)
+        weights = placeholder(*shape)
         before = len(graph.get_operations())
-        assert checks.checked_labels(labels, logits, 1) is labels
+        assert checks.checked_labels(labels, logits, dimension) is labels
         assert checks.checked_weights({"w": weights}, "w", logits) is weights
-        assert checks.call_loss_fn(lambda labels, logits: weights, labels, logits, {}, 1, "sum") is weights
+        loss = checks.call_loss_fn(lambda labels, logits: weights, labels, logits, {}, dimension, "sum")
+        assert loss is weights
         assert len(graph.get_operations()) == before
 
 
@@ -211,20 +201,11 @@ def test_class_ids_keep_their_values(labels, expected):
     assert ids.dtype == (tf.int32 if labels.dtype == bool else labels.dtype)
 
 
-def test_class_ids_of_words():
-    words = LabelVocabulary(["a", "b", "c"], 3)
-    assert checks.checked_class_ids(tf.constant(["c", "a"]), 3, words).numpy().tolist() == [2, 0]
-    with pytest.raises(ValueError, match=r"in label_vocabulary \[a, b, c\]. Received .*'c' b'd'\]"):
-        checks.checked_class_ids(tf.constant(["c", "d"]), 3, words)
+WORDS = LabelVocabulary(["a", "b", "c"], 3)
 
 
-@pytest.mark.parametrize("outside", [-1, 3, 7])
-def test_class_ids_out_of_range(outside):
-    with pytest.raises(ValueError, match=rf"<= n_classes - 1 \(2\). Received labels: \[1 {outside}\]"):
-        checks.checked_class_ids(tf.constant([[1], [outside]]), 3, None)
-
-
-def test_the_check_of_class_ids_runs_with_the_graph():
+def test_class_ids_of_words_and_the_check_that_runs_with_the_graph():
+    assert checks.checked_class_ids(tf.constant(["c", "a"]), 3, WORDS).numpy().tolist() == [2, 0]
     with tf.Graph().as_default():
         labels = placeholder(None, 1, dtype=tf.int64)
         ids = checks.checked_class_ids(labels, 3, None)
@@ -237,17 +218,17 @@ def test_the_check_of_class_ids_runs_with_the_graph():
     ("labels", "vocabulary", "message"),
     [
         (["a"], None, "string labels need a label_vocabulary"),
-        ([1], LabelVocabulary(["a", "b"], 2), "should be string"),
+        ([1], WORDS, "should be string"),
         ([1j], None, "should be integer"),
+        (["c", "d"], WORDS, r"in label_vocabulary \[a, b, c\]. Received .*'c' b'd'\]"),
+        ([[1], [-1]], None, r"<= n_classes - 1 \(2\). Received labels: \[1 -1\]"),
+        ([[1], [3]], None, r"<= n_classes - 1 \(2\). Received labels: \[1 3\]"),
+        ([[1], [7]], None, r"<= n_classes - 1 \(2\). Received labels: \[1 7\]"),
     ],
 )
-def test_dtypes_of_labels(labels, vocabulary, message):
+def test_labels_that_are_no_class_ids(labels, vocabulary, message):
     with pytest.raises(ValueError, match=message):
-        checks.checked_class_ids(tf.constant(labels), 2, vocabulary)
-
-
-def test_no_weights_are_one():
-    assert checks.checked_weights(None, None, LOGITS) == 1.0
+        checks.checked_class_ids(tf.constant(labels), 3, vocabulary)
 
 
 @pytest.mark.parametrize(
@@ -259,6 +240,7 @@ def test_no_weights_are_one():
     ],
 )
 def test_weights_by_name_or_column(given, expected):
+    assert checks.checked_weights(None, None, LOGITS) == 1.0
     features = {"w": given, "x": [0.0]}
     weights = checks.checked_weights(features, "w", LOGITS)
     assert weights.dtype == tf.float32
@@ -349,12 +331,13 @@ def test_a_loss_fn_gets_what_it_takes(optional):
         seen.update(arguments)
         return tf.ones([3, 1])
 
+    def noted(logits, labels, loss_reduction):
+        return note(labels=labels, logits=logits, loss_reduction=loss_reduction)
+
     loss_fns = {
         (): lambda labels, logits: note(labels=labels, logits=logits),
         ("features",): lambda labels, logits, features: note(labels=labels, logits=logits, features=features),
-        ("loss_reduction",): lambda logits, labels, loss_reduction: note(
-            labels=labels, logits=logits, loss_reduction=loss_reduction
-        ),
+        ("loss_reduction",): noted,
     }
     loss_fn = checks.check_loss_fn(loss_fns[optional])
     losses = checks.call_loss_fn(loss_fn, "the labels", LOGITS, {"x": 1}, 1, "sum")
@@ -395,12 +378,8 @@ def test_losses_of_unknown_shape_are_checked_when_the_graph_runs(fed, fits):
 
 def test_arguments_of_a_loss_fn():
     assert checks.check_loss_fn(None) is None
-    for bad in (
-        lambda labels: 1,
-        lambda logits: 1,
-        lambda labels, logits, other: 1,
-        lambda labels, logits, **more: 1,
-    ):
+    one, other = (lambda labels: 1), (lambda logits: 1)
+    for bad in (one, other, lambda labels, logits, other: 1, lambda labels, logits, **more: 1):
         with pytest.raises(ValueError, match="labels, logits; and may contain features"):
             checks.check_loss_fn(bad)
     with pytest.raises(TypeError, match="loss_fn='mse'"):

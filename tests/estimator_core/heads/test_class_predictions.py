@@ -8,13 +8,10 @@ WORDS = LabelVocabulary(["no", "maybe", "yes"], 3)
 LOGITS = tf.zeros([2, 3])
 
 
-def test_names_of_classes():
-    ids = tf.constant([[2], [0]])
-    assert class_predictions.class_names(ids, None).numpy().tolist() == [[b"2"], [b"0"]]
-    assert class_predictions.class_names(ids, WORDS).numpy().tolist() == [[b"yes"], [b"no"]]
-
-
-def test_every_example_has_all_classes():
+def test_names_and_ids_of_all_classes():
+    predicted = tf.constant([[2], [0]])
+    assert class_predictions.class_names(predicted, None).numpy().tolist() == [[b"2"], [b"0"]]
+    assert class_predictions.class_names(predicted, WORDS).numpy().tolist() == [[b"yes"], [b"no"]]
     ids = class_predictions.all_class_ids(LOGITS, 3)
     assert ids.dtype == tf.int32
     assert ids.numpy().tolist() == [[0, 1, 2]] * 2

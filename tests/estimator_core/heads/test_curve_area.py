@@ -14,20 +14,15 @@ def values(curve, method, batches, reference=False):
     """Returns the value of the update after each batch, and the final value."""
     with tf.Graph().as_default(), tf1.Session() as session:
         labels, predictions = tf1.placeholder(tf.float32, [None, 1]), tf1.placeholder(tf.float32)
-        has_weights = batches[0][2] is not None
-        weights = tf1.placeholder(tf.float32) if has_weights else None
+        weights = tf1.placeholder(tf.float32) if batches[0][2] is not None else None
         if reference:
             pair = tf1.metrics.auc(labels, predictions, weights, curve=curve, summation_method=method)
         else:
             pair = curve_area(labels, predictions, weights, curve, method, "auc")
         value, update = pair
         session.run(tf1.local_variables_initializer())
-        found = []
-        for one_labels, one_predictions, one_weights in batches:
-            feed = {labels: one_labels, predictions: one_predictions}
-            if has_weights:
-                feed[weights] = one_weights
-            found.append(session.run(update, feed))
+        fed = [tensor for tensor in (labels, predictions, weights) if tensor is not None]
+        found = [session.run(update, dict(zip(fed, batch, strict=False))) for batch in batches]
         return [*found, session.run(value)]
 
 

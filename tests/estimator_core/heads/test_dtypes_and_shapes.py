@@ -33,24 +33,21 @@ def batch(head):
 
 
 @pytest.mark.parametrize(("head", "loss", "average"), HEADS.values(), ids=HEADS)
-def test_doubles_in_eager_mode(head, loss, average):
+def test_doubles_in_eager_mode_and_in_a_graph(head, loss, average):
     logits, labels = batch(head)
     assert logits.dtype == labels.dtype == tf.float64
     features = {"w": tf.constant(WEIGHTS)}
     found = head.loss(labels, logits, features)
     assert found.numpy() == pytest.approx(loss, abs=1e-5)
-    assert found.dtype == (tf.float64 if head is HEADS["loss_fn"][0] else tf.float32)
+    dtype = tf.float64 if head is HEADS["loss_fn"][0] else tf.float32
+    assert found.dtype == dtype
     metrics = head.update_metrics(head.metrics(), features, logits, labels)
     assert metrics["average_loss"].result().numpy() == pytest.approx(average, abs=1e-6)
     assert tf.float64 not in {value.dtype for value in head.predictions(logits).values()}
-
-
-@pytest.mark.parametrize(("head", "loss", "average"), HEADS.values(), ids=HEADS)
-def test_doubles_in_a_graph(head, loss, average):
     with tf.Graph().as_default(), tf1.Session() as session:
         logits, labels = batch(head)
         spec = head.create_estimator_spec({"w": tf.constant(WEIGHTS)}, "eval", logits, labels)
-        assert spec.loss.dtype == (tf.float64 if head is HEADS["loss_fn"][0] else tf.float32)
+        assert spec.loss.dtype == dtype
         session.run(tf1.local_variables_initializer())
         found = session.run([spec.loss, spec.eval_metric_ops["average_loss"][1]])
         assert found == pytest.approx([loss, average], abs=1e-5)
@@ -67,9 +64,7 @@ def test_a_double_weight_trains():
         session.run(spec.train_op)
         assert weight.dtype.base_dtype == tf.float64
         assert session.run(weight).item() == pytest.approx(1 - 0.01 * 4)
-
-
-def test_a_normalizer_of_weights_may_return_doubles():
+    # A normalizer of weights may return doubles, too.
     column = tf.feature_column.numeric_column("w", normalizer_fn=lambda w: tf.cast(w, tf.float64) / 2)
     loss = est.RegressionHead(weight_column=column).loss([[1.0]], [[3.0]], {"w": [[5.0]]})
     assert loss.numpy() == 4 * 2.5
@@ -104,8 +99,8 @@ def test_shapes_known_when_the_graph_runs(head, known_rank, labels_shape, weight
     last = head.logits_dimension if isinstance(head, est.MultiLabelHead) else 1
     fed = {"fits": [4, last], "transposed": [last, 4], "one example": [1, last]}[labels_shape]
     with tf.Graph().as_default(), tf1.Session() as session:
-        tensors = placeholders(head, [None, last] if known_rank else None, [None, 1] if known_rank else None)
-        logits, labels, weights = tensors
+        shapes = ([None, last], [None, 1]) if known_rank else (None, None)
+        logits, labels, weights = placeholders(head, *shapes)
         if step == "loss":
             fetches = head.loss(labels, logits, {"w": weights})
         else:
@@ -113,13 +108,11 @@ def test_shapes_known_when_the_graph_runs(head, known_rank, labels_shape, weight
             # Each by itself: the checks of one must not run with another.
             fetches = [metric.as_pair()[1] for metric in metrics.values()]
         session.run(tf1.local_variables_initializer())
-        feeds = dict(
-            zip(
-                tensors,
-                (np.zeros([4, head.logits_dimension]), np.ones(fed), np.ones(weights_shape)),
-                strict=True,
-            )
-        )
+        feeds = {
+            logits: np.zeros([4, head.logits_dimension]),
+            labels: np.ones(fed),
+            weights: np.ones(weights_shape),
+        }
         if message is None:
             session.run(fetches, feeds)
             return
@@ -129,19 +122,27 @@ def test_shapes_known_when_the_graph_runs(head, known_rank, labels_shape, weight
             assert message in str(error.value)
 
 
-def test_labels_of_another_shape_fail_the_step_that_has_them(tmp_path):
-    def model_fn(features, labels, mode):
-        weight = tf1.get_variable("weight", [1, 1])
-        labels = tf1.placeholder_with_default(labels, None)
-        return est.RegressionHead(name="price").create_estimator_spec(
-            features, mode, features["x"] @ weight, labels, optimizer="SGD"
-        )
+def make_estimator(folder, head, change=tf.identity):
+    """Makes an Estimator of one weight, whose labels are changed."""
 
+    def model_fn(features, labels, mode):
+        weight = tf1.get_variable("weight", initializer=[[0.0]])
+        logits, labels = features["x"] @ weight, change(labels)
+        return head.create_estimator_spec(features, mode, logits, labels, optimizer="SGD")
+
+    return est.Estimator(model_fn, str(folder))
+
+
+def unknown_shape(tensor):
+    return tf1.placeholder_with_default(tensor, None)
+
+
+def test_labels_of_another_shape_fail_the_step_that_has_them(tmp_path):
     def input_fn(labels_shape):
         batch = {"x": np.ones([4, 1], np.float32)}, np.ones(labels_shape, np.float32)
         return tf.data.Dataset.from_tensors(batch).repeat(3)
 
-    estimator = est.Estimator(model_fn, str(tmp_path))
+    estimator = make_estimator(tmp_path, est.RegressionHead(name="price"), unknown_shape)
     estimator.train(lambda: input_fn([4, 1]))
     for call in (estimator.train, estimator.evaluate):
         with pytest.raises(tf.errors.InvalidArgumentError) as error:
@@ -154,27 +155,13 @@ def test_labels_of_another_shape_fail_the_step_that_has_them(tmp_path):
 
 
 def test_a_loss_fn_of_unknown_shape_trains_and_evaluates(tmp_path):
-    def loss_fn(labels, logits):
-        return tf1.placeholder_with_default(tf.square(labels - logits), None)
-
-    def model_fn(features, labels, mode):
-        weight = tf1.get_variable("weight", initializer=[[0.0]])
-        return est.RegressionHead(loss_fn=loss_fn).create_estimator_spec(
-            features, mode, features["x"] @ weight, labels, optimizer="SGD"
-        )
+    head = est.RegressionHead(loss_fn=lambda labels, logits: unknown_shape(tf.square(labels - logits)))
 
     def input_fn():
         return tf.data.Dataset.from_tensors(({"x": np.ones([2, 1], "f")}, np.ones([2, 1], "f")))
 
-    estimator = est.Estimator(model_fn, str(tmp_path))
-    estimator.train(input_fn)
+    estimator = make_estimator(tmp_path, head).train(input_fn)
     # The slope of (1 - w)^2 is -2 at 0, so that a step of 0.01 is to 0.02.
-    assert estimator.evaluate(input_fn) == pytest.approx(
-        {
-            "average_loss": 0.98**2,
-            "loss": 0.98**2,
-            "label/mean": 1.0,
-            "prediction/mean": 0.02,
-            "global_step": 1,
-        }
-    )
+    expected = {"label/mean": 1.0, "prediction/mean": 0.02, "global_step": 1}
+    expected |= {"average_loss": 0.98**2, "loss": 0.98**2}
+    assert estimator.evaluate(input_fn) == pytest.approx(expected)

@@ -48,40 +48,45 @@ def measured(head, batches):
 
 
 WEIGHTED = {
-    "accuracy": 0.782609,
-    "accuracy_baseline": 0.608696,
-    "auc": 0.650794,
-    "auc_precision_recall": 0.784373,
-    "average_loss": 0.827953,
-    "label/mean": 0.608696,
-    "precision": 0.909091,
-    "prediction/mean": 0.455351,
-    "recall": 0.714286,
-    "regularization_loss": 0.75,
-}
+    "accuracy": 0.782609, "accuracy_baseline": 0.608696, "auc": 0.650794, "auc_precision_recall": 0.784373,
+    "average_loss": 0.827953, "label/mean": 0.608696, "precision": 0.909091, "prediction/mean": 0.455351,
+    "recall": 0.714286, "regularization_loss": 0.75,
+}  # fmt: skip
 MULTI_LABEL = {
-    "accuracy/positive_threshold_0.4": 0.433333,
-    "auc": 0.70362,
-    "auc/class0": 0.880952,
-    "auc/class2": 0.58,
-    "auc_precision_recall": 0.594934,
-    "auc_precision_recall/class0": 0.602284,
-    "auc_precision_recall/class2": 0.7,
-    "average_loss": 0.739308,
-    "precision/positive_threshold_0.4": 0.433333,
-    "probability_mean/class0": 0.570704,
-    "probability_mean/class2": 0.586126,
-    "recall/positive_threshold_0.4": 1.0,
-    "regularization_loss": 0.75,
-}
+    "accuracy/positive_threshold_0.4": 0.433333, "auc": 0.70362, "auc/class0": 0.880952, "auc/class2": 0.58,
+    "auc_precision_recall": 0.594934, "auc_precision_recall/class0": 0.602284,
+    "auc_precision_recall/class2": 0.7, "average_loss": 0.739308,
+    "precision/positive_threshold_0.4": 0.433333, "probability_mean/class0": 0.570704,
+    "probability_mean/class2": 0.586126, "recall/positive_threshold_0.4": 1.0, "regularization_loss": 0.75,
+}  # fmt: skip
 THRESHOLDS = {
-    "accuracy/positive_threshold_0.3/h": 0.521739,
-    "accuracy/positive_threshold_0.8/h": 0.478261,
-    "precision/positive_threshold_0.3/h": 0.588235,
-    "precision/positive_threshold_0.8/h": 1.0,
-    "recall/positive_threshold_0.3/h": 0.714286,
-    "recall/positive_threshold_0.8/h": 0.142857,
-}
+    "accuracy/positive_threshold_0.3/h": 0.521739, "accuracy/positive_threshold_0.8/h": 0.478261,
+    "precision/positive_threshold_0.3/h": 0.588235, "precision/positive_threshold_0.8/h": 1.0,
+    "recall/positive_threshold_0.3/h": 0.714286, "recall/positive_threshold_0.8/h": 0.142857,
+}  # fmt: skip
+
+
+def of_mean(average_loss, label, prediction):
+    """The metrics of a head for numbers."""
+    means = {"label/mean": label, "prediction/mean": prediction}
+    return {"average_loss": average_loss, "regularization_loss": 0.75, **means}
+
+
+MULTI_LABEL_HEAD = est.MultiLabelHead(3, "w", thresholds=[0.4], classes_for_class_based_metrics=[0, 2])
+CLASS_BATCHES = ({"w": CLASS_WEIGHTS}, CLASS_LOGITS), ({"w": CLASS_WEIGHTS[:2]}, CLASS_LOGITS[:2])
+MULTI = [(*CLASS_BATCHES[0], c([[2], [1], [1]])), (*CLASS_BATCHES[1], c([[1], [1]]))]
+MULTI_WORDS = [({}, CLASS_LOGITS, c([["c"], ["b"], ["b"]])), ({}, CLASS_LOGITS[:2], c([["a"], ["b"]]))]
+SETS = [
+    (*CLASS_BATCHES[0], c([[1, 0, 1], [0, 1, 0], [1, 1, 0]])),
+    (*CLASS_BATCHES[1], c([[0, 0, 1], [0, 0, 1]])),
+]
+PAIRS = [
+    ({"w": c([[1.0, 2], [3, 4]])}, c([[1.0, 0], [0, 2]]), c([[1.0, 1], [1, 3]])),
+    ({"w": c([[1.0], [3.0]])}, c([[1.0, 0], [0, 2]]), c([[1.0, 1], [1, 3]])),
+]
+COUNTS = with_labels(lambda labels: c([[1.0], [2], [0], [4]])[: len(labels)])
+SHARES = with_labels(lambda labels: c([[1.0], [0.2], [0], [0.4]])[: len(labels)])
+NAMED = {f"{key}/h": value for key, value in WEIGHTED.items()} | THRESHOLDS
 
 
 @pytest.mark.parametrize(
@@ -89,83 +94,18 @@ THRESHOLDS = {
     [
         (est.BinaryClassHead("w"), BATCHES, [2.453909, 2.102909], WEIGHTED),
         (est.BinaryClassHead("w", loss_reduction="sum"), BATCHES, [7.565637, 3.455817], WEIGHTED),
-        (
-            est.BinaryClassHead("w", label_vocabulary=["no", "yes"]),
-            with_labels(words),
-            [2.453909, 2.102909],
-            WEIGHTED,
-        ),
-        (
-            est.BinaryClassHead("w", thresholds=[0.3, 0.8], name="h"),
-            BATCHES,
-            [2.453909, 2.102909],
-            {**{f"{key}/h": value for key, value in WEIGHTED.items()}, **THRESHOLDS},
-        ),
-        (
-            est.MultiClassHead(3, "w"),
-            [
-                ({"w": CLASS_WEIGHTS}, CLASS_LOGITS, c([[2], [1], [1]])),
-                ({"w": CLASS_WEIGHTS[:2]}, CLASS_LOGITS[:2], c([[1], [1]])),
-            ],
-            [1.978813, 2.31312],
-            {"accuracy": 0.7, "average_loss": 0.681268, "regularization_loss": 0.75},
-        ),
-        (
-            est.MultiClassHead(3, label_vocabulary=["a", "b", "c"]),
-            [
-                ({}, CLASS_LOGITS, c([["c"], ["b"], ["b"]])),
-                ({}, CLASS_LOGITS[:2], c([["a"], ["b"]])),
-            ],
-            [1.392416, 1.573575],
-            {"accuracy": 0.6, "average_loss": 0.71488, "regularization_loss": 0.75},
-        ),
-        (
-            est.MultiLabelHead(
-                3, "w", thresholds=[0.4], classes_for_class_based_metrics=[0, 2]
-            ),
-            [
-                ({"w": CLASS_WEIGHTS}, CLASS_LOGITS, c([[1, 0, 1], [0, 1, 0], [1, 1, 0]])),
-                ({"w": CLASS_WEIGHTS[:2]}, CLASS_LOGITS[:2], c([[0, 0, 1], [0, 0, 1]])),
-            ],
-            [1.806248, 2.862167],
-            MULTI_LABEL,
-        ),
-        (
-            est.RegressionHead(2, "w"),
-            [
-                ({"w": c([[1.0, 2], [3, 4]])}, c([[1.0, 0], [0, 2]]), c([[1.0, 1], [1, 3]])),
-                ({"w": c([[1.0], [3.0]])}, c([[1.0, 0], [0, 2]]), c([[1.0, 1], [1, 3]])),
-            ],
-            [3.0, 2.5],
-            {
-                "average_loss": 0.888889,
-                "label/mean": 1.777778,
-                "prediction/mean": 0.888889,
-                "regularization_loss": 0.75,
-            },
-        ),
-        (
-            est.PoissonRegressionHead(),
-            with_labels(lambda labels: c([[1.0], [2], [0], [4]])[: len(labels)]),
-            [4.145198, 2.770544],
-            {
-                "average_loss": 2.93698,
-                "label/mean": 1.666667,
-                "prediction/mean": 1.410167,
-                "regularization_loss": 0.75,
-            },
-        ),
-        (
-            est.LogisticRegressionHead("w"),
-            with_labels(lambda labels: c([[1.0], [0.2], [0], [0.4]])[: len(labels)]),
-            [1.683909, 2.202909],
-            {
-                "average_loss": 0.577518,
-                "label/mean": 0.591304,
-                "prediction/mean": 0.455351,
-                "regularization_loss": 0.75,
-            },
-        ),
+        (est.BinaryClassHead("w", label_vocabulary=["no", "yes"]), with_labels(words), [2.453909, 2.102909],
+         WEIGHTED),
+        (est.BinaryClassHead("w", thresholds=[0.3, 0.8], name="h"), BATCHES, [2.453909, 2.102909], NAMED),
+        (est.MultiClassHead(3, "w"), MULTI, [1.978813, 2.31312],
+         {"accuracy": 0.7, "average_loss": 0.681268, "regularization_loss": 0.75}),
+        (est.MultiClassHead(3, label_vocabulary=["a", "b", "c"]), MULTI_WORDS, [1.392416, 1.573575],
+         {"accuracy": 0.6, "average_loss": 0.71488, "regularization_loss": 0.75}),
+        (MULTI_LABEL_HEAD, SETS, [1.806248, 2.862167], MULTI_LABEL),
+        (est.RegressionHead(2, "w"), PAIRS, [3.0, 2.5], of_mean(0.888889, 1.777778, 0.888889)),
+        (est.PoissonRegressionHead(), COUNTS, [4.145198, 2.770544], of_mean(2.93698, 1.666667, 1.410167)),
+        (est.LogisticRegressionHead("w"), SHARES, [1.683909, 2.202909],
+         of_mean(0.577518, 0.591304, 0.455351)),
     ],
     ids=["binary", "sum", "words", "named", "multi", "multi_words", "multi_label", "regression",
          "poisson", "logistic"],
@@ -176,7 +116,7 @@ def test_losses_and_metrics(each_keras, head, batches, losses, metrics):
     assert found[1] == pytest.approx(metrics, abs=2e-6)
 
 
-def test_metrics_are_those_of_keras(each_keras):
+def test_metrics_are_those_of_keras_and_begin_anew_after_a_reset(each_keras):
     metrics = est.BinaryClassHead(thresholds=[0.3]).metrics()
     for key, of_class in {
         "average_loss": "Mean", "label/mean": "Mean", "accuracy": "Accuracy", "auc": "AUC",
@@ -187,9 +127,6 @@ def test_metrics_are_those_of_keras(each_keras):
         assert isinstance(metrics[key], getattr(each_keras.metrics, of_class))
         assert metrics[key].name == key
         assert metrics[key].result().numpy() == 0.0  # no batch yet
-
-
-def test_metrics_begin_anew_after_a_reset(each_keras):
     head = est.BinaryClassHead()
     metrics = head.metrics()
     _, logits, labels = BATCHES[0]
@@ -202,9 +139,8 @@ def test_metrics_begin_anew_after_a_reset(each_keras):
 
 
 def test_multi_head_adds_up_batches(each_keras):
-    head = est.MultiHead(
-        [est.BinaryClassHead(name="a"), est.RegressionHead(name="b")], head_weights=[1.0, 2.0]
-    )
+    heads = [est.BinaryClassHead(name="a"), est.RegressionHead(name="b")]
+    head = est.MultiHead(heads, head_weights=[1.0, 2.0])
     _, logits, labels = BATCHES[0]
     both = {"a": labels, "b": labels}, {"a": logits, "b": 2 * logits}
     assert head.loss(*both, {}).numpy() == pytest.approx(0.956773 + 2 * 7.35, abs=1e-5)
@@ -281,10 +217,9 @@ def test_each_head_makes_specs_of_eager_tensors(each_keras, head, features, logi
 
 
 def test_an_optimizer_has_no_graph_to_work_on():
+    settings = {"optimizer": "SGD", "trainable_variables": []}
     with pytest.raises(ValueError, match=r"in a tf.GradientTape, .* optimizer='SGD'"):
-        est.RegressionHead().create_estimator_spec(
-            {}, "train", c([[1.0]]), c([[2.0]]), optimizer="SGD", trainable_variables=[]
-        )
+        est.RegressionHead().create_estimator_spec({}, "train", c([[1.0]]), c([[2.0]]), **settings)
 
 
 @pytest.mark.more
@@ -343,21 +278,17 @@ def test_labels_that_do_not_fit_are_errors_at_once(head, labels, message):
         head.loss(c(labels), logits, features={})
     with pytest.raises(ValueError, match=message):
         head.update_metrics(head.metrics(), {}, logits, c(labels))
-
-
-def test_long_values_in_errors_are_cut():
-    labels = np.arange(30)[:, np.newaxis]
+    long = np.arange(30)[:, np.newaxis]
     with pytest.raises(ValueError, match=r"\[0 1 2 .* 18 19 \.\.\.\]"):
-        est.MultiClassHead(3).loss(labels, tf.zeros([30, 3]))
+        est.MultiClassHead(3).loss(long, tf.zeros([30, 3]))
 
 
 def test_losses_are_written_where_a_writer_is(tmp_path):
     head = est.MultiHead([est.RegressionHead(name="a"), est.RegressionHead(name="b")])
 
     def train():
-        head.create_estimator_spec(
-            {}, "train", c([[1.0, 2.0]]), {"a": c([0.0]), "b": c([0.0])}, train_op_fn=tf.identity
-        )
+        labels = {"a": c([0.0]), "b": c([0.0])}
+        head.create_estimator_spec({}, "train", c([[1.0, 2.0]]), labels, train_op_fn=tf.identity)
 
     train()
     with tf.summary.create_file_writer(str(tmp_path)).as_default(step=7):

@@ -31,61 +31,45 @@ def measured(make_metric, *batches):
             return session.run(metric.result())
 
 
-def test_a_metric_has_no_value_before_the_first_batch():
+def test_a_metric_has_no_value_before_the_first_batch_and_the_update_is_what_is_returned():
     with tf.Graph().as_default():
         metric = metrics.mean("m")
-    with pytest.raises(ValueError, match="call update_state"):
-        metric.result()
-    with pytest.raises(ValueError, match="call update_state"):
-        metric.as_pair()
-
-
-def test_the_update_is_what_is_returned():
-    with tf.Graph().as_default():
-        metric = metrics.mean("m")
+        for value in (metric.result, metric.as_pair):
+            with pytest.raises(ValueError, match="call update_state"):
+                value()
         update = metric.update_state(tf.constant([1, 2]))
         assert update is metric.as_pair()[1]
         assert metric.result() is metric.as_pair()[0]
 
 
-def test_mean_is_weighted_over_all_batches():
-    assert measured(lambda: metrics.mean("m"), ([1, 2], None), ([6], None)) == 3.0
-    # (1 * 3 + 5 * 1 + 7 * 0) / 4
-    assert measured(lambda: metrics.mean("m"), ([1.0, 5.0], [3.0, 1.0]), ([7.0], [0.0])) == 2.0
-
-
-def test_accuracy_is_the_weighted_share_of_correct_classes():
-    labels, classes = [1, 0, 2], np.array([1, 0, 0], np.int64)
-    assert measured(lambda: metrics.accuracy("a"), (labels, classes, None)) == pytest.approx(2 / 3)
-    weighted = measured(lambda: metrics.accuracy("a"), (labels, classes, [1.0, 2.0, 5.0]))
-    assert weighted == pytest.approx(3 / 8)
-
-
-def test_labels_that_are_fractions_equal_no_class():
-    labels = np.array([1.0, 0.4], np.float32)
-    assert measured(lambda: metrics.accuracy("a"), (labels, np.array([1.0, 0.0], np.float32), None)) == 0.5
+CLASSES = ([1, 0, 2], np.array([1, 0, 0], np.int64))
+FRACTIONS = (np.array([1.0, 0.4], np.float32), np.array([1.0, 0.0], np.float32))  # 0.4 equals no class
+# One true positive; two are predicted, three are there. Weighted: 2 of 6, 2 of 4.
+RETRIEVED, WEIGHTS = ([1, 1, 1, 0], [1, 0, 0, 1]), [2.0, 1.0, 1.0, 4.0]
 
 
 @pytest.mark.parametrize(
-    ("labels", "weights", "expected"),
+    ("metric", "batches", "expected"),
     [
-        ([1, 0, 0, 0], None, 0.75),
-        ([1, 1, 0], None, 2 / 3),
-        ([1, 0], [1.0, 3.0], 0.75),
-        ([1, 0], [0.0, 0.0], 0.0),
+        (metrics.mean, [([1, 2], None), ([6], None)], 3.0),
+        (metrics.mean, [([1.0, 5.0], [3.0, 1.0]), ([7.0], [0.0])], 2.0),  # (1 * 3 + 5 * 1 + 7 * 0) / 4
+        (metrics.accuracy, [(*CLASSES, None)], 2 / 3),
+        (metrics.accuracy, [(*CLASSES, [1.0, 2.0, 5.0])], 3 / 8),
+        (metrics.accuracy, [(*FRACTIONS, None)], 0.5),
+        # That of the more frequent class.
+        (metrics.accuracy_baseline, [([1, 0, 0, 0], None)], 0.75),
+        (metrics.accuracy_baseline, [([1, 1, 0], None)], 2 / 3),
+        (metrics.accuracy_baseline, [([1, 0], [1.0, 3.0])], 0.75),
+        (metrics.accuracy_baseline, [([1, 0], [0.0, 0.0])], 0.0),
+        (metrics.precision, [(*RETRIEVED, None)], 1 / 2),
+        (metrics.precision, [(*RETRIEVED, WEIGHTS)], 1 / 3),
+        (metrics.recall, [(*RETRIEVED, None)], 1 / 3),
+        (metrics.recall, [(*RETRIEVED, WEIGHTS)], 1 / 2),
     ],
+    ids=lambda value: getattr(value, "__name__", None),
 )
-def test_accuracy_baseline_is_that_of_the_more_frequent_class(labels, weights, expected):
-    assert measured(lambda: metrics.accuracy_baseline("b"), (labels, weights)) == pytest.approx(expected)
-
-
-def test_precision_and_recall():
-    labels, classes, weights = [1, 1, 1, 0], [1, 0, 0, 1], [2.0, 1.0, 1.0, 4.0]
-    # One true positive; two are predicted, three are there. Weighted: 2 of 6, 2 of 4.
-    assert measured(lambda: metrics.precision("p"), (labels, classes, None)) == 1 / 2
-    assert measured(lambda: metrics.precision("p"), (labels, classes, weights)) == pytest.approx(1 / 3)
-    assert measured(lambda: metrics.recall("r"), (labels, classes, None)) == pytest.approx(1 / 3)
-    assert measured(lambda: metrics.recall("r"), (labels, classes, weights)) == 1 / 2
+def test_weighted_metrics_over_all_batches(metric, batches, expected):
+    assert measured(lambda: metric("m"), *batches) == pytest.approx(expected)
 
 
 @pytest.fixture
@@ -99,10 +83,8 @@ def scored():
 
 @pytest.mark.parametrize(
     ("arguments", "curve", "summation"),
-    [
-        ({}, "ROC", "interpolation"),  # the trapezoidal rule, as Keras calls it for ROC
-        ({"curve": "PR"}, "PR", "interpolation"),  # careful interpolation, for PR
-    ],
+    # As Keras calls it: the trapezoidal rule for ROC, careful interpolation for PR.
+    [({}, "ROC", "interpolation"), ({"curve": "PR"}, "PR", "interpolation")],
 )
 @pytest.mark.parametrize("weighted", [False, True])
 def test_auc_is_that_of_keras_over_200_thresholds(scored, arguments, curve, summation, weighted):
@@ -118,24 +100,23 @@ def test_auc_is_that_of_keras_over_200_thresholds(scored, arguments, curve, summ
 
 def test_the_areas_of_pr_differ_by_their_rule(scored):
     labels, scores, _ = scored
-    trapezoidal, careful = (
+    rules = [
         functools.partial(metrics.auc, "auc", "PR", rule) for rule in ("trapezoidal", "careful_interpolation")
-    )
-    found = [measured(make, (labels, scores, None)) for make in (trapezoidal, careful)]
+    ]
+    found = [measured(make, (labels, scores, None)) for make in rules]
     assert found[0] == pytest.approx(found[1], abs=1e-2)
     assert found[0] != pytest.approx(found[1], abs=1e-6)
 
 
 def test_the_variables_of_a_metric_have_its_name():
+    names = ("mean", "accuracy", "accuracy_baseline", "precision", "recall", "auc")
     with tf.Graph().as_default():
-        for name in ("mean", "accuracy", "accuracy_baseline", "precision", "recall", "auc"):
+        for name in names:
             metric = getattr(metrics, name)(f"my_{name}")
             values = [tf.constant([1.0])] * (1 if name in ("mean", "accuracy_baseline") else 2)
             metric.update_state(*values)
         scopes = {variable.op.name.split("/")[0] for variable in tf1.local_variables()}
-    assert scopes == {
-        "my_mean", "my_accuracy", "my_accuracy_baseline", "my_precision", "my_recall", "my_auc",
-    }  # fmt: skip
+    assert scopes == {f"my_{name}" for name in names}
 
 
 @pytest.mark.parametrize("curve", ["ROC", "PR"])

@@ -3,7 +3,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from tests.estimator_core.heads.fresh_graph import run
+from tests.estimator_core.heads.fresh_graph import evaluated, run
 
 tf1 = tf.compat.v1
 
@@ -18,9 +18,6 @@ WEIGHTS = np.array([1.0, 2.0, 0.5], np.float32)
 @pytest.mark.parametrize("labels", [LABELS, LABELS[:, 0], LABELS.astype(np.int32)])
 def test_loss_is_the_mean_over_the_batch(labels):
     assert run(lambda: est.MultiClassHead(3).loss(labels, LOGITS)) == pytest.approx(LOSSES.mean(), rel=1e-6)
-
-
-def test_loss_weighted_and_summed():
     head = est.MultiClassHead(3, weight_column="w", loss_reduction="sum")
     loss = run(lambda: head.loss(LABELS, LOGITS, features={"w": WEIGHTS}))
     assert loss == pytest.approx(np.dot(LOSSES, WEIGHTS), rel=1e-6)
@@ -44,19 +41,8 @@ def test_predictions_are_probabilities_and_the_likeliest_class():
 
 
 def test_metrics_are_weighted_and_named_after_the_head():
-    with tf.Graph().as_default():
-        head = est.MultiClassHead(3, weight_column="w", name="kind")
-        spec = head.create_estimator_spec(
-            {"w": tf.constant(WEIGHTS)},
-            "eval",
-            tf.constant(LOGITS),
-            labels=tf.constant(LABELS),
-            regularization_losses=[tf.constant(0.5)],
-        )
-        with tf1.Session() as session:
-            session.run(tf1.local_variables_initializer())
-            session.run([update for _, update in spec.eval_metric_ops.values()])
-            found = session.run({key: value for key, (value, _) in spec.eval_metric_ops.items()})
+    head = est.MultiClassHead(3, weight_column="w", name="kind")
+    found = evaluated(head, LOGITS, LABELS, {"w": WEIGHTS}, regularization_losses=[0.5])
     # Classes 2, 0, 0 for labels 1, 0, 2: only the second, of weight 2 of 3.5, is right.
     assert found == {
         "accuracy/kind": pytest.approx(2 / 3.5),
@@ -74,22 +60,16 @@ def test_export_outputs_are_classification_and_predict():
             assert session.run(classes).tolist() == [[b"0", b"1", b"2"]] * 3
 
 
-def test_labels_out_of_range():
+def test_labels_and_prediction_keys_that_do_not_fit():
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"n_classes - 1 \(2\)"):
         run(lambda: est.MultiClassHead(3).loss(np.array([[3], [0], [0]]), LOGITS))
-
-
-def test_float_labels_are_refused():
     with pytest.raises(ValueError, match="should be integer"):
         run(lambda: est.MultiClassHead(3).loss(LABELS.astype(np.float32), LOGITS))
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="keys must be among"):
+        est.MultiClassHead(3).predictions(tf.constant(LOGITS), keys=["logistic"])
 
 
 @pytest.mark.parametrize("n_classes", [2, 1, None])
 def test_two_classes_are_for_the_binary_head(n_classes):
     with pytest.raises(ValueError, match="BinaryClassHead"):
         est.MultiClassHead(n_classes)
-
-
-def test_unknown_prediction_key():
-    with tf.Graph().as_default(), pytest.raises(ValueError, match="keys must be among"):
-        est.MultiClassHead(3).predictions(tf.constant(LOGITS), keys=["logistic"])

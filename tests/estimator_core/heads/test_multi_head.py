@@ -3,7 +3,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from tests.estimator_core.heads.fresh_graph import run
+from tests.estimator_core.heads.fresh_graph import evaluated, run, trained
 
 tf1 = tf.compat.v1
 
@@ -32,14 +32,11 @@ def test_name_dimension_and_reduction():
 
 @pytest.mark.parametrize("make_logits", [lambda: tf.constant(LOGITS), by_head])
 def test_the_loss_is_a_weighted_sum(make_logits):
+    plain = run(lambda: make_head().loss(LABELS, make_logits()))
+    assert plain == pytest.approx(PRICE_LOSS + SOLD_LOSS, rel=1e-5)
     head = make_head([1.0, 10.0])
     found = run(lambda: head.loss(LABELS, make_logits(), regularization_losses=[tf.constant(0.5)]))
     assert found == pytest.approx(PRICE_LOSS + 10 * SOLD_LOSS + 0.5, rel=1e-5)
-
-
-def test_without_weights_the_losses_add_up():
-    found = run(lambda: make_head().loss(LABELS, tf.constant(LOGITS)))
-    assert found == pytest.approx(PRICE_LOSS + SOLD_LOSS, rel=1e-5)
 
 
 @pytest.mark.parametrize("make_logits", [lambda: tf.constant(LOGITS), by_head])
@@ -61,18 +58,7 @@ def test_predictions_can_be_selected_by_head_and_key():
 
 
 def test_metrics_of_all_heads():
-    def metrics():
-        spec = make_head([1.0, 10.0]).create_estimator_spec(
-            {},
-            "eval",
-            tf.constant(LOGITS),
-            labels={name: tf.constant(value) for name, value in LABELS.items()},
-            regularization_losses=[tf.constant(0.5)],
-        )
-        # All metrics of one batch: the values of the update ops.
-        return {key: update for key, (_, update) in spec.eval_metric_ops.items()}
-
-    found = run(metrics)
+    found = evaluated(make_head([1.0, 10.0]), LOGITS, LABELS, regularization_losses=[0.5])
     assert found["regularization_loss/price_sold"] == pytest.approx(0.5)
     assert found["loss/price"] == pytest.approx(PRICE_LOSS)
     assert found["average_loss/price"] == pytest.approx(PRICE_LOSS)
@@ -95,23 +81,19 @@ def test_a_batch_without_rows_weighs_nothing_in_the_loss_of_a_head():
 
 
 def test_summaries_and_the_training_step():
-    with tf.Graph().as_default():
+    def build():
         bias = tf1.get_variable("bias", [1, 2], initializer=tf1.initializers.zeros())
-        spec = make_head().create_estimator_spec(
-            {},
-            "train",
+        logits, settings = (
             tf.tile(bias, [2, 1]),
-            labels={name: tf.constant(value) for name, value in LABELS.items()},
-            optimizer="SGD",
-            regularization_losses=[tf.constant(0.5)],
+            {"optimizer": "SGD", "regularization_losses": [tf.constant(0.5)]},
         )
+        spec = make_head().create_estimator_spec({}, "train", logits, LABELS, **settings)
         tags = [tensor.op.name for tensor in tf1.get_collection(tf1.GraphKeys.SUMMARIES)]
-        with tf1.Session() as session:
-            session.run(tf1.global_variables_initializer())
-            session.run(spec.train_op)
-            # Slopes: 2 * (0 - 2.5) and sigmoid(0) - 0; the learning rate is 0.01.
-            np.testing.assert_allclose(session.run(bias), [[0.05, -0.005]], rtol=1e-5)
-    assert tags == ["loss/price", "loss/sold", "loss", "regularization_loss"]
+        assert tags == ["loss/price", "loss/sold", "loss", "regularization_loss"]
+        return spec, bias
+
+    # Slopes: 2 * (0 - 2.5) and sigmoid(0) - 0; the learning rate is 0.01.
+    np.testing.assert_allclose(trained(build), [[0.05, -0.005]], rtol=1e-5)
 
 
 def test_only_the_spec_writes_the_summaries_of_a_loss():
@@ -130,17 +112,11 @@ def test_export_outputs_are_those_of_each_head_and_a_common_predict():
     with tf.Graph().as_default():
         spec = make_head().create_estimator_spec({}, "infer", tf.constant(LOGITS))
     outputs = spec.export_outputs
-    assert set(outputs) == {
-        "serving_default",
-        "price",
-        "price/regression",
-        "price/predict",
-        "sold",
-        "sold/classification",
-        "sold/regression",
-        "sold/predict",
-        "predict",
-    }
+    price, sold = (
+        {"price/regression", "price/predict"},
+        {"sold/classification", "sold/regression", "sold/predict"},
+    )
+    assert set(outputs) == {"serving_default", "price", *price, "sold", *sold, "predict"}
     assert outputs["serving_default"] is outputs["price"] is outputs["price/regression"]
     assert {"price/predictions", "sold/logistic"} < set(outputs["predict"].outputs)
 
@@ -158,19 +134,17 @@ def test_it_trains_predicts_and_exports_its_evaluation(tmp_path):
     assert set(row) == {("sold", "logistic")}
 
     def eval_receiver_fn():
-        size = tf1.placeholder(tf.float32, [None, 1], name="size")
-        price = tf1.placeholder(tf.float32, [None], name="price")
-        sold = tf1.placeholder(tf.int64, [None], name="sold")
-        return est.export.EvalInputReceiver(
-            {"size": size}, {"size": size, "price": price, "sold": sold}, {"price": price, "sold": sold}
-        )
+        features = {"size": tf1.placeholder(tf.float32, [None, 1])}
+        labels = {"price": tf1.placeholder(tf.float32, [None]), "sold": tf1.placeholder(tf.int64, [None])}
+        return est.export.EvalInputReceiver(features, features | labels, labels)
 
-    path = estimator.experimental_export_all_saved_models(
-        str(tmp_path / "export"), {est.ModeKeys.EVAL: eval_receiver_fn}
-    )
-    path = path.decode() if isinstance(path, bytes) else path
-    signature = tf.saved_model.load(path, tags="eval").signatures["eval"]
+    receivers = {est.ModeKeys.EVAL: eval_receiver_fn}
+    path = estimator.experimental_export_all_saved_models(str(tmp_path / "export"), receivers)
+    signature = tf.saved_model.load(path.decode(), tags="eval").signatures["eval"]
     assert {"predictions/sold/logistic", "labels/price", "loss"} < set(signature.structured_outputs)
+
+
+SUM = est.RegressionHead(name="a", loss_reduction="sum")
 
 
 @pytest.mark.parametrize(
@@ -180,12 +154,7 @@ def test_it_trains_predicts_and_exports_its_evaluation(tmp_path):
         (lambda: est.MultiHead([est.RegressionHead()]), "must have a name"),
         (lambda: est.MultiHead([est.RegressionHead(name="a")] * 2), "must differ"),
         (lambda: make_head([1.0]), "same size"),
-        (
-            lambda: est.MultiHead(
-                [est.RegressionHead(name="a", loss_reduction="sum"), est.RegressionHead(name="b")]
-            ),
-            "loss_reduction must be the same",
-        ),
+        (lambda: est.MultiHead([SUM, est.RegressionHead(name="b")]), "loss_reduction must be the same"),
     ],
 )
 def test_heads_that_can_not_work(make, message):
@@ -211,10 +180,7 @@ def test_a_subclass_trains_with_its_own_loss():
             return 2.0 * super().loss(*args, **kwargs)
 
     with tf.Graph().as_default(), tf1.Session() as session:
-        heads = [est.RegressionHead(name="price")]
-        labels = {"price": tf.constant([[1.0], [3.0]])}
-        spec = Doubled(heads).create_estimator_spec(
-            {}, "train", tf.zeros([2, 1]), labels, train_op_fn=tf.identity
-        )
+        head, labels = Doubled([est.RegressionHead(name="price")]), {"price": tf.constant([[1.0], [3.0]])}
+        spec = head.create_estimator_spec({}, "train", tf.zeros([2, 1]), labels, train_op_fn=tf.identity)
         # (1 + 9) / 2, twice.
         assert session.run(spec.loss) == 10.0

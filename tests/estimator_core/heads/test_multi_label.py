@@ -3,7 +3,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from tests.estimator_core.heads.fresh_graph import run
+from tests.estimator_core.heads.fresh_graph import evaluated, run
 
 tf1 = tf.compat.v1
 
@@ -16,20 +16,6 @@ LOSSES = [(0.287682 + 0.693147 + 1.386294) / 3, (0.693147 + 2 * 0.287682) / 3]
 WORDS = ["a", "b", "c"]
 
 
-def evaluate(head, features=None):
-    with tf.Graph().as_default():
-        spec = head.create_estimator_spec(
-            {key: tf.constant(value) for key, value in (features or {}).items()},
-            "eval",
-            tf.constant(LOGITS),
-            labels=tf.constant(LABELS),
-        )
-        with tf1.Session() as session:
-            session.run(tf1.local_variables_initializer())
-            session.run([update for _, update in spec.eval_metric_ops.values()])
-            return session.run({key: value for key, (value, _) in spec.eval_metric_ops.items()})
-
-
 def sparse(values):
     """The classes of LABELS as lists: classes 0 and 2, class 2."""
     return tf.SparseTensor([[0, 0], [0, 1], [1, 0]], values, [2, 2])
@@ -38,26 +24,15 @@ def sparse(values):
 @pytest.mark.parametrize(
     ("vocabulary", "make_labels"),
     [
-        (None, lambda: tf.constant(LABELS)),
-        (None, lambda: tf.constant(LABELS, tf.float32)),
-        (None, lambda: tf.constant(LABELS, tf.bool)),
-        (None, lambda: sparse(np.array([0, 2, 2], np.int64))),
-        (None, lambda: sparse(np.array([0, 2, 2], np.int32))),
-        (None, lambda: tf.ragged.constant([[0, 2], [2]])),
-        (WORDS, lambda: tf.constant(LABELS)),
-        (WORDS, lambda: sparse(["a", "c", "c"])),
-        (WORDS, lambda: tf.ragged.constant([["c", "a"], ["c"]])),
-    ],
-    ids=[
-        "dense",
-        "float",
-        "bool",
-        "sparse",
-        "sparse_int32",
-        "ragged",
-        "dense_with_words",
-        "sparse_words",
-        "ragged_words",
+        pytest.param(None, lambda: tf.constant(LABELS), id="dense"),
+        pytest.param(None, lambda: tf.constant(LABELS, tf.float32), id="float"),
+        pytest.param(None, lambda: tf.constant(LABELS, tf.bool), id="bool"),
+        pytest.param(None, lambda: sparse(np.array([0, 2, 2], np.int64)), id="sparse"),
+        pytest.param(None, lambda: sparse(np.array([0, 2, 2], np.int32)), id="sparse_int32"),
+        pytest.param(None, lambda: tf.ragged.constant([[0, 2], [2]]), id="ragged"),
+        pytest.param(WORDS, lambda: tf.constant(LABELS), id="dense_with_words"),
+        pytest.param(WORDS, lambda: sparse(["a", "c", "c"]), id="sparse_words"),
+        pytest.param(WORDS, lambda: tf.ragged.constant([["c", "a"], ["c"]]), id="ragged_words"),
     ],
 )
 def test_the_loss_is_the_mean_over_classes(vocabulary, make_labels):
@@ -78,14 +53,12 @@ def test_an_example_without_a_class():
     assert run(loss) == pytest.approx((1.386294 + 0.287682) / 2, rel=1e-5)
 
 
-def test_weights_and_sum():
+def test_weights_and_sum_and_a_loss_fn_of_ones_own():
     head = est.MultiLabelHead(3, weight_column="w", loss_reduction="sum")
     features = {"w": np.array([2.0, 3.0], np.float32)}
     expected = 2 * LOSSES[0] + 3 * LOSSES[1]
     assert run(lambda: head.loss(LABELS, LOGITS, features)) == pytest.approx(expected, rel=1e-5)
 
-
-def test_a_loss_fn_of_ones_own():
     def count_of_classes(labels, logits):
         return tf.reduce_sum(labels, axis=1, keepdims=True)
 
@@ -104,7 +77,7 @@ def test_predictions_are_logits_probabilities_and_classes():
 
 
 def test_metrics_are_those_computed_by_hand():
-    found = evaluate(est.MultiLabelHead(3, thresholds=[0.6]))
+    found = evaluated(est.MultiLabelHead(3, thresholds=[0.6]), LOGITS, LABELS)
     # Above 0.6 are class 0 of the first and class 2 of the second, both right; one of three is
     # missed. Positives have 3/4, 1/4, 3/4, negatives 1/2, 1/2, 1/4; of the 9 pairs 6 are in order,
     # and one is a tie.
@@ -121,7 +94,7 @@ def test_metrics_are_those_computed_by_hand():
 
 def test_metrics_are_weighted():
     head = est.MultiLabelHead(3, weight_column="w", thresholds=[0.6])
-    found = evaluate(head, {"w": np.array([1.0, 3.0], np.float32)})
+    found = evaluated(head, LOGITS, LABELS, {"w": np.array([1.0, 3.0], np.float32)})
     assert found["average_loss"] == pytest.approx((LOSSES[0] + 3 * LOSSES[1]) / 4, rel=1e-5)
     # The classes weigh 3 * 1 + 3 * 3; the wrong one weighs 1.
     assert found["accuracy/positive_threshold_0.6"] == pytest.approx(11 / 12)
@@ -133,18 +106,11 @@ def test_metrics_are_weighted():
     ("vocabulary", "classes", "suffix"), [(None, [0], "class0"), (WORDS, ["a"], "a"), (WORDS, [0], "a")]
 )
 def test_metrics_of_single_classes(vocabulary, classes, suffix):
-    head = est.MultiLabelHead(
-        3, label_vocabulary=vocabulary, classes_for_class_based_metrics=classes, name="n"
-    )
-    found = evaluate(head)
-    assert set(found) == {
-        "average_loss/n",
-        "auc/n",
-        "auc_precision_recall/n",
-        f"probability_mean/{suffix}/n",
-        f"auc/{suffix}/n",
-        f"auc_precision_recall/{suffix}/n",
-    }
+    settings = {"label_vocabulary": vocabulary, "classes_for_class_based_metrics": classes, "name": "n"}
+    head = est.MultiLabelHead(3, **settings)
+    found = evaluated(head, LOGITS, LABELS)
+    of_class = {f"{key}/{suffix}/n" for key in ("probability_mean", "auc", "auc_precision_recall")}
+    assert set(found) == {"average_loss/n", "auc/n", "auc_precision_recall/n", *of_class}
     assert found[f"probability_mean/{suffix}/n"] == pytest.approx((3 / 4 + 1 / 2) / 2)
     assert found[f"auc/{suffix}/n"] == pytest.approx(1.0)  # 3/4 is positive, 1/2 negative
 
@@ -165,33 +131,39 @@ def test_export_outputs_are_classification_and_predict():
     [
         ({"n_classes": 1}, "n_classes must be > 1"),
         ({"n_classes": None}, "n_classes must be > 1"),
-        ({"n_classes": 3, "thresholds": [1.0]}, "thresholds must be in"),
-        ({"n_classes": 3, "label_vocabulary": ["a"]}, "label_vocabulary"),
-        ({"n_classes": 3, "classes_for_class_based_metrics": [3]}, r"in range \[0, 2\]"),
-        ({"n_classes": 3, "classes_for_class_based_metrics": ["a"]}, "label_vocabulary=None"),
-        (
-            {"n_classes": 3, "label_vocabulary": WORDS, "classes_for_class_based_metrics": ["z"]},
-            "Received: 'z'",
-        ),
+        ({"thresholds": [1.0]}, "thresholds must be in"),
+        ({"label_vocabulary": ["a"]}, "label_vocabulary"),
+        ({"classes_for_class_based_metrics": [3]}, r"in range \[0, 2\]"),
+        ({"classes_for_class_based_metrics": ["a"]}, "label_vocabulary=None"),
+        ({"label_vocabulary": WORDS, "classes_for_class_based_metrics": ["z"]}, "Received: 'z'"),
     ],
 )
 def test_arguments_that_can_not_work(arguments, message):
     with pytest.raises(ValueError, match=message):
-        est.MultiLabelHead(**arguments)
+        est.MultiLabelHead(**{"n_classes": 3, **arguments})
 
 
-def test_labels_that_can_not_work():
-    head = est.MultiLabelHead(3)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="Dense labels must be 0 or 1"):
-        run(lambda: head.loss(LABELS * 2, LOGITS))
-    with pytest.raises(tf.errors.InvalidArgumentError, match="Dense labels must be 0 or 1"):
-        run(lambda: head.loss(-LABELS, LOGITS))
-    with pytest.raises(tf.errors.InvalidArgumentError, match="n_classes - 1"):
-        run(lambda: head.loss(sparse(np.array([0, 2, 3], np.int64)), LOGITS))
-    with pytest.raises(ValueError, match="label_vocabulary"):
-        run(lambda: head.loss(sparse(["a", "c", "c"]), LOGITS))
-    with pytest.raises(ValueError, match="SparseTensor or a RaggedTensor"):
-        run(lambda: head.loss(np.array([["a", "b", "c"]] * 2), LOGITS))
-    words = est.MultiLabelHead(3, label_vocabulary=WORDS)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="must be in label_vocabulary"):
-        run(lambda: words.loss(sparse(["a", "c", "z"]), LOGITS))
+@pytest.mark.parametrize(
+    ("vocabulary", "make_labels", "error", "message"),
+    [
+        (None, lambda: LABELS * 2, tf.errors.InvalidArgumentError, "Dense labels must be 0 or 1"),
+        (None, lambda: -LABELS, tf.errors.InvalidArgumentError, "Dense labels must be 0 or 1"),
+        (
+            None,
+            lambda: sparse(np.array([0, 2, 3], np.int64)),
+            tf.errors.InvalidArgumentError,
+            "n_classes - 1",
+        ),
+        (None, lambda: sparse(["a", "c", "c"]), ValueError, "label_vocabulary"),
+        (None, lambda: np.array([["a", "b", "c"]] * 2), ValueError, "SparseTensor or a RaggedTensor"),
+        (
+            WORDS,
+            lambda: sparse(["a", "c", "z"]),
+            tf.errors.InvalidArgumentError,
+            "must be in label_vocabulary",
+        ),
+    ],
+)
+def test_labels_that_can_not_work(vocabulary, make_labels, error, message):
+    with pytest.raises(error, match=message):
+        run(lambda: est.MultiLabelHead(3, label_vocabulary=vocabulary).loss(make_labels(), LOGITS))

@@ -3,39 +3,45 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from tests.estimator_core.heads.fresh_graph import run
-
-tf1 = tf.compat.v1
+from tests.estimator_core.heads.fresh_graph import evaluated, run
 
 LOGITS = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]], np.float32)
 LABELS = np.array([[1.0, 2.0], [0.0, 1.0], [0.0, 4.0]], np.float32)
 # Squared errors: [1, 1], [4, 4], [16, 1].
 
 
-def test_loss_is_the_mean_over_all_numbers():
-    # (1 + 1 + 4 + 4 + 16 + 1) / 6
-    assert run(lambda: est.RegressionHead(2).loss(LABELS, LOGITS)) == pytest.approx(27 / 6)
+PLAIN = np.array([1.0, 2.0, 0.5], np.float32)
+BY_DIMENSION = tf.feature_column.numeric_column("w", shape=(2,))
+TENTH = tf.feature_column.numeric_column("w", normalizer_fn=lambda w: w / 10.0)
 
 
-def test_weights_for_examples():
-    head = est.RegressionHead(2, weight_column="w")
-    features = {"w": np.array([1.0, 2.0, 0.5], np.float32)}
-    # (1 * 2 + 2 * 8 + 0.5 * 17) / 6
-    assert run(lambda: head.loss(LABELS, LOGITS, features)) == pytest.approx(26.5 / 6)
-
-
-def test_weights_for_label_dimensions():
-    head = est.RegressionHead(2, weight_column=tf.feature_column.numeric_column("w", shape=(2,)))
-    features = {"w": np.array([[1, 2]] * 3, np.int32)}
-    # (1 + 2 + 4 + 8 + 16 + 2) / 6
-    assert run(lambda: head.loss(LABELS, LOGITS, features)) == pytest.approx(33 / 6)
-
-
-def test_a_weight_column_is_normalized():
-    column = tf.feature_column.numeric_column("w", normalizer_fn=lambda w: w / 10.0)
-    head = est.RegressionHead(2, weight_column=column, loss_reduction="sum")
-    features = {"w": np.array([10.0, 0.0, 0.0], np.float32)}
-    assert run(lambda: head.loss(LABELS, LOGITS, features)) == pytest.approx(2.0)
+@pytest.mark.parametrize(
+    ("settings", "weights", "expected"),
+    [
+        pytest.param({}, PLAIN, 27 / 6, id="no weights"),  # (1 + 1 + 4 + 4 + 16 + 1) / 6
+        pytest.param({"weight_column": "w"}, PLAIN, 26.5 / 6, id="examples"),  # 1 * 2 + 2 * 8 + 0.5 * 17
+        # (1 + 2 + 4 + 8 + 16 + 2) / 6
+        pytest.param(
+            {"weight_column": BY_DIMENSION}, np.array([[1, 2]] * 3, np.int32), 33 / 6, id="dimensions"
+        ),
+        pytest.param(
+            {"weight_column": TENTH, "loss_reduction": "sum"},
+            np.array([10.0, 0, 0], "f"),
+            2.0,
+            id="normalized",
+        ),
+        # (1 + 1 + 2 + 2 + 4 + 1) / 6
+        pytest.param(
+            {"loss_fn": lambda labels, logits: tf.abs(labels - logits)}, PLAIN, 11 / 6, id="loss_fn"
+        ),
+        pytest.param(
+            {"inverse_link_fn": tf.exp}, PLAIN, 27 / 6, id="inverse_link_fn"
+        ),  # for predictions only
+    ],
+)
+def test_loss_is_the_mean_over_all_numbers(settings, weights, expected):
+    head = est.RegressionHead(2, **settings)
+    assert run(lambda: head.loss(LABELS, LOGITS, {"w": weights})) == pytest.approx(expected)
 
 
 def test_flat_integer_labels():
@@ -48,25 +54,14 @@ def test_predictions_are_the_logits():
     found = run(lambda: est.RegressionHead(2).predictions(tf.constant(LOGITS)))
     assert list(found) == ["predictions"]
     np.testing.assert_array_equal(found["predictions"], LOGITS)
-
-
-def test_inverse_link_fn_is_for_predictions_only():
     head = est.RegressionHead(2, inverse_link_fn=tf.exp)
     found = run(lambda: head.predictions(tf.constant(LOGITS)))
     np.testing.assert_allclose(found["predictions"], np.exp(LOGITS), rtol=1e-6)
     np.testing.assert_array_equal(found["logits"], LOGITS)
-    assert run(lambda: head.loss(LABELS, LOGITS)) == pytest.approx(27 / 6)
 
 
 def test_metrics_are_weighted_means():
-    with tf.Graph().as_default():
-        head = est.RegressionHead(2, weight_column="w")
-        features = {"w": tf.constant([1.0, 2.0, 0.5])}
-        spec = head.create_estimator_spec(features, "eval", tf.constant(LOGITS), labels=tf.constant(LABELS))
-        with tf1.Session() as session:
-            session.run(tf1.local_variables_initializer())
-            session.run([update for _, update in spec.eval_metric_ops.values()])
-            found = session.run({key: value for key, (value, _) in spec.eval_metric_ops.items()})
+    found = evaluated(est.RegressionHead(2, weight_column="w"), LOGITS, LABELS, {"w": PLAIN})
     # Weights are 7 in total: (1 * 2 + 2 * 8 + 0.5 * 17) / 7, (1 + 2 * 5 + 0.5 * 9) / 7,
     # (3 + 2 * 1 + 0.5 * 4) / 7.
     assert found == {
@@ -81,12 +76,6 @@ def test_export_outputs_are_regression_and_predict():
         spec = est.RegressionHead(2).create_estimator_spec({}, "infer", tf.constant(LOGITS))
         assert set(spec.export_outputs) == {"serving_default", "regression", "predict"}
         assert spec.export_outputs["serving_default"] is spec.export_outputs["regression"]
-
-
-def test_a_loss_fn_has_a_loss_for_each_number():
-    head = est.RegressionHead(2, loss_fn=lambda labels, logits: tf.abs(labels - logits))
-    # (1 + 1 + 2 + 2 + 4 + 1) / 6
-    assert run(lambda: head.loss(LABELS, LOGITS)) == pytest.approx(11 / 6)
 
 
 def test_what_can_not_work():

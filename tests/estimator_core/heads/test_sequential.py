@@ -4,7 +4,7 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core.heads import SequentialHeadWrapper
-from tests.estimator_core.heads.fresh_graph import run
+from tests.estimator_core.heads.fresh_graph import run, trained
 
 tf1 = tf.compat.v1
 
@@ -23,6 +23,9 @@ def sparse(values, shape=(2, 2)):
 def test_the_loss_is_the_mean_over_steps_without_padding():
     head = SequentialHeadWrapper(est.RegressionHead())
     assert run(lambda: head.loss(LABELS, LOGITS, FEATURES)) == pytest.approx(14 / 3)
+    # Regularization is added once.
+    loss = run(lambda: head.loss(LABELS, LOGITS, FEATURES, "train", [tf.constant(10.0)]))
+    assert loss == pytest.approx(14 / 3 + 10)
 
 
 @pytest.mark.parametrize(
@@ -54,50 +57,8 @@ def test_weights_of_steps(form):
     assert run(loss) == pytest.approx(13.5 / 3)
 
 
-def test_regularization_is_added_once():
-    head = SequentialHeadWrapper(est.RegressionHead())
-    loss = run(lambda: head.loss(LABELS, LOGITS, FEATURES, "train", [tf.constant(10.0)]))
-    assert loss == pytest.approx(14 / 3 + 10)
-
-
-def test_metrics_leave_out_the_padding():
+def test_metrics_leave_out_the_padding_and_have_the_regularization():
     head = SequentialHeadWrapper(est.RegressionHead(name="price"))
-
-    def update_ops():
-        features = {key: tf.constant(value) for key, value in FEATURES.items()}
-        metrics = head.update_metrics(head.metrics(), features, LOGITS, LABELS)
-        return {key: metric.as_pair()[1] for key, metric in metrics.items()}
-
-    assert run(update_ops) == {
-        "average_loss/price": pytest.approx(14 / 3),
-        "prediction/mean/price": pytest.approx((1 + 3 + 5) / 3),
-        "label/mean/price": pytest.approx((0 + 1 + 2) / 3),
-    }
-
-
-def test_regularization_and_weights_reach_the_metrics():
-    head = SequentialHeadWrapper(est.RegressionHead(weight_column="w"), feature_columns="w")
-    with tf.Graph().as_default():
-        features = {"sequence_length_mask": MASK, "w": [[1.0, 2.0], [0.5, 77.0]]}
-        spec = head.create_estimator_spec(
-            features,
-            "eval",
-            tf.constant(LOGITS),
-            tf.constant(LABELS),
-            regularization_losses=[tf.constant(10.0), tf.constant(0.5)],
-        )
-        with tf1.Session() as session:
-            session.run(tf1.local_variables_initializer())
-            updates = {key: update for key, (_, update) in spec.eval_metric_ops.items()}
-            found = session.run({"loss": spec.loss, **updates})
-    # The weighted squared errors are 1, 8 and 4.5, the weights 3.5 together.
-    assert found["loss"] == pytest.approx(13.5 / 3 + 10.5)
-    assert found["regularization_loss"] == pytest.approx(10.5)
-    assert found["average_loss"] == pytest.approx(13.5 / 3.5)
-
-
-def test_regularization_reaches_metrics_that_are_updated_by_themselves():
-    head = SequentialHeadWrapper(est.RegressionHead())
 
     def update_ops():
         features = {key: tf.constant(value) for key, value in FEATURES.items()}
@@ -106,59 +67,59 @@ def test_regularization_reaches_metrics_that_are_updated_by_themselves():
         head.update_metrics(metrics, features, LOGITS, LABELS, "eval", regularization_losses=losses)
         return {key: metric.as_pair()[1] for key, metric in metrics.items()}
 
-    assert run(update_ops)["regularization_loss"] == pytest.approx(10.5)
+    assert run(update_ops) == {
+        "regularization_loss/price": pytest.approx(10.5),
+        "average_loss/price": pytest.approx(14 / 3),
+        "prediction/mean/price": pytest.approx((1 + 3 + 5) / 3),
+        "label/mean/price": pytest.approx((0 + 1 + 2) / 3),
+    }
+
+
+def test_regularization_and_weights_reach_the_metrics():
+    head = SequentialHeadWrapper(est.RegressionHead(weight_column="w"), feature_columns="w")
+
+    def updates():
+        features = {"sequence_length_mask": MASK, "w": [[1.0, 2.0], [0.5, 77.0]]}
+        losses = [tf.constant(10.0), tf.constant(0.5)]
+        spec = head.create_estimator_spec(features, "eval", LOGITS, LABELS, regularization_losses=losses)
+        return {"loss": spec.loss, **{key: update for key, (_, update) in spec.eval_metric_ops.items()}}
+
+    found = run(updates)
+    # The weighted squared errors are 1, 8 and 4.5, the weights 3.5 together.
+    assert found["loss"] == pytest.approx(13.5 / 3 + 10.5)
+    assert found["regularization_loss"] == pytest.approx(10.5)
+    assert found["average_loss"] == pytest.approx(13.5 / 3.5)
+
+
+WORDS = lambda: sparse(["no", "yes", "yes"])  # noqa: E731
+IDS = lambda: sparse(np.int64([0, 3, 2]))  # noqa: E731
+SETS = np.array([[[0, 1], [1, 1]], [[0, 0], [9, 9]]])
+RAGGED_SETS = lambda: tf.ragged.constant([[[0, 1], [1, 1]], [[0, 0]]], ragged_rank=1)  # noqa: E731
+PAIRS = np.array([[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [99.0, 99.0]]], np.float32)
 
 
 @pytest.mark.parametrize(
     ("static_head", "labels", "logits", "expected"),
     [
         # log(1 + e^-x) for label 1 and log(1 + e^x) for label 0, at the logits 1, 3, 5.
-        (
-            lambda: est.BinaryClassHead(label_vocabulary=["no", "yes"]),
-            lambda: sparse(["no", "yes", "yes"]),
-            LOGITS,
-            (np.log1p(np.exp(1.0)) + np.log1p(np.exp(-3.0)) + np.log1p(np.exp(-5.0))) / 3,
-        ),
+        pytest.param(est.BinaryClassHead(label_vocabulary=["no", "yes"]), WORDS, LOGITS,
+                     np.log1p(np.exp([1.0, -3.0, -5.0])).mean(), id="binary"),
         # The same logits for all classes.
-        (
-            lambda: est.MultiClassHead(4),
-            lambda: sparse(np.int64([0, 3, 2])),
-            np.ones([2, 2, 4], np.float32),
-            np.log(4.0),
-        ),
+        pytest.param(est.MultiClassHead(4), IDS, np.ones([2, 2, 4], "f"), np.log(4.0), id="multi_class"),
         # Two classes with the logit 0 each: log 2, whatever the labels.
-        (
-            lambda: est.MultiLabelHead(2),
-            lambda: tf.constant([[[0, 1], [1, 1]], [[0, 0], [9, 9]]]),
-            np.zeros([2, 2, 2], np.float32),
-            np.log(2.0),
-        ),
+        pytest.param(est.MultiLabelHead(2), lambda: tf.constant(SETS), np.zeros([2, 2, 2], "f"), np.log(2.0),
+                     id="multi_label"),
+        # log(1 + e^x) for label 0 and log(1 + e^-x) for label 1, so the labels' signs of the six logits.
+        pytest.param(est.MultiLabelHead(2), RAGGED_SETS, PAIRS,
+                     np.log1p(np.exp([1.0, -2.0, -3.0, -4.0, 5.0, 6.0])).mean(), id="ragged multi_label"),
         # exp(x) - label x, at the logits 1, 3, 5.
-        (
-            lambda: est.PoissonRegressionHead(compute_full_loss=False),
-            lambda: LABELS,
-            LOGITS,
-            (np.exp(1.0) + np.exp(3.0) - 3.0 + np.exp(5.0) - 10.0) / 3,
-        ),
+        pytest.param(est.PoissonRegressionHead(compute_full_loss=False), lambda: LABELS, LOGITS,
+                     (np.exp(1.0) + np.exp(3.0) - 3.0 + np.exp(5.0) - 10.0) / 3, id="poisson"),
     ],
-    ids=["binary", "multi_class", "multi_label", "poisson"],
-)
+)  # fmt: skip
 def test_any_static_head(static_head, labels, logits, expected):
-    head = SequentialHeadWrapper(static_head())
+    head = SequentialHeadWrapper(static_head)
     assert run(lambda: head.loss(labels(), logits, FEATURES)) == pytest.approx(expected, rel=1e-5)
-
-
-def test_ragged_labels_of_several_classes_for_each_step():
-    head = SequentialHeadWrapper(est.MultiLabelHead(2))
-    logits = np.array([[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [99.0, 99.0]]], np.float32)
-
-    def loss():
-        labels = tf.ragged.constant([[[0, 1], [1, 1]], [[0, 0]]], ragged_rank=1)
-        return head.loss(labels, logits, FEATURES)
-
-    # log(1 + e^x) for label 0 and log(1 + e^-x) for label 1, so the labels' signs of the six logits.
-    signed = np.array([1.0, -2.0, -3.0, -4.0, 5.0, 6.0])
-    assert run(loss) == pytest.approx(np.log1p(np.exp(signed)).mean(), rel=1e-5)
 
 
 def test_predictions_are_for_all_steps_with_the_mask_beside_them():
@@ -176,19 +137,18 @@ def test_predictions_are_for_all_steps_with_the_mask_beside_them():
 
 def test_training_changes_a_variable_by_the_steps_without_padding():
     head = SequentialHeadWrapper(est.RegressionHead())
-    with tf.Graph().as_default():
+
+    def build():
         step = tf1.train.get_or_create_global_step()
         bias = tf1.get_variable("bias", [], initializer=tf1.zeros_initializer())
         features = {key: tf.constant(value) for key, value in FEATURES.items()}
-        spec = head.create_estimator_spec(
-            features, "train", tf.constant(LOGITS) + bias, LABELS, optimizer="SGD"
-        )
-        with tf1.Session() as session:
-            session.run(tf1.global_variables_initializer())
-            session.run(spec.train_op)
-            # The gradient is 2 (1 + 2 + 3) / 3 = 4, the learning rate 0.01.
-            assert session.run(bias) == pytest.approx(-0.04)
-            assert session.run(step) == 1
+        return head.create_estimator_spec(features, "train", LOGITS + bias, LABELS, optimizer="SGD"), [
+            bias,
+            step,
+        ]
+
+    # The gradient is 2 (1 + 2 + 3) / 3 = 4, the learning rate 0.01.
+    assert trained(build) == [pytest.approx(-0.04), 1]
 
 
 def test_what_it_takes_from_the_static_head():
@@ -201,21 +161,17 @@ def test_what_it_takes_from_the_static_head():
     assert SequentialHeadWrapper(est.RegressionHead()).name is None
 
 
+COLUMN = tf.feature_column.numeric_column("w")
+PRICES = est.MultiHead([est.RegressionHead(name="price")])
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
         ({"sequence_length_mask": 1}, TypeError, "must be a string"),
-        (
-            {"feature_columns": [tf.feature_column.numeric_column("w")]},
-            TypeError,
-            "must be a string or a list of strings",
-        ),
+        ({"feature_columns": [COLUMN]}, TypeError, "must be a string or a list of strings"),
         ({"feature_columns": 3}, TypeError, "must be a string or a list of strings"),
-        (
-            {"static_head": est.MultiHead([est.RegressionHead(name="price")])},
-            ValueError,
-            "`MultiHead` is not supported",
-        ),
+        ({"static_head": PRICES}, ValueError, "`MultiHead` is not supported"),
     ],
 )
 def test_arguments_that_can_not_work(arguments, error, message):
@@ -237,9 +193,6 @@ def test_batches_that_can_not_work(features, labels, message):
     head = SequentialHeadWrapper(est.RegressionHead())
     with tf.Graph().as_default(), pytest.raises(ValueError, match=message):
         head.loss(labels, LOGITS, features)
-
-
-def test_a_weight_that_is_not_there():
     head = SequentialHeadWrapper(est.RegressionHead(), feature_columns=["w"])
     with tf.Graph().as_default(), pytest.raises(ValueError, match=r"feature_columns \['w'\]"):
         head.loss(LABELS, LOGITS, FEATURES)

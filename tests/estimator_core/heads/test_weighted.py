@@ -55,9 +55,7 @@ def test_the_loss_is_weighted_and_reduced():
     assert PairHead("w", "sum").loss(LABELS, LOGITS, FEATURES).numpy() == 13.0
     with_regularization = PairHead().loss(LABELS, LOGITS, regularization_losses=[tf.constant(0.5)])
     assert with_regularization.numpy() == 7 / 4 + 0.5
-
-
-def test_the_settings_can_be_read():
+    # The settings can be read.
     head = PairHead("w", "sum", name="pair")
     assert (head.name, head.loss_reduction) == ("pair", "sum")
     assert (PairHead().name, PairHead().loss_reduction) == (None, "sum_over_batch_size")
@@ -68,14 +66,12 @@ def test_metrics_are_weighted():
     # The weights of both values of an example add up to 8: (3 * (1 + 3) + 1 * (0 + 6)) / 8.
     weighted = evaluated(PairHead("w"), FEATURES)
     assert weighted == {"average_loss": 13 / 8, "logit/mean": 18 / 8}
-
-
-def test_the_sum_of_regularization_losses_is_a_metric_without_weights():
+    # The sum of regularization losses is a metric without weights.
     found = evaluated(PairHead("w", name="pair"), FEATURES, [0.5, 0.25])
     assert found == {"average_loss/pair": 13 / 8, "logit/mean/pair": 18 / 8, "regularization_loss/pair": 0.75}
 
 
-def test_a_loss_fn_replaces_the_loss_and_its_metric():
+def test_a_loss_fn_replaces_the_loss_and_its_metric_with_as_many_losses():
     def loss_fn(labels, logits, loss_reduction, features):
         assert loss_reduction == "sum"
         return features["factor"] * tf.square(labels - logits)  # 1 and 4, 0 and 16, times 10
@@ -83,9 +79,6 @@ def test_a_loss_fn_replaces_the_loss_and_its_metric():
     head = PairHead(loss_reduction="sum", loss_fn=loss_fn)
     assert head.loss(LABELS, LOGITS, {"factor": 10.0}).numpy() == 210.0
     assert evaluated(head, {"factor": 10.0})["average_loss"] == 210 / 4
-
-
-def test_a_loss_fn_gives_as_many_losses_as_the_head_has():
     head = PairHead(loss_fn=lambda labels, logits: tf.zeros([2, 1]))
     with pytest.raises(ValueError, match=r"losses of shape \(2, 2\)"):
         head.loss(LABELS, LOGITS)

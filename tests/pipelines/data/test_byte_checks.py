@@ -31,8 +31,8 @@ def profile(tmp_path):
         (b"PAR1\x15\x04\x15", r"is a Parquet file\. Let its name end in \.parquet"),
         ("a,y\n1,2\n".encode("utf-16"), r"the file is UTF-16 text.*iconv -f utf-16 -t utf-8"),
         ("a,y\n1,2\r3,4\r", r"line 2, column 2: '1,2\\r3,4' holds a carriage return outside"),
-        ('a,y\n"5\n",2\n3,"4\n5,6\n', r"line 4, column 'y': .* starts with '4\\n5,6\\n'.* not end"),
-        ('a,y\n1,2\n"3,4\n', r"line 3, column 'a': .* starts with '3,4\\n'.* not end"),
+        ('a,y\n"5\n",2\n3,"4\n5,6\n', r"line 4, column 'y': .* starts with '4\\n5,6\\n'.* never closed"),
+        ('a,y\n1,2\n"3,4\n', r"line 3, column 'a': .* starts with '3,4\\n'.* never closed"),
     ],
 )
 def test_what_is_refused_names_line_column_and_fix(profile, content, message):
@@ -43,7 +43,7 @@ def test_what_is_refused_names_line_column_and_fix(profile, content, message):
 
 @pytest.mark.parametrize("size", [200_000, 20_000_000])  # within a block of the parser, and beyond
 def test_a_field_that_csv_example_gen_cannot_read(profile, size):
-    with pytest.raises(BadInputError, match=f"line 3, column 'y': a field of {size} characters"):
+    with pytest.raises(BadInputError, match=f"line 3, column 'y': a field has {size} characters"):
         profile("a,y\n1,2\n3," + "x" * size + "\n5,6\n")
     assert profile("a,y\n1," + "x" * 131_072 + "\n").num_rows == 1
 

@@ -119,7 +119,7 @@ def test_dates_that_may_be_either_are_not_used_until_it_is_said(tmp_path):
     assert "line 2: '01/02/2014'" in kind.doubt
     assert "Set data.dates" in kind.doubt
     assert kinds_of(tmp_path, columns, dates="month-first")["a"].date_format == "month-first"
-    with pytest.raises(BadInputError, match="no row tells whether the day or the month is first"):
+    with pytest.raises(BadInputError, match="no row shows whether the day or the month is first"):
         kinds_of(tmp_path, columns, {"a": "date"})
 
 
@@ -230,6 +230,6 @@ def test_a_column_of_fractions_with_many_words_says_why_it_is_no_number(tmp_path
     assert (kinds["weight"].name, kinds["room"].name) == ("category", "category")
     assert kinds["room"].note == ""
     assert kinds["weight"].note == (
-        "not read as numbers: 10 of 100 cells do not fit the numbers of the others, the first: "
+        "not read as numbers: 10 of 100 cells do not fit the numbers in the other cells, the first: "
         f"{tmp_path}/data.csv, line 2: 'unknown'"
     )

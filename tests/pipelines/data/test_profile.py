@@ -142,5 +142,5 @@ def test_a_row_of_parquet_that_equals_the_header_is_data(tmp_path):
 def test_a_full_temporary_folder_is_named():
     store = CellStore()
     store._write = lambda batch: (_ for _ in ()).throw(OSError(28, "No space left on device"))
-    with pytest.raises(BadInputError, match=r"column 'c' cannot be kept in .*No space.*TMPDIR"):
+    with pytest.raises(BadInputError, match=r"column 'c' cannot be stored in .*No space.*TMPDIR"):
         store.add("c", pa.array(["x"]), [1])

@@ -46,9 +46,9 @@ def test_the_newest_third_evaluates_with_all_rows_of_one_time(plan):
     ("settings", "message"),
     [
         ({"by": "time", "column": "none"}, "split.column = 'none': there is no such column"),
-        ({"by": "time", "column": "city"}, "the column is read as category, and rows cannot be"),
+        ({"by": "time", "column": "city"}, "the column is read as category, which has no order"),
         ({"by": "time", "column": "same"}, "all rows have the same time"),
-        ({"by": "column", "column": "same"}, "has 1 different value; groups"),
+        ({"by": "column", "column": "same"}, "has 1 different value; at least two"),
     ],
 )
 def test_columns_that_cannot_divide(plan, settings, message):

@@ -154,7 +154,7 @@ def test_a_tick_is_done_once_its_newest_run_has_ended(killed, is_pruned, root):
     leave("20260101-000000", number=2, scheduled_by=TICK, status="held")
     leave("20260101-000001", number=3, status="failed")
     with pytest.raises(
-        BadInputError, match=f"^Run 20260101-000000 has done {TICK} already; nothing was changed"
+        BadInputError, match=f"^Run 20260101-000000 has run {TICK} already; nothing was changed"
     ):
         new_run(root, TICK)
     assert new_run(root, "nightly/20260102T000000Z")["number"] == 4

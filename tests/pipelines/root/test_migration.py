@@ -46,8 +46,8 @@ EXPECTED = {run: run for run in (OLD, SERVED, *NEWEST[:-1])} | {NEWEST[-1]: UNPU
 
 def test_statistics_that_new_data_may_be_compared_with_are_kept(root):
     line = take_over(root)
-    assert line.startswith(f"{root} is from an earlier version of this program: its versions")
-    assert line.endswith(f"Nothing reads {root}/metadata.old any longer.")
+    assert line.startswith(f"{root} is from an earlier version of this program. Its versions")
+    assert line.endswith(f"{root}/metadata.old is no longer read.")
     assert statistics(root) == EXPECTED
     assert find_baseline_statistics(root, "run-new") == root.kept_artifact(SERVED, "statistics")
     assert find_baseline_statistics(root, "run-new", NEWEST[0]) == root.kept_artifact(NEWEST[0], "statistics")
@@ -127,5 +127,5 @@ def test_a_take_over_that_was_killed_is_repeated(root):
 def test_a_root_that_an_earlier_version_used_once_more(root):
     take_over(root)
     put_statistics(open_store(root.path), NEWEST[0], "elsewhere")
-    assert take_over(root).endswith(f"Nothing reads {root}/metadata.old2 any longer.")
+    assert take_over(root).endswith(f"{root}/metadata.old2 is no longer read.")
     assert (root.path / "metadata.old" / "metadata.sqlite").is_file()

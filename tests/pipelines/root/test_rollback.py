@@ -103,7 +103,7 @@ def test_a_rollback_that_was_killed_after_its_move_is_completed_and_goes_no_furt
     done = []
     assert rollback(Root(root), say=done.append) == 70
     assert (Root(root).versions.served(), Root(root).versions.withdrawn()) == ([5, 70], [800])
-    assert str(done[0]).startswith("rolled back from 800 to 70: this was begun before and interrupted")
+    assert str(done[0]).startswith("rolled back from 800 to 70, which completes an interrupted rollback")
     assert rollback(Root(root), say=done.append) == 5  # a second wish
     assert str(done[1]) == "rolled back from 70 to 5"
 
@@ -134,7 +134,7 @@ def test_what_is_repeated_by_its_number_changes_nothing(root):
         assert rollback(Root(root), to=5, say=done.append) == 5
     assert [str(one) for one in done] == [
         "rolled back from 800 to 5",
-        "5 serves already; nothing was changed",
+        "5 is already live; nothing was changed",
     ]
 
 

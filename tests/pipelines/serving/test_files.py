@@ -105,7 +105,7 @@ def test_a_column_of_the_input_keeps_its_name(push, tmp_path):
     _, said = predict(model, data, tmp_path / "out.csv")
     header = (tmp_path / "out.csv").read_text().splitlines()[0]
     assert header == "x,class,predicted_class,probability,probability_no,probability_yes"
-    assert "! the input has a column 'class': the prediction is 'predicted_class'" in said
+    assert "! the input has a column 'class': the prediction is in 'predicted_class'" in said
 
 
 def test_columns_that_are_not_there_are_said_to_be_missing_in_one_line(regressor, tmp_path):
@@ -164,7 +164,7 @@ def test_text_that_was_missing_in_training_is_counted(push, tmp_path, monkeypatc
         ("x,n\n1\n", "line 2 .* 1 field where the header has 2"),
         ("x,x\n1,2\n", "line 1: the column name 'x' appears 2 times"),
         ("a,b\n1,2\n", "None of the model's columns .* has a, b; the model takes city, n, x"),
-        ("x,citty\n1,2\n", "takes no column 'citty', and .*new.csv has no 'city'"),
+        ("x,citty\n1,2\n", "Unknown column 'citty', and .*new.csv has no 'city'"),
         ("x,n\n", "there is a header .* but no row below it"),
         ("", "new.csv is empty"),
         (
@@ -172,14 +172,14 @@ def test_text_that_was_missing_in_training_is_counted(push, tmp_path, monkeypatc
             "new.csv, line 3 .* 2 fields where the header has 3",
         ),  # it hides the delimiter
         # What a training refuses, in the same words.
-        ('n,city\n1,Oslo\n2,"Oslo\n3,Rome\n', r"line 3, column 'city': .* does not end: 2 lines"),
-        ('n,city\n1,Oslo\n"2,Rome\n3,Rome\n', r"line 3, column 'n': .* does not end"),
+        ('n,city\n1,Oslo\n2,"Oslo\n3,Rome\n', r"line 3, column 'city': .* is never closed: 2 lines"),
+        ('n,city\n1,Oslo\n"2,Rome\n3,Rome\n', r"line 3, column 'n': .* is never closed"),
         ("n,city\n" + "1,Oslo\n" * 20 + '2,"Oslo\n' + "3,Rome\n" * 5 + '4,x"\n', "a stray quote"),
         ('n,city\n1,"Os"lo\n', "has text after the quote that closes it"),
         ("n,city\n1,Oslo\n2,Os\0lo\n", r"line 3, column 2: 'Os\\x00lo' holds a NUL character.* Remove it"),
         ("n,city\n1,Oslo\n2,Os\rlo\n", r"line 3, column 2: .* holds a carriage return"),
         ("1,Oslo\n2,Rome\n", r"None of the model's columns.*'1' is a number\)\. If the file has no header"),
-        (f"n,city\n1,Oslo\n{2**63},Oslo\n", f"line 3, column 'n': {2**63} is beyond the whole numbers of 64"),
+        (f"n,city\n1,Oslo\n{2**63},Oslo\n", f"line 3, column 'n': {2**63} is not a 64-bit integer"),
         ("n,city\n1,Oslo\n   \n", "line 3 .*: 1 field .*Add the values that are missing, or remove the line"),
         ("n,city\n1,Oslo\n2,Oslo,3\n", "line 3 .*: 3 fields .*Put a field that contains a comma in double"),
     ],
@@ -195,7 +195,7 @@ def test_a_quote_that_is_configured_may_hold_lines_like_rows(regressor, tmp_path
     text = "n,city\n" + "1,Oslo\n" * 20 + '2,"Oslo\n' + "3,Rome\n" * 5 + '4,x"\n'
     count, said = predict(regressor, write(tmp_path, text), tmp_path / "out.csv", Reading(quote='"'))
     assert count == 21
-    assert "They count as one row" in said[0]
+    assert "They are read as one row" in said[0]
 
 
 def test_a_bad_cell_of_a_later_block_is_found(regressor, tmp_path, monkeypatch):
@@ -213,7 +213,7 @@ def test_an_output_that_cannot_be_written_is_refused_before_the_work(regressor, 
         predict(regressor, data, tmp_path / "absent" / "out.csv")
     with pytest.raises(BadInputError, match="is a folder"):
         predict(regressor, data, tmp_path)
-    with pytest.raises(BadInputError, match="is a file of --data, which it would replace"):
+    with pytest.raises(BadInputError, match="is a file of --data, which it would overwrite"):
         predict(regressor, tmp_path, data)
     assert data.read_text() == "x\n1\n"
     with pytest.raises(BadInputError, match=r"\.csv or \.parquet, not compressed"):

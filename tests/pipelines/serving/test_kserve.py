@@ -87,7 +87,7 @@ def test_the_name_is_one_of_kubernetes(name, service):
 @pytest.mark.parametrize(
     ("name", "image", "storage", "message"),
     [
-        ("2024", "image", "pvc://models", "'2024': it needs a letter"),
+        ("2024", "image", "pvc://models", "'2024' does not make a Kubernetes name"),
         ("taxi", "My Image", "pvc://models", "image = 'My Image': give the name of an image"),
         *(
             ("taxi", "image", storage, "address of the root")

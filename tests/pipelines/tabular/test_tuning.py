@@ -52,7 +52,7 @@ def test_rows_are_held_out_in_folds_by_the_tuner_if_not_otherwise(choose):
     by_column = ("split.by=column", "split.column=g", "trainer.early_stopping=false")
     assert choose(*by_column).tuning.group == "held_out_group"
     assert choose().tuning.group is None
-    with pytest.raises(BadInputError, match=r"tuner\.group = 'x': only a module has one"):
+    with pytest.raises(BadInputError, match=r"tuner\.group = 'x' is for modules"):
         choose("tuner.group=x")
 
 
@@ -115,7 +115,7 @@ def test_a_space_and_a_metric_of_ones_own(choose):
         (["trainer.model=wide_deep", "tuner.space.hidden_units=['a']"], "'a' is not a list of layers"),
         (
             ["trainer.model=boosted_trees", "tuner.space.max_depth={low = 2, high = 5, default = 3}"],
-            "max_depth.default = 3: the first trial of a generic model has the values of .trainer.",
+            "max_depth.default = 3: the first trial of a generic model uses the values of .trainer.",
         ),
         (["tuner.metric=accurac"], "'accurac'.*binary problem. Did you mean 'accuracy'"),
         (["tuner.metric=root_mean_squared_error"], "no such metric for a binary problem"),
@@ -139,7 +139,7 @@ def test_a_module_names_its_settings(choose, tmp_path):
     assert not code.tuning.own_validation
     for settings, message in (
         ([], "tuner.space is missing"),
-        (["tuner.space.m={a = [1, 2]}"], "tuner.space.m: a module has no groups"),
+        (["tuner.space.m={a = [1, 2]}"], "tuner.space.m: groups of settings are for the generic models"),
         (["tuner.space.a=[1, 2]", "tuner.metric=gini"], "'gini': it is not known whether higher"),
     ):
         with pytest.raises(BadInputError, match=message):

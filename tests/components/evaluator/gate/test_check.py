@@ -50,10 +50,10 @@ CHECK = Check(
         ),
     ],
 )
-def test_a_check_in_words(changes: dict, fewest: int, expected: str) -> None:
+def test_a_check_in_words(changes, fewest, expected):
     assert expected in describe(replace(CHECK, **changes), fewest)
 
 
-def test_an_interval_without_an_end() -> None:
+def test_an_interval_without_an_end():
     assert interval_text(replace(CHECK, low=None)) == "+0.05, 90 % interval no bound to +0.11"
     assert number(None) == "no number"

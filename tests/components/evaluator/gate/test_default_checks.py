@@ -11,19 +11,19 @@ from sklearn import metrics
 
 from components.evaluator.gate.default_checks import DefaultChecks, ValueThen, run_checks
 from components.evaluator.gate.labelled_predictions import LabelledPredictions, LabelTally
-from components.evaluator.gate.verdict import Verdict, load_verdict
+from components.evaluator.gate.verdict import load_verdict
 
 NO_TALLY = LabelTally()
 
 
 def check(
-    problem_type: str,
-    labels: np.ndarray,
-    candidate: np.ndarray,
-    baseline: np.ndarray | None = None,
-    tally: LabelTally = NO_TALLY,
-    **settings: float,
-) -> Verdict:
+    problem_type,
+    labels,
+    candidate,
+    baseline=None,
+    tally=NO_TALLY,
+    **settings,
+):
     predictions = {"candidate": candidate}
     if baseline is not None:
         predictions["baseline"] = baseline
@@ -32,22 +32,22 @@ def check(
     return run_checks(given, "candidate", name, tally, DefaultChecks(**settings))
 
 
-def failed(checked: Verdict) -> set[tuple[str, str]]:
+def failed(checked):
     return {(check.metric, check.against) for check in checked.checks if not check.passed}
 
 
-def logistic(values: np.ndarray) -> np.ndarray:
+def logistic(values):
     return 1 / (1 + np.exp(-values))
 
 
-def binary(seed: int, size: int, signal: float = 1.5):
+def binary(seed, size, signal=1.5):
     """Returns labels, and their true probabilities: no model is better."""
     draw = np.random.default_rng(seed)
     truth = logistic(signal * draw.normal(size=size) - 0.5)
     return (draw.uniform(size=size) < truth).astype(int), truth
 
 
-def test_value_reference_bound_and_interval_of_each_check() -> None:
+def test_value_reference_bound_and_interval_of_each_check():
     labels, truth = binary(1, 400)
     baseline = logistic(np.random.default_rng(2).normal(size=400) + truth)
     checked = check("binary", labels, truth, baseline, confidence=0.9, tolerance=0.1)
@@ -74,7 +74,7 @@ def test_value_reference_bound_and_interval_of_each_check() -> None:
     assert wider.high - wider.low > auc.high - auc.low
 
 
-def test_an_auc_of_528_is_no_better_than_a_coin() -> None:
+def test_an_auc_of_528_is_no_better_than_a_coin():
     # 500 of each class; 528 of 1000 pairs in order has a standard error of 0.018.
     draw = np.random.default_rng(4)
     labels = np.repeat([0, 1], 500)
@@ -89,7 +89,7 @@ def test_an_auc_of_528_is_no_better_than_a_coin() -> None:
     )
 
 
-def test_a_good_auc_with_a_loss_worse_than_that_of_the_prior_is_stopped() -> None:
+def test_a_good_auc_with_a_loss_worse_than_that_of_the_prior_is_stopped():
     # As of an overfitted model on 300 passengers: the order is right, the probabilities are not.
     labels, truth = binary(5, 300, signal=2.0)
     sure = logistic(9 * np.log(truth / (1 - truth)) + 3)
@@ -104,7 +104,7 @@ def test_a_good_auc_with_a_loss_worse_than_that_of_the_prior_is_stopped() -> Non
 
 
 @pytest.mark.parametrize("problem_type", ["binary", "multi-class"])
-def test_an_accuracy_far_below_a_constants_is_stopped(problem_type: str) -> None:
+def test_an_accuracy_far_below_a_constants_is_stopped(problem_type):
     draw = np.random.default_rng(6)
     labels = (draw.uniform(size=2000) < 0.015).astype(int)  # a constant is right in 98.5 %
     positive = np.where(draw.uniform(size=2000) < 0.426, 0.4, 0.6)
@@ -123,7 +123,7 @@ def test_an_accuracy_far_below_a_constants_is_stopped(problem_type: str) -> None
     }
 
 
-def test_the_accuracy_of_a_constant_is_enough_where_the_loss_tells_the_model_from_it() -> None:
+def test_the_accuracy_of_a_constant_is_enough_where_the_loss_tells_the_model_from_it():
     # Of 4,000 examples 2 % are of class 1 and 2 % of class 2. The model knows which ones are likely
     # to be, but no rare class is ever more probable than class 0.
     labels = np.zeros(4000, int)
@@ -140,7 +140,7 @@ def test_the_accuracy_of_a_constant_is_enough_where_the_loss_tells_the_model_fro
     assert failed(check("multi-class", labels, unknowing)) == {("sparse_categorical_crossentropy", "trivial")}
 
 
-def test_a_model_of_shuffled_labels_is_worse_than_the_baseline() -> None:
+def test_a_model_of_shuffled_labels_is_worse_than_the_baseline():
     labels, truth = binary(7, 1000, signal=3.0)
     draw = np.random.default_rng(8)
     muddled = logistic(0.2 * np.log(truth / (1 - truth)) + 1.7 * draw.normal(size=1000))
@@ -151,7 +151,7 @@ def test_a_model_of_shuffled_labels_is_worse_than_the_baseline() -> None:
     assert f"auc {value:.5g} is worse than the baseline's {reference:.5g}" in (checked.checks[2].message)
 
 
-def test_labels_that_are_damaged_for_both_models_are_seen_by_what_the_baseline_was() -> None:
+def test_labels_that_are_damaged_for_both_models_are_seen_by_what_the_baseline_was():
     labels, truth = binary(20, 4000, signal=3.0)
     draw = np.random.default_rng(21)
     moved = draw.uniform(size=4000) < 0.6
@@ -189,8 +189,8 @@ def test_labels_that_are_damaged_for_both_models_are_seen_by_what_the_baseline_w
     ],
 )
 def test_a_baseline_that_has_lost_skill_beyond_chance_and_tolerance_is_doubted(
-    then: float, interval: tuple[float | None, float | None], size: int, is_doubted: bool
-) -> None:
+    then, interval, size, is_doubted
+):
     labels, truth = binary(30, size, signal=1.9)
     now = metrics.roc_auc_score(labels, truth)
     assert size < 1_000 or now == pytest.approx(0.85, abs=0.006)
@@ -199,12 +199,12 @@ def test_a_baseline_that_has_lost_skill_beyond_chance_and_tolerance_is_doubted(
     assert not failed(checked)
     assert bool(checked.doubts) == is_doubted
     if is_doubted:
-        lost = f"the served model's auc was 0.9 and is {now:.5g}, which is more"
+        lost = f"the live model's auc was 0.9 and is {now:.5g}, which is more"
         assert lost in checked.doubts[0]
 
 
 @pytest.mark.more
-def test_honest_new_data_are_doubted_less_often_than_the_interval_says() -> None:
+def test_honest_new_data_are_doubted_less_often_than_the_interval_says():
     doubted = 0
     for seed in range(200):
         labels, truth = binary(100 + seed, 1_500)
@@ -218,17 +218,17 @@ def test_honest_new_data_are_doubted_less_often_than_the_interval_says() -> None
     assert doubted <= 4  # 2 %
 
 
-def test_what_is_known_before_is_a_doubt_of_the_first_model_too() -> None:
+def test_what_is_known_before_is_a_doubt_of_the_first_model_too():
     labels, truth = binary(31, 400)
     assert check("binary", labels, truth, known_doubts=("a leak",)).doubts == ("a leak",)
 
 
-def test_doubts_are_held_or_warned_of() -> None:
+def test_doubts_are_held_or_warned_of():
     with pytest.raises(ValueError, match=r"'hold' or 'warn'\. Received: doubts='drop'"):
         DefaultChecks(doubts="drop")
 
 
-def test_the_skill_of_a_regression_is_relative_to_the_spread_of_its_labels() -> None:
+def test_the_skill_of_a_regression_is_relative_to_the_spread_of_its_labels():
     draw = np.random.default_rng(22)
     signal = draw.normal(size=2000)
     # Ten times the spread, and ten times the error: the same skill. An error of the mean is 0.
@@ -244,17 +244,17 @@ def test_the_skill_of_a_regression_is_relative_to_the_spread_of_its_labels() -> 
     assert len(other.checks) == 4  # it was a model of another kind
 
 
-def test_a_worse_loss_alone_is_stopped_by_the_baseline() -> None:
+def test_a_worse_loss_alone_is_stopped_by_the_baseline():
     labels, truth = binary(9, 3000)
     shifted = logistic(np.log(truth / (1 - truth)) + 0.6)  # the same order
     assert failed(check("binary", labels, shifted, truth)) == {("binary_crossentropy", "baseline")}
 
 
-def test_a_worse_accuracy_alone_is_stopped_by_the_baseline() -> None:
+def test_a_worse_accuracy_alone_is_stopped_by_the_baseline():
     draw = np.random.default_rng(10)
     labels = draw.integers(3, size=3000)
 
-    def answers(right_share: float, sure: float) -> np.ndarray:
+    def answers(right_share, sure):
         said = np.where(draw.uniform(size=3000) < right_share, labels, (labels + draw.integers(1, 3)) % 3)
         return np.eye(3)[said] * sure + (1 - sure) / 3
 
@@ -262,7 +262,7 @@ def test_a_worse_accuracy_alone_is_stopped_by_the_baseline() -> None:
     assert failed(checked) == {("sparse_categorical_accuracy", "baseline")}
 
 
-def test_a_regression_is_held_against_the_mean_and_the_baseline() -> None:
+def test_a_regression_is_held_against_the_mean_and_the_baseline():
     draw = np.random.default_rng(11)
     signal = draw.normal(size=500)
     labels = 40 + 5 * signal + draw.normal(size=500)
@@ -275,7 +275,7 @@ def test_a_regression_is_held_against_the_mean_and_the_baseline() -> None:
     assert failed(check("regression", labels, 40 + 3 * signal, good)) == worse
 
 
-def test_the_trivial_model_knows_the_labels_it_was_trained_on() -> None:
+def test_the_trivial_model_knows_the_labels_it_was_trained_on():
     labels = np.array([1.0, 2, 3, 4, 5, 6])
     trained = LabelTally.from_labels(np.array([10.0, 20]), np.ones(2), "regression")
     own, other = (
@@ -286,7 +286,7 @@ def test_the_trivial_model_knows_the_labels_it_was_trained_on() -> None:
     assert other == pytest.approx(np.mean((labels - 15) ** 2))
 
 
-def test_a_model_equal_to_the_baseline_is_not_worse() -> None:
+def test_a_model_equal_to_the_baseline_is_not_worse():
     labels, truth = binary(12, 50)
     checked = check("binary", labels, truth, truth)
     assert {c.difference for c in checked.checks[2:]} == {0.0}
@@ -296,7 +296,7 @@ def test_a_model_equal_to_the_baseline_is_not_worse() -> None:
     assert {against for _, against in failed(check("binary", labels, bad, bad))} == {"trivial"}
 
 
-def test_few_examples_are_said_to_be_few_and_do_not_stop_a_model_for_the_baselines_sake() -> None:
+def test_few_examples_are_said_to_be_few_and_do_not_stop_a_model_for_the_baselines_sake():
     labels, truth = binary(13, 9)
     checked = check("binary", labels, truth, np.random.default_rng(1).permutation(truth))
     assert not {c for c in failed(checked) if c[1] == "baseline"}
@@ -307,7 +307,7 @@ def test_few_examples_are_said_to_be_few_and_do_not_stop_a_model_for_the_baselin
     assert one_class.checks[0].low is None
 
 
-def test_numbers_that_are_none_do_not_pass_and_are_worse_than_any() -> None:
+def test_numbers_that_are_none_do_not_pass_and_are_worse_than_any():
     labels = np.arange(30.0)
     none, good = np.full(30, math.nan), labels + 0.5
     stopped = check("regression", labels, none, good)
@@ -316,7 +316,7 @@ def test_numbers_that_are_none_do_not_pass_and_are_worse_than_any() -> None:
     assert not failed(check("regression", labels, good, none))
 
 
-def test_what_cannot_be_checked_is_said() -> None:
+def test_what_cannot_be_checked_is_said():
     labels = np.array([0, 1, 1, 0])
     unknown = check(None, labels, np.ones(4))
     assert unknown.checks == ()
@@ -326,7 +326,7 @@ def test_what_cannot_be_checked_is_said() -> None:
     assert empty.not_checked == ("the default checks: there are no examples",)
 
 
-def test_a_doubt_that_was_found_before_stays_where_nothing_can_be_checked() -> None:
+def test_a_doubt_that_was_found_before_stays_where_nothing_can_be_checked():
     labels = np.array([0, 1, 1, 0])
     unknown = check(None, labels, np.ones(4), known_doubts=("a column tells the label",))
     assert unknown.doubts == ("a column tells the label",)
@@ -334,7 +334,7 @@ def test_a_doubt_that_was_found_before_stays_where_nothing_can_be_checked() -> N
     other = check("binary", labels, np.array([0.1, 0.9, 0.8, 0.2]), np.array([4.0, 5, 6, 7]))
     assert len(other.checks) == 2
     (failure,) = other.failures
-    assert "cannot be compared with the served one" in failure
+    assert "cannot be compared with the live model" in failure
 
 
 @pytest.mark.parametrize(
@@ -349,12 +349,12 @@ def test_a_doubt_that_was_found_before_stays_where_nothing_can_be_checked() -> N
         ({"fallback": "ranking"}, "fallback='ranking'"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(settings: dict, message: str) -> None:
+def test_settings_that_make_no_sense_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         DefaultChecks(**settings)
 
 
-def test_settings_and_checks_travel_as_json(tmp_path) -> None:
+def test_settings_and_checks_travel_as_json(tmp_path):
     then = (ValueThen("auc", 0.9, 0.5, (0.8, None)),)
     settings = DefaultChecks("binary", "regression", 0.9, 0.1, then, 0.4, "warn", ("a leak",))
     assert DefaultChecks.from_json(settings.to_json()) == settings
@@ -365,7 +365,7 @@ def test_settings_and_checks_travel_as_json(tmp_path) -> None:
     assert made.checks
 
 
-def honest(seed: int, problem_type: str, num_eval: int):
+def honest(seed, problem_type, num_eval):
     """Returns labels to evaluate on, and the predictions of the models of two months.
 
     A month of 1,000 examples gives each weight an error with a standard deviation of 0.07.
@@ -388,7 +388,7 @@ def honest(seed: int, problem_type: str, num_eval: int):
 
 @pytest.mark.parametrize("num_eval", [300, 5_000])
 @pytest.mark.parametrize("problem_type", ["binary", "multi-class", "regression"])
-def test_twenty_honest_models_pass(problem_type: str, num_eval: int) -> None:
+def test_twenty_honest_models_pass(problem_type, num_eval):
     alarms = [
         (seed, *name)
         for seed in range(20)

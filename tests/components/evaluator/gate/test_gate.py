@@ -1,8 +1,5 @@
 """The default checks through the executor: the examples and models they take, and their verdict."""
 
-from collections.abc import Callable
-from typing import Any
-
 import apache_beam as beam
 import numpy as np
 import pytest
@@ -11,23 +8,20 @@ import tensorflow as tf
 from google.protobuf import text_format
 from tensorflow_model_analysis.proto import config_pb2
 from tfx.types import standard_artifacts
-from tfx.types.artifact import Artifact
 
 from components.evaluator.gate.default_checks import DefaultChecks
 from components.evaluator.gate.gate import Gate, read_checks, write_checks
 from components.evaluator.metrics.extraction import Batch
 
-Make = Callable[..., Any]
-
 FLOAT = tf.io.FixedLenFeature([], tf.float32)
 STRING = tf.io.FixedLenFeature([], tf.string)
 
 
-def eval_config(text: str) -> config_pb2.EvalConfig:
+def eval_config(text):
     return text_format.Parse(text, config_pb2.EvalConfig())
 
 
-def rows(seed: int, count: int, positive: float = 0.5) -> list[dict[str, Any]]:
+def rows(seed, count, positive=0.5):
     draw = np.random.default_rng(seed)
     made = []
     for index in range(count):
@@ -39,10 +33,10 @@ def rows(seed: int, count: int, positive: float = 0.5) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def make_scorer(make_model: Make) -> Make:
+def make_scorer(make_model):
     """Returns a function that makes a model whose probability is a column."""
 
-    def make(column: str, **kwargs: str) -> Artifact:
+    def make(column, **kwargs):
         return make_model(
             {"label": tf.io.FixedLenFeature([], tf.int64), column: FLOAT},
             predict=lambda f: {kwargs.get("key", "logistic"): f[column][:, tf.newaxis]},
@@ -56,9 +50,7 @@ def make_scorer(make_model: Make) -> Make:
 AUC = 'model_specs { %s } metrics_specs { metrics { class_name: "AUC" } }'
 
 
-def test_the_prior_is_that_of_the_training_examples_and_weights_count(
-    make_examples: Make, make_scorer: Make, evaluate: Make
-) -> None:
+def test_the_prior_is_that_of_the_training_examples_and_weights_count(make_examples, make_scorer, evaluate):
     evaluated, trained = rows(1, 200), rows(2, 300, positive=0.2)
     config = eval_config(AUC % 'example_weight_key: "weight"')
     verdict = evaluate(
@@ -82,8 +74,8 @@ def test_the_prior_is_that_of_the_training_examples_and_weights_count(
 
 
 def test_the_baseline_is_compared_on_the_same_examples_and_a_worse_model_is_not_blessed(
-    make_examples: Make, make_scorer: Make, evaluate: Make
-) -> None:
+    make_examples, make_scorer, evaluate
+):
     evaluated = rows(3, 200)
     examples, good, flat = make_examples(evaluated), make_scorer("good"), make_scorer("flat")
     config = eval_config(AUC % "")
@@ -109,12 +101,12 @@ def test_the_baseline_is_compared_on_the_same_examples_and_a_worse_model_is_not_
 
 @pytest.mark.parametrize("has_threshold", [True, False])
 def test_a_custom_head_is_not_checked_and_that_is_said(
-    make_examples: Make,
-    make_scorer: Make,
-    evaluate: Make,
-    has_threshold: bool,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+    make_examples,
+    make_scorer,
+    evaluate,
+    has_threshold,
+    caplog,
+):
     bound = "threshold { value_threshold { lower_bound { value: 0.6 } } }" if has_threshold else ""
     config = eval_config(f'metrics_specs {{ metrics {{ class_name: "AUC" {bound} }} }}')
     model = make_scorer("good", key="my_score")
@@ -128,10 +120,8 @@ def test_a_custom_head_is_not_checked_and_that_is_said(
         assert "so the model cannot be judged. Not checked: " in verdict.failures[0]
 
 
-def test_a_baseline_of_fewer_classes_is_compared_by_their_names(
-    make_examples: Make, make_model: Make, evaluate: Make
-) -> None:
-    def make(classes: list[str], name: str) -> Artifact:
+def test_a_baseline_of_fewer_classes_is_compared_by_their_names(make_examples, make_model, evaluate):
+    def make(classes, name):
         columns = [f"p_{kind}" for kind in classes]
         return make_model(
             {"kind": STRING, **dict.fromkeys(columns, FLOAT)},
@@ -161,11 +151,11 @@ def test_a_baseline_of_fewer_classes_is_compared_by_their_names(
 
 @pytest.mark.more
 def test_a_model_that_is_no_estimator_is_checked_by_what_tfma_extracts(
-    make_examples: Make, make_artifact: Make, evaluate: Make
-) -> None:
+    make_examples, make_artifact, evaluate
+):
     class Model(tf.Module):
         @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
-        def serve(self, examples: tf.Tensor) -> dict[str, tf.Tensor]:
+        def serve(self, examples):
             parsed = tf.io.parse_example(examples, {"good": FLOAT})
             return {"outputs": parsed["good"][:, tf.newaxis]}
 
@@ -186,7 +176,7 @@ def test_a_model_that_is_no_estimator_is_checked_by_what_tfma_extracts(
     )
 
 
-def test_batches_come_together_and_an_empty_directory_has_no_checks(tmp_path: Any) -> None:
+def test_batches_come_together_and_an_empty_directory_has_no_checks(tmp_path):
     assert read_checks(str(tmp_path)).checks == ()
     gate = Gate(DefaultChecks("regression"), "m")
     parts = [np.arange(5.0), np.arange(5.0, 9.0)]

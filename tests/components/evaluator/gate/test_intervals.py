@@ -14,18 +14,18 @@ from components.evaluator.gate.intervals import (
 
 
 @pytest.fixture
-def draw() -> np.random.Generator:
+def draw():
     return np.random.default_rng(11)
 
 
-def scored(draw: np.random.Generator, size: int, signal: float = 1.0, ties: bool = True):
+def scored(draw, size, signal=1.0, ties=True):
     labels = (draw.uniform(size=size) < 0.3).astype(float)
     noise = draw.normal(size=(2, size))
     first, second = labels * signal + noise[0], labels * signal + 0.6 * noise[0] + 0.8 * noise[1]
     return (labels, first.round(1), second.round(1)) if ties else (labels, first, second)
 
 
-def test_the_interval_of_a_mean_is_that_of_the_paired_t_test(draw: np.random.Generator) -> None:
+def test_the_interval_of_a_mean_is_that_of_the_paired_t_test(draw):
     first, second = draw.exponential(size=(2, 40))
     found = mean_difference(first, second, np.ones(40), 0.9)
     expected = scipy.stats.ttest_rel(first, second).confidence_interval(0.9)
@@ -33,7 +33,7 @@ def test_the_interval_of_a_mean_is_that_of_the_paired_t_test(draw: np.random.Gen
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
 
 
-def test_the_auc_is_that_of_scikit_learn(draw: np.random.Generator) -> None:
+def test_the_auc_is_that_of_scikit_learn(draw):
     labels, scores, _ = scored(draw, 300)  # to a tenth: many ties
     weights = draw.uniform(0.5, 3, size=300)
     for given in (np.ones(300), weights):
@@ -41,7 +41,7 @@ def test_the_auc_is_that_of_scikit_learn(draw: np.random.Generator) -> None:
         assert auc(labels, scores, given) == pytest.approx(expected, abs=1e-12)
 
 
-def delong(labels: np.ndarray, first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
+def delong(labels, first, second):
     """Returns difference and standard error, from the definition: every pair is looked at."""
     parts = []
     for scores in (first, second):
@@ -56,7 +56,7 @@ def delong(labels: np.ndarray, first: np.ndarray, second: np.ndarray) -> tuple[f
     return parts[0][0].mean() - parts[1][0].mean(), variance**0.5
 
 
-def test_the_interval_of_an_auc_difference_is_delongs(draw: np.random.Generator) -> None:
+def test_the_interval_of_an_auc_difference_is_delongs(draw):
     labels, first, second = scored(draw, 120)
     difference, error = delong(labels, first, second)
     reach = scipy.stats.t.ppf(0.975, labels.sum() - 1) * error
@@ -65,7 +65,7 @@ def test_the_interval_of_an_auc_difference_is_delongs(draw: np.random.Generator)
     assert (found.low, found.high) == pytest.approx((difference - reach, difference + reach))
 
 
-def test_whole_weights_are_as_many_copies_of_an_example(draw: np.random.Generator) -> None:
+def test_whole_weights_are_as_many_copies_of_an_example(draw):
     labels, first, second = scored(draw, 400)
     copies = draw.integers(1, 4, size=400)
     repeated = [np.repeat(values, copies) for values in (labels, first, second)]
@@ -75,7 +75,7 @@ def test_whole_weights_are_as_many_copies_of_an_example(draw: np.random.Generato
     assert mean.value == pytest.approx(np.mean(repeated[1]) - np.mean(repeated[2]))
 
 
-def bootstrap(function, arrays: list[np.ndarray], draw: np.random.Generator) -> float:
+def bootstrap(function, arrays, draw):
     """Returns the standard error of `function(*arrays)` over examples that are drawn again."""
     size = len(arrays[0])
     found = []
@@ -86,7 +86,7 @@ def bootstrap(function, arrays: list[np.ndarray], draw: np.random.Generator) -> 
 
 
 @pytest.mark.parametrize("name", ["auc", "mean", "rate", "root mean"])
-def test_weighted_intervals_are_those_of_the_bootstrap(name: str, draw: np.random.Generator) -> None:
+def test_weighted_intervals_are_those_of_the_bootstrap(name, draw):
     labels, first, second = scored(draw, 400)
     weights = draw.exponential(size=400) + 0.2
 
@@ -128,13 +128,11 @@ TRIALS = 400
 
 @pytest.mark.parametrize(("size", "signal"), [(40, 0.8), (300, 0.8), (300, 0.05)])
 @pytest.mark.parametrize("metric", ["auc", "auc of a constant", "loss", "rate", "root mean"])
-def test_an_interval_covers_the_true_difference_as_often_as_it_says(
-    metric: str, size: int, signal: float
-) -> None:
+def test_an_interval_covers_the_true_difference_as_often_as_it_says(metric, size, signal):
     """400 trials at 95 %: a standard error of 1.1 points; 92 % is almost three of them away."""
     draw = np.random.default_rng(5)
 
-    def values(count: int):
+    def values(count):
         labels, first, second = scored(draw, count, signal, ties=False)
         ones = np.ones(count)
         if metric == "auc":
@@ -154,7 +152,7 @@ def test_an_interval_covers_the_true_difference_as_often_as_it_says(
         assert covered < 0.99
 
 
-def test_too_few_examples_have_no_bounds() -> None:
+def test_too_few_examples_have_no_bounds():
     one = np.ones(1)
     for found in (
         mean_difference(one, 0 * one, one, 0.95),
@@ -168,7 +166,7 @@ def test_too_few_examples_have_no_bounds() -> None:
 
 
 @pytest.mark.parametrize(("size", "is_proof"), [(3, False), (6, True)])
-def test_a_few_examples_in_the_right_order_are_no_proof(size: int, is_proof: bool) -> None:
+def test_a_few_examples_in_the_right_order_are_no_proof(size, is_proof):
     # 3 of each class are in order by chance in 1 of 20 cases, 6 of each in 1 of 924.
     labels = np.repeat([0.0, 1.0], size)
     found = auc_difference(labels, np.arange(2.0 * size), None, np.ones(2 * size), 0.95)
@@ -177,7 +175,7 @@ def test_a_few_examples_in_the_right_order_are_no_proof(size: int, is_proof: boo
 
 
 @pytest.mark.more
-def test_a_million_examples_take_seconds(draw: np.random.Generator) -> None:
+def test_a_million_examples_take_seconds(draw):
     import time
 
     labels, first, second = scored(draw, 1_000_000, ties=False)
@@ -187,7 +185,7 @@ def test_a_million_examples_take_seconds(draw: np.random.Generator) -> None:
     assert time.process_time() - start < 10
 
 
-def test_a_model_without_errors_has_an_interval() -> None:
+def test_a_model_without_errors_has_an_interval():
     squares = np.array([1.0, 4.0, 9.0, 2.0])
     found = root_mean_difference(0 * squares, squares, np.ones(4), 0.95)
     assert found.value == -2

@@ -11,13 +11,13 @@ from components.evaluator.gate.labelled_predictions import (
 )
 
 
-def test_the_predictions_of_a_canned_head_tell_the_problem_type() -> None:
+def test_the_predictions_of_a_canned_head_tell_the_problem_type():
     names = ("logistic", "head/probabilities", "predictions", "", "scores")
     found = [head_problem_type(name) for name in names]
     assert found == ["binary", "multi-class", "regression", None, None]
 
 
-def test_binary_answers_and_losses() -> None:
+def test_binary_answers_and_losses():
     given = LabelledPredictions.from_batch(
         np.array([1, 0, 1]), {"m": np.array([0.75, 0.5, 0.0])}, None, "binary"
     )
@@ -30,7 +30,7 @@ def test_binary_answers_and_losses() -> None:
     assert two.answers["m"].tolist() == [[0.75], [0.5]]
 
 
-def test_multi_class_answers() -> None:
+def test_multi_class_answers():
     probabilities = np.array([[0.2, 0.5, 0.3], [0.6, 0.3, 0.1], [0.4, 0.3, 0.3]])
     given = LabelledPredictions.from_batch(
         np.array([1, 2, 3]), {"m": probabilities}, np.array([1, 2, 3]), "multi-class"
@@ -41,7 +41,7 @@ def test_multi_class_answers() -> None:
     assert losses(given, given.answers["m"])[:2] == pytest.approx([0.693147, 2.302585])
 
 
-def test_a_trivial_model_predicts_the_label_shares_or_the_mean() -> None:
+def test_a_trivial_model_predicts_the_label_shares_or_the_mean():
     labels = np.array([1, 1, 0, 2])
     multi = LabelledPredictions.from_batch(labels, {"m": np.full((4, 3), 1 / 3)}, None, "multi-class")
     first = LabelTally.from_labels(np.array([0, 0, 0, 1]), np.array([1.0, 1, 1, 4]), "multi-class")
@@ -57,8 +57,8 @@ def test_a_trivial_model_predicts_the_label_shares_or_the_mean() -> None:
     assert trivial_answers(prior, binary).tolist() == [[0.25]]
 
 
-def test_parts_come_together_and_what_is_unusable_in_one_is_so_in_all() -> None:
-    def part(labels: list[int], baseline: list[float]):
+def test_parts_come_together_and_what_is_unusable_in_one_is_so_in_all():
+    def part(labels, baseline):
         size = len(labels)
         predictions = {"c": np.full(size, 0.5), "b": np.array(baseline)}
         return LabelledPredictions.from_batch(np.array(labels), predictions, None, "binary")
@@ -89,9 +89,7 @@ def test_parts_come_together_and_what_is_unusable_in_one_is_so_in_all() -> None:
         (None, [0, 1], [0.5, 0.5], r"Set data\.problem_type"),
     ],
 )
-def test_what_does_not_fit_the_problem_has_a_reason(
-    problem_type: str, labels: list, predictions: list, reason: str
-) -> None:
+def test_what_does_not_fit_the_problem_has_a_reason(problem_type, labels, predictions, reason):
     given = LabelledPredictions.from_batch(np.array(labels), {"m": np.array(predictions)}, None, problem_type)
     assert given.answers == {}
     with pytest.raises(ValueError, match=reason):

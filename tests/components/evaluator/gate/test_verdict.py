@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 from tensorflow_model_analysis.proto import validation_result_pb2
 
@@ -8,7 +6,7 @@ from components.evaluator.gate.check import Check
 from components.evaluator.gate.verdict import Verdict, load_verdict
 
 
-def test_a_verdict_is_read_back_as_it_was_written(tmp_path: Path) -> None:
+def test_a_verdict_is_read_back_as_it_was_written(tmp_path):
     check = Check(
         metric="auc",
         against="trivial",
@@ -39,12 +37,12 @@ def test_a_verdict_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     assert load_verdict(str(tmp_path)) == verdict
 
 
-def test_a_missing_verdict_is_named(tmp_path: Path) -> None:
+def test_a_missing_verdict_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"No verdict in .*verdict\.json is missing"):
         load_verdict(str(tmp_path))
 
 
-def test_a_metric_without_a_value_fails_its_threshold_and_the_sentence_says_why() -> None:
+def test_a_metric_without_a_value_fails_its_threshold_and_the_sentence_says_why():
     failure = validation_result_pb2.ValidationFailure()
     failure.metric_key.name = "auc"
     failure.metric_threshold.value_threshold.lower_bound.value = 0.5

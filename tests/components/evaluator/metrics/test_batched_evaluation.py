@@ -1,6 +1,3 @@
-from collections.abc import Iterable
-from typing import Any
-
 import apache_beam as beam
 import numpy as np
 import pytest
@@ -15,13 +12,13 @@ from components.evaluator.metrics.batched_evaluation import Computations, SliceB
 from components.evaluator.metrics.extraction import Batch
 
 
-def eval_config(text: str, has_baseline: bool = False) -> config_pb2.EvalConfig:
+def eval_config(text, has_baseline=False):
     return config_util.update_eval_config_with_defaults(
         text_format.Parse(text, config_pb2.EvalConfig()), has_baseline=has_baseline
     )
 
 
-def batch(hours: list[Any], labels: list[int], **predictions: list[float]) -> Batch:
+def batch(hours, labels, **predictions):
     return Batch(
         labels=np.array(labels),
         predictions={name: np.array(p) for name, p in predictions.items()},
@@ -29,7 +26,7 @@ def batch(hours: list[Any], labels: list[int], **predictions: list[float]) -> Ba
     )
 
 
-def sliced(config: config_pb2.EvalConfig, *batches: Batch, weight: str = "") -> list[list[Any]]:
+def sliced(config, *batches, weight=""):
     """Returns the slices that come with each batch, and those at the end."""
     do_fn = SliceBatch(config, weight)
     do_fn.start_bundle()
@@ -37,11 +34,11 @@ def sliced(config: config_pb2.EvalConfig, *batches: Batch, weight: str = "") -> 
     return [*found, [rows.value for rows in do_fn.finish_bundle()]]
 
 
-def slices(config: config_pb2.EvalConfig, batch: Batch, weight: str = "") -> dict[Any, Any]:
+def slices(config, batch, weight=""):
     return dict(sliced(config, batch, weight=weight)[-1])
 
 
-def test_rows_fall_into_their_slices() -> None:
+def test_rows_fall_into_their_slices():
     config = eval_config(
         'slicing_specs {} slicing_specs { feature_keys: "hour" }'
         'metrics_specs { metrics { class_name: "AUC" } }'
@@ -58,7 +55,7 @@ def test_rows_fall_into_their_slices() -> None:
     assert weighted[(("hour", 7),)].weights.tolist() == [2.0]
 
 
-def test_the_rows_of_several_batches_come_together_until_there_are_many(monkeypatch) -> None:
+def test_the_rows_of_several_batches_come_together_until_there_are_many(monkeypatch):
     monkeypatch.setattr(batched_evaluation, "_MAX_WAITING", 10)  # two slices: 4, 8, 12 numbers
     config = eval_config('slicing_specs {} slicing_specs { feature_keys: "hour" }')
     batches = [batch([[7], [9]], [1, 0], m=[0.1 * n, 0.2 * n]) for n in range(5)]
@@ -75,7 +72,7 @@ def test_the_rows_of_several_batches_come_together_until_there_are_many(monkeypa
     assert found[5][(("hour", 9),)].weights.tolist() == [2, 2]
 
 
-def test_without_slicing_specs_there_is_one_slice() -> None:
+def test_without_slicing_specs_there_is_one_slice():
     config = config_pb2.EvalConfig()
     assert list(slices(config, batch([[7], [9]], [1, 0], m=[0.1, 0.2]))) == [()]
 
@@ -92,19 +89,19 @@ def test_without_slicing_specs_there_is_one_slice() -> None:
         'metrics_specs { metrics { class_name: "BinaryCrossEntropy" } }',
     ],
 )
-def test_what_tfma_must_do_itself(text: str) -> None:
+def test_what_tfma_must_do_itself(text):
     assert Computations.from_config(text_format.Parse(text, config_pb2.EvalConfig())) is None
 
 
 @pytest.mark.parametrize(("metric", "has_plots"), [("AUC", False), ("CalibrationPlot", True)])
-def test_plots_are_announced(metric: str, has_plots: bool) -> None:
+def test_plots_are_announced(metric, has_plots):
     config = eval_config(f'metrics_specs {{ metrics {{ class_name: "{metric}" }} }}')
     computations = Computations.from_config(config)
     assert computations is not None
     assert computations.has_plots is has_plots
 
 
-def values(results: Iterable[Any]) -> dict[Any, dict[str, float]]:
+def values(results):
     return {
         slice_key: {
             f"{key.model_name}{'-' if key.is_diff else '.'}{key.name}": float(value)
@@ -114,7 +111,7 @@ def values(results: Iterable[Any]) -> dict[Any, dict[str, float]]:
     }
 
 
-def test_metrics_and_differences_to_the_baseline_over_batches() -> None:
+def test_metrics_and_differences_to_the_baseline_over_batches():
     config = eval_config(
         """
         model_specs { name: "new" } model_specs { name: "old" is_baseline: true }
@@ -137,7 +134,7 @@ def test_metrics_and_differences_to_the_baseline_over_batches() -> None:
         (("hour", 9),): {"new.mae": 0.25, "old.mae": 0.5, "new-mae": -0.25},
     }
 
-    def check(results: list[Any]) -> None:
+    def check(results):
         found = values(results)
         assert found.keys() == expected.keys()
         for slice_key, metrics in expected.items():
@@ -149,13 +146,13 @@ def test_metrics_and_differences_to_the_baseline_over_batches() -> None:
         util.assert_that(evaluation[tfma.METRICS_KEY], check)
 
 
-def test_a_configuration_that_is_not_covered_is_refused() -> None:
+def test_a_configuration_that_is_not_covered_is_refused():
     config = eval_config('metrics_specs { metrics { class_name: "BinaryCrossEntropy" } }')
     with pytest.raises(ValueError, match="cannot be computed on arrays"):
         evaluate(None, config, example_weight="")
 
 
-def test_a_metric_that_needs_two_classes_has_no_value_in_a_slice_of_one() -> None:
+def test_a_metric_that_needs_two_classes_has_no_value_in_a_slice_of_one():
     config = eval_config(
         """
         model_specs {}
@@ -177,7 +174,7 @@ def test_a_metric_that_needs_two_classes_has_no_value_in_a_slice_of_one() -> Non
         (("hour", 9),): (nan, nan, nan, 1),  # negatives only
     }
 
-    def check(results: list[Any]) -> None:
+    def check(results):
         found = values(results)
         assert found.keys() == expected.keys()
         for slice_key, metrics in expected.items():

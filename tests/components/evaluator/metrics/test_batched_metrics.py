@@ -1,17 +1,15 @@
 """Sums over arrays, against values by hand; `test_executor.py` holds them against TFMA's own."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from google.protobuf import text_format
 from tensorflow_model_analysis.metrics import metric_specs, metric_types
 from tensorflow_model_analysis.proto import config_pb2
 
-from components.evaluator.metrics.batched_metrics import MetricsDict, Rows, Sums, all_sums, make_sums
+from components.evaluator.metrics.batched_metrics import Rows, all_sums, make_sums
 
 
-def computations(metric: str) -> list[metric_types.MetricComputation]:
+def computations(metric):
     """Returns TFMA's computations of one metric."""
     config = text_format.Parse(
         f"model_specs {{}} metrics_specs {{ metrics {{ {metric} }} }}", config_pb2.EvalConfig()
@@ -20,19 +18,19 @@ def computations(metric: str) -> list[metric_types.MetricComputation]:
     return [c for c in found if isinstance(c, metric_types.MetricComputation)]
 
 
-def sums_of(metric: str) -> Sums:
+def sums_of(metric):
     (computation,) = computations(metric)
     sums = make_sums(computation)
     assert sums is not None
     return sums
 
 
-def only(metrics: MetricsDict) -> Any:
+def only(metrics):
     (value,) = metrics.values()
     return value
 
 
-def rows(labels: Any, predictions: Any, weights: Any = None) -> Rows:
+def rows(labels, predictions, weights=None):
     return Rows(
         np.array(labels),
         {"": np.array(predictions, np.float64)},
@@ -40,7 +38,7 @@ def rows(labels: Any, predictions: Any, weights: Any = None) -> Rows:
     )
 
 
-def test_class_ids_against_probabilities_count_once_for_each_class() -> None:
+def test_class_ids_against_probabilities_count_once_for_each_class():
     key = metric_types.MetricKey("m", example_weighted=True)
     labels, predictions, weights = rows([1, 0], [[0.2, 0.8], [0.6, 0.4]], [2.0, 3.0]).flat(key)
     assert labels.tolist() == [0, 1, 1, 0]
@@ -50,7 +48,7 @@ def test_class_ids_against_probabilities_count_once_for_each_class() -> None:
     assert rows([1, 0], [0.2, 0.6], [2.0, 3.0]).flat(unweighted)[2].tolist() == [1, 1]
 
 
-def test_examples_are_counted() -> None:
+def test_examples_are_counted():
     sums = sums_of('class_name: "ExampleCount"')
     total = sums.merge(sums.add(rows([1, 0, 1], [0, 0, 0])), sums.add(rows([1], [0])))
     assert only(sums.output(total)) == 4
@@ -61,7 +59,7 @@ def test_examples_are_counted() -> None:
     # Errors 0.5, 1 and 2: squares 0.25 + 1 + 4 = 5.25, absolute values 3.5; over 3 examples.
     [("MeanSquaredError", 1.75), ("MeanAbsoluteError", 3.5 / 3)],
 )
-def test_errors_over_batches_count_each_example_once(metric: str, expected: float) -> None:
+def test_errors_over_batches_count_each_example_once(metric, expected):
     sums = sums_of(f'class_name: "{metric}"')
     first = sums.add(rows([1.0, 2.0], [1.5, 3.0]))
     second = sums.add(rows([5.0, np.nan], [3.0, 1.0]))  # an example without a label is left out
@@ -69,7 +67,7 @@ def test_errors_over_batches_count_each_example_once(metric: str, expected: floa
     assert np.isnan(only(sums.output(sums.add(rows([np.nan], [1.0])))))
 
 
-def test_totals_of_labels_and_predictions() -> None:
+def test_totals_of_labels_and_predictions():
     sums = sums_of('class_name: "MeanLabel"')
     total = sums.merge(sums.add(rows([1, 0], [0.75, 0.5])), sums.add(rows([1], [0.25])))
     totals = only(sums.output(total))
@@ -78,7 +76,7 @@ def test_totals_of_labels_and_predictions() -> None:
     assert totals.total_weighted_examples == 3
 
 
-def test_a_confusion_matrix_at_a_threshold() -> None:
+def test_a_confusion_matrix_at_a_threshold():
     sums = sums_of('class_name: "Precision" config: \'{"thresholds": 0.5}\'')
     # Above 0.5: 0.9 (right), 0.7 (wrong). Not above: 0.5 (missed), 0.1 (right).
     total = sums.merge(sums.add(rows([1, 0], [0.9, 0.7])), sums.add(rows([1, 0], [0.5, 0.1])))
@@ -86,7 +84,7 @@ def test_a_confusion_matrix_at_a_threshold() -> None:
     assert (matrix.tp, matrix.fp, matrix.fn, matrix.tn) == (1, 1, 1, 1)
 
 
-def test_a_histogram_keeps_the_buckets_that_are_not_empty() -> None:
+def test_a_histogram_keeps_the_buckets_that_are_not_empty():
     sums = sums_of('class_name: "AUC"')
     total = sums.merge(sums.add(rows([1, 0], [0.25, 0.75])), sums.add(rows([1, 1], [0.25, 1.5])))
     buckets = only(sums.output(total))
@@ -97,17 +95,17 @@ def test_a_histogram_keeps_the_buckets_that_are_not_empty() -> None:
     assert [bucket.weighted_examples for bucket in buckets] == [2, 1, 1]
 
 
-def test_predictions_that_are_no_numbers_are_refused() -> None:
+def test_predictions_that_are_no_numbers_are_refused():
     with pytest.raises(ValueError, match="not numbers"):
         sums_of('class_name: "AUC"').add(rows([1], [np.nan]))
 
 
-def test_labels_that_are_no_probabilities_are_refused() -> None:
+def test_labels_that_are_no_probabilities_are_refused():
     with pytest.raises(ValueError, match=r"between 0 and 1\. Received: 2"):
         sums_of('class_name: "AUC"').add(rows([2], [0.5]))
 
 
-def test_a_keras_metric_over_batches() -> None:
+def test_a_keras_metric_over_batches():
     sums = sums_of('class_name: "SparseCategoricalAccuracy"')
     first = sums.add(rows([0, 1, 2], [[0.8, 0.1, 0.1], [0.5, 0.3, 0.2], [0.1, 0.1, 0.8]]))
     second = sums.add(rows([1], [[0.2, 0.7, 0.1]]))
@@ -116,11 +114,11 @@ def test_a_keras_metric_over_batches() -> None:
 
 
 @pytest.mark.parametrize("metric", ['class_name: "BinaryCrossEntropy"', 'class_name: "SetMatchPrecision"'])
-def test_what_is_not_known_over_arrays_is_left_to_tfma(metric: str) -> None:
+def test_what_is_not_known_over_arrays_is_left_to_tfma(metric):
     assert all_sums(computations(metric)) is None
 
 
-def test_one_class_of_many_is_left_to_tfma() -> None:
+def test_one_class_of_many_is_left_to_tfma():
     config = text_format.Parse(
         'metrics_specs { metrics { class_name: "AUC" } binarize { class_ids { values: 1 } } }',
         config_pb2.EvalConfig(),
@@ -131,14 +129,14 @@ def test_one_class_of_many_is_left_to_tfma() -> None:
     assert all_sums(summed) is None
 
 
-def test_a_probability_of_one_has_a_finite_cross_entropy() -> None:
+def test_a_probability_of_one_has_a_finite_cross_entropy():
     sums = sums_of('class_name: "BinaryCrossentropy"')
     total = sums.merge(sums.add(rows([1, 0], [1.0, 0.25])), sums.add(rows([1, 0], [0.5, 0.0])))
     # 0, -log(3/4), -log(1/2) and 0 again, over 4 examples.
     assert only(sums.output(total)) == pytest.approx((np.log(4 / 3) + np.log(2)) / 4, abs=1e-6)
 
 
-def test_a_correlation_over_batches_and_weights() -> None:
+def test_a_correlation_over_batches_and_weights():
     sums = sums_of('class_name: "SquaredPearsonCorrelation"')
     random = np.random.default_rng(1)
     x, noise = random.normal(5, 2, 60), random.normal(size=60)

@@ -1,22 +1,17 @@
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
 import tensorflow as tf
-from tfx.types.artifact import Artifact
 
 from components.evaluator.metrics.eval_model import EvalModel
 from components.tfx.model_paths import eval_model_path
 from tests.components.conftest import example
 
-Make = Callable[..., Any]
 FLOAT = tf.io.FixedLenFeature([], tf.float32)
 STRING = tf.io.FixedLenFeature([], tf.string)
 
 
 @pytest.fixture
-def model(make_model: Make) -> Artifact:
+def model(make_model):
     return make_model(
         {"x": FLOAT},
         predict=lambda f: {"predictions": f["x"][:, tf.newaxis], "doubled": 2 * f["x"]},
@@ -24,11 +19,11 @@ def model(make_model: Make) -> Artifact:
     )
 
 
-def serialized(*values: float) -> np.ndarray:
+def serialized(*values):
     return np.array([example({"x": value}) for value in values], object)
 
 
-def test_labels_and_predictions_of_raw_examples(model: Artifact) -> None:
+def test_labels_and_predictions_of_raw_examples(model):
     path = eval_model_path(model.uri)
     assert path is not None
     result = EvalModel(path)(serialized(0.5, 1.5, 3.0))
@@ -39,9 +34,7 @@ def test_labels_and_predictions_of_raw_examples(model: Artifact) -> None:
     assert doubled.predictions.tolist() == [1.0, 3.0]
 
 
-def test_examples_are_not_formatted_for_a_message_of_tensorflow(
-    model: Artifact, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_examples_are_not_formatted_for_a_message_of_tensorflow(model, monkeypatch):
     evaluate = EvalModel(str(eval_model_path(model.uri)))
     formatted = []
     monkeypatch.setattr(type(tf.constant(1)), "__repr__", lambda _: formatted.append(1) or "tensor")
@@ -50,12 +43,12 @@ def test_examples_are_not_formatted_for_a_message_of_tensorflow(
     assert not formatted
 
 
-def test_a_prediction_that_is_not_there_lists_the_nearest_first(model: Artifact) -> None:
+def test_a_prediction_that_is_not_there_lists_the_nearest_first(model):
     with pytest.raises(ValueError, match=r"one of: doubled, predictions\. .*'double'"):
         EvalModel(str(eval_model_path(model.uri)), prediction_key="double")
 
 
-def test_classes_become_ids_in_the_order_of_the_vocabulary(make_model: Make) -> None:
+def test_classes_become_ids_in_the_order_of_the_vocabulary(make_model):
     parsing = {"word": STRING}
     model = make_model(
         parsing,

@@ -1,6 +1,4 @@
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -31,11 +29,11 @@ CONFIG = text_format.Parse(
 )
 
 
-def schema(*names: str) -> schema_pb2.Schema:
+def schema(*names):
     return schema_pb2.Schema(feature=[schema_pb2.Feature(name=name) for name in names])
 
 
-def test_only_what_slices_and_weighs_is_decoded() -> None:
+def test_only_what_slices_and_weighs_is_decoded():
     found = RawFeatures.from_config(CONFIG, schema("fare", "city", "weight", "hour"))
     assert found.names == ("city", "hour", "weight")
     assert found.example_weight == "weight"
@@ -45,13 +43,13 @@ def test_only_what_slices_and_weighs_is_decoded() -> None:
     assert RawFeatures.from_config(config_pb2.EvalConfig(), None) == RawFeatures()
 
 
-def test_an_unknown_feature_lists_the_nearest_first() -> None:
+def test_an_unknown_feature_lists_the_nearest_first():
     with pytest.raises(ValueError, match=r"by 'hour', which is not a raw feature.*: hours, fare"):
         RawFeatures.from_config(CONFIG, schema("fare", "hours", "city", "weight"))
 
 
 @pytest.fixture
-def batch() -> Batch:
+def batch():
     return Batch(
         labels=np.array([0, 1, 1]),
         predictions={"": np.array([0.1, 0.2, 0.3])},
@@ -59,7 +57,7 @@ def batch() -> Batch:
     )
 
 
-def test_extracts_of_each_example(batch: Batch) -> None:
+def test_extracts_of_each_example(batch):
     extracts = list(to_extracts(batch, "weight"))
     assert [e[tfma.LABELS_KEY].tolist() for e in extracts] == [[0], [1], [1]]
     assert [e[tfma.PREDICTIONS_KEY].tolist() for e in extracts] == [[0.1], [0.2], [0.3]]
@@ -70,7 +68,7 @@ def test_extracts_of_each_example(batch: Batch) -> None:
     assert tfma.EXAMPLE_WEIGHTS_KEY not in next(to_extracts(batch))
 
 
-def test_predictions_of_two_models_are_kept_apart() -> None:
+def test_predictions_of_two_models_are_kept_apart():
     batch = Batch(
         labels=np.array([1.0]),
         predictions={"candidate": np.array([[0.1, 0.9]]), "baseline": np.array([0.4])},
@@ -84,15 +82,13 @@ def test_predictions_of_two_models_are_kept_apart() -> None:
 
 
 @pytest.mark.parametrize("values", [None, [], [1.0, 2.0]])
-def test_each_example_needs_one_weight(values: Any) -> None:
+def test_each_example_needs_one_weight(values):
     batch = Batch(np.array([1, 0]), {}, {"weight": [[1.0], values]})
     with pytest.raises(ValueError, match="one value of 'weight'"):
         batch.example_weights("weight")
 
 
-def test_a_file_is_read_in_batches_with_labels_predictions_and_features(
-    make_model: Callable[..., Any], make_examples: Callable[..., Any]
-) -> None:
+def test_a_file_is_read_in_batches_with_labels_predictions_and_features(make_model, make_examples):
     parsing = {"x": tf.io.FixedLenFeature([], tf.float32)}
     model = make_model(
         parsing, predict=lambda f: {"predictions": 10 * f["x"]}, label=lambda f: tf.cast(f["x"] > 2, tf.int64)
@@ -118,9 +114,7 @@ def test_a_file_is_read_in_batches_with_labels_predictions_and_features(
         assert bool(batch.features) == bool(weight)
 
 
-def test_values_that_count_as_one_are_one_slice(
-    make_model: Callable[..., Any], make_examples: Callable[..., Any]
-) -> None:
+def test_values_that_count_as_one_are_one_slice(make_model, make_examples):
     model = make_model(
         {"x": tf.io.FixedLenFeature([], tf.float32)},
         predict=lambda f: {"predictions": f["x"]},
@@ -144,9 +138,7 @@ def test_values_that_count_as_one_are_one_slice(
     assert [(column.names or ())[code] for code in column.codes] == expected
 
 
-def test_examples_that_the_model_cannot_take_name_the_file(
-    make_model: Callable[..., Any], make_examples: Callable[..., Any]
-) -> None:
+def test_examples_that_the_model_cannot_take_name_the_file(make_model, make_examples):
     model = make_model(
         {"x": tf.io.FixedLenFeature([], tf.float32)},
         predict=lambda f: {"predictions": f["x"]},
@@ -171,9 +163,7 @@ def test_examples_that_the_model_cannot_take_name_the_file(
         ([4.5], ["a", "b", "c"], ["b", "a"], [4.5]),  # of something else than classes
     ],
 )
-def test_probabilities_in_the_order_of_other_classes(
-    predictions: list, classes: list | None, wanted: list, expected: list
-) -> None:
+def test_probabilities_in_the_order_of_other_classes(predictions, classes, wanted, expected):
     names = None if classes is None else np.array(classes)
     found = align_classes(np.array(predictions), names, np.array(wanted))
     np.testing.assert_allclose(found, expected)

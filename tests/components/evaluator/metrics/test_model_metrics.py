@@ -1,6 +1,4 @@
 import pickle
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -26,19 +24,19 @@ ROWS = [
 SERIALIZED = np.array([example(row) for row in ROWS], object)
 
 
-def input_fn() -> tf.data.Dataset:
+def input_fn():
     features = {name: tf.constant([row[name] for row in ROWS]) for name in PARSING}
     return tf.data.Dataset.from_tensors((features, features.pop("label")))
 
 
-def eval_input_receiver_fn() -> estimator.export.EvalInputReceiver:
+def eval_input_receiver_fn():
     serialized = tf1.placeholder(tf.string, [None])
     features = tf.io.parse_example(serialized, PARSING)
     return estimator.export.EvalInputReceiver(features, serialized, features["label"])
 
 
 @pytest.fixture
-def classifier(tmp_path: Path) -> Any:
+def classifier(tmp_path):
     model = estimator.LinearClassifier(
         [tf.feature_column.numeric_column("x")], str(tmp_path / "run"), weight_column="weight"
     )
@@ -48,12 +46,12 @@ def classifier(tmp_path: Path) -> Any:
     return model.train(input_fn, steps=5)
 
 
-def constant(value: float) -> tuple[Any, Any]:
+def constant(value):
     return tf.constant(value), tf.constant(value)
 
 
 @pytest.mark.more
-def test_the_metrics_of_several_batches_are_those_of_the_estimator(classifier: Any, tmp_path: Path) -> None:
+def test_the_metrics_of_several_batches_are_those_of_the_estimator(classifier, tmp_path):
     exported = classifier.experimental_export_all_saved_models(
         str(tmp_path / "export"), {estimator.ModeKeys.EVAL: eval_input_receiver_fn}
     ).decode()
@@ -69,16 +67,16 @@ def test_the_metrics_of_several_batches_are_those_of_the_estimator(classifier: A
     )
 
 
-def test_examples_that_wait_are_part_of_the_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_that_wait_are_part_of_the_sums(monkeypatch):
     class Lengths(EvalGraph):
-        def __init__(self) -> None:
-            self.batches = list[Any]()
+        def __init__(self):
+            self.batches = []
 
-        def metric_sums(self, serialized: Any) -> list[Any]:
+        def metric_sums(self, serialized):
             self.batches.append(serialized.tolist())
             return [np.array(len(serialized)), np.array(sum(map(len, serialized)))]
 
-        def metric_values(self, sums: Any) -> dict[str, Any]:
+        def metric_values(self, sums):
             return {"bytes": sums[1]}
 
     module = "components.evaluator.metrics.model_metrics"
@@ -87,7 +85,7 @@ def test_examples_that_wait_are_part_of_the_sums(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(f"{module}._BATCH_SIZE", 2)
     key, absent = MetricKey("size"), MetricKey("other")
     combiner = ModelMetricsCombiner("path", {key: "bytes", absent: "absent"})
-    accumulators: list[Any] = [combiner.create_accumulator() for _ in range(3)]
+    accumulators = [combiner.create_accumulator() for _ in range(3)]
     for index, words in enumerate((["a", "bb", "ccc"], ["dddd"], [])):
         for word in words:
             accumulators[index] = combiner.add_input(accumulators[index], {"input": word})

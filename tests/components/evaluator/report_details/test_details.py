@@ -1,8 +1,5 @@
 """The details of a report, through the executor."""
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
 import sklearn.metrics
@@ -14,8 +11,6 @@ from tfx.types import standard_artifacts
 from components.evaluator.gate.default_checks import DefaultChecks
 from components.evaluator.report_details.details import load_details
 
-Make = Callable[..., Any]
-
 FLOAT = tf.io.FixedLenFeature([], tf.float32)
 CONFIG = """
 model_specs {} slicing_specs {} slicing_specs { feature_keys: "city" }
@@ -23,7 +18,7 @@ metrics_specs { metrics { class_name: "AUC" } }
 """
 
 
-def binary_rows(count: int) -> list[dict[str, Any]]:
+def binary_rows(count):
     draw = np.random.default_rng(11)
     labels = draw.integers(0, 2, count)
     return [
@@ -38,7 +33,7 @@ def binary_rows(count: int) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def evaluated(make_examples: Make, make_model: Make, evaluate: Make) -> tuple[Any, list[Any]]:
+def evaluated(make_examples, make_model, evaluate):
     rows = binary_rows(300)
     model = make_model(
         {"label": tf.io.FixedLenFeature([], tf.int64), "score": FLOAT, "noise": FLOAT},
@@ -49,7 +44,7 @@ def evaluated(make_examples: Make, make_model: Make, evaluate: Make) -> tuple[An
     return load_details(evaluate(make_examples(rows), model, config).evaluation.uri), rows
 
 
-def test_plots_intervals_by_slice_and_importance(evaluated: tuple[Any, list[Any]]) -> None:
+def test_plots_intervals_by_slice_and_importance(evaluated):
     found, rows = evaluated
     labels = np.array([row["label"] for row in rows])
     scores = np.array([row["score"] for row in rows])
@@ -71,17 +66,15 @@ def test_plots_intervals_by_slice_and_importance(evaluated: tuple[Any, list[Any]
     assert [growth[name] for name in ("noise", "city", "label")] == [0, 0, 0]
 
 
-def test_an_evaluation_of_an_older_version_has_none(tmp_path: Any) -> None:
+def test_an_evaluation_of_an_older_version_has_none(tmp_path):
     assert load_details(str(tmp_path)) == {}
 
 
 @pytest.mark.more
-def test_a_model_that_is_no_estimator_has_all_but_importances(
-    make_examples: Make, make_artifact: Make, evaluate: Make
-) -> None:
+def test_a_model_that_is_no_estimator_has_all_but_importances(make_examples, make_artifact, evaluate):
     class Model(tf.Module):
         @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
-        def serve(self, examples: tf.Tensor) -> dict[str, tf.Tensor]:
+        def serve(self, examples):
             return {"outputs": tf.io.parse_example(examples, {"score": FLOAT})["score"][:, None]}
 
     model, module = make_artifact(standard_artifacts.Model), Model()

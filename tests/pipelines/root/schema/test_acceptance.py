@@ -110,7 +110,7 @@ def accept(root, frame, *arguments):
         part = type(part).FromString((file / "FeatureStats.pb").read_bytes())
         assert not validate(part, root.schema, fixed_schema=True).anomaly_info
     *lines, last = accepted.lines
-    assert last == f"~ new data are compared with those of run {SECOND}; before: of run {FIRST}"
+    assert last == f"~ new data are compared with those of run {SECOND} (until now: run {FIRST})"
     assert Root(root.folder).schema.accepted_run(Root(root.folder).schema.read()) == SECOND
     return lines
 
@@ -178,7 +178,7 @@ def test_a_root_without_a_schema_gets_that_of_the_run(root):
     lines = accept_schema(Root(root.folder)).lines
     assert lines == (
         "+ the schema, which the root did not have",
-        f"~ new data are compared with those of run {SECOND}; before: of version 5",
+        f"~ new data are compared with those of run {SECOND} (until now: version 5)",
     )
     assert {feature.name for feature in root.schema.feature} == set(KINDS)
 
@@ -225,7 +225,7 @@ def test_a_run_that_did_not_come_to_the_validation(root):
 def test_statistics_that_are_not_there_any_more(root):
     root.run(SECOND, table(), ODD)
     shutil.rmtree(root.folder / "artifacts")
-    with pytest.raises(BadInputError, match=rf"statistics of run {SECOND} are not there any more \(/"):
+    with pytest.raises(BadInputError, match=rf"statistics of run {SECOND} no longer exist \(/"):
         accept_schema(Root(root.folder))
 
 
@@ -243,7 +243,7 @@ def test_a_run_of_an_earlier_version_which_no_run_has_taken_over(root):
     assert note.startswith(f"! {root.folder} is from an earlier version of this program")
     assert (lines, last) == (
         ["~ column 'city': new values 'A'"],
-        f"~ new data are compared with those of run {SECOND}; before: of run {FIRST}",
+        f"~ new data are compared with those of run {SECOND} (until now: run {FIRST})",
     )
     kept = Root(root.folder).kept_artifact(SECOND, "statistics")
     assert find_baseline_statistics(Root(root.folder), "run-new", SECOND) == kept
