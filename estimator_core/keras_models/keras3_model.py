@@ -191,7 +191,7 @@ class Keras3Model(GraphModel):
 
     def _compile(self, copy: Any, with_optimizer: bool) -> Any:
         """Compiles the copy like the model, and returns its optimizer, or None."""
-        with keras.utils.custom_object_scope(self._custom_objects):
+        with graph_variables.local_metrics(), keras.utils.custom_object_scope(self._custom_objects):
             if type(self.model).compile is not keras.Model.compile and _is_subclass(self.model):
                 copy.compile_from_config(self.model.get_compile_config())
             else:
