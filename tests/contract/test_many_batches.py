@@ -97,7 +97,7 @@ def test_a_hook_that_is_called_around_batches_sees_each_of_them(tmp_path, caplog
     with caplog.at_level(logging.INFO, logger="tensorflow"):
         model.evaluate(forty_batches, hooks=[hook])
     assert (hook.calls, of_model.calls) == (40, 40)
-    lines = [line for line in caplog.messages if line.startswith("One batch in a session call")]
+    lines = [line for line in caplog.messages if line.startswith("Running one batch per session call")]
     assert len(lines) == 1
     assert "Counting" in lines[0]
 
@@ -107,7 +107,7 @@ def test_a_hook_that_is_called_at_the_end_finds_the_sums(tmp_path, caplog):
     hook = AtTheEnd()
     with caplog.at_level(logging.INFO, logger="tensorflow"):
         mean = model.evaluate(forty_batches, hooks=[hook])["mean"]
-    assert not any("One batch" in line for line in caplog.messages)
+    assert not any("one batch per session call" in line for line in caplog.messages)
     assert hook.total / 320 == pytest.approx(mean)  # 40 batches of 4 rows of 2
 
 

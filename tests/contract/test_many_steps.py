@@ -112,7 +112,7 @@ def test_the_results_are_those_of_one_step_a_call(name, steps, tmp_path_factory,
     why = [line for line in messages if line.startswith("Training steps are run one by one")]
     assert len(why) == (reason is not None), why
     assert reason is None or reason in why[0]
-    assert not any("One step in a session call" in line for line in messages)
+    assert not any("Running one step per session call" in line for line in messages)
     assert different(found["weights"], expected["weights"]) == []
     assert found["hook"] == expected["hook"]
     assert found["lines"] == expected["lines"]

@@ -132,7 +132,7 @@ def test_three_classes_are_not_explained(tmp_path):
     model = classifier(tmp_path, n_classes=3)
     model.train(TABLE.input_fn(labels=TABLE.three_classes))
     assert model.experimental_feature_importances()["a"] > 0
-    with pytest.raises(ValueError, match="models of one logit"):
+    with pytest.raises(ValueError, match="models with one logit"):
         next(model.experimental_predict_with_explanations(TABLE.input_fn()))
 
 

@@ -9,6 +9,7 @@ import tensorflow as tf
 import estimator_core as est
 from estimator_core.execution.cluster.collectives import Peers
 from estimator_core.execution.cluster.server import Task
+from estimator_core.execution.current import building
 from estimator_core.execution.select import select_execution
 from estimator_core.execution.workers_in_sync import SessionInStep, WorkersInSync
 from tests.estimator_core.programs import descent, zeros
@@ -113,6 +114,23 @@ def test_what_is_averaged_when_it_is_read_is_averaged_when_it_is_written(monkeyp
     assert moving(execution, "first", tf.VariableAggregation.ONLY_FIRST_REPLICA).synchronization == ON_READ
     with pytest.raises(ValueError, match="name='count'"):  # it is saved
         moving(execution, "count", tf.VariableAggregation.SUM)
+
+
+@pytest.mark.parametrize("kind", ["keras", "tf_keras"])
+def test_the_metrics_of_a_keras_model_are_not_saved(monkeypatch, tmp_path, graph, kind):
+    keras = pytest.importorskip(kind)
+    with tf.__internal__.eager_context.eager_mode():
+        model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+        model.compile("sgd", "mse", metrics=["mae"], weighted_metrics=["mse"])
+        estimator = est.model_to_estimator(model, model_dir=tmp_path)
+    execution = select_execution(config_in(monkeypatch, "worker", 0), "train")
+    tf1.train.create_global_step()
+    with building(graph, execution):
+        tf.distribute.get_strategy().extended.call_for_each_replica(
+            estimator.model_fn, (tf.ones([2, 1]), tf.ones([2, 1]), "train", estimator.config)
+        )
+    saved = {variable.op.name for variable in tf1.global_variables()}
+    assert {name.split("/")[-1] for name in saved} & {"total", "count", "kernel"} == {"kernel"}
 
 
 def test_models_that_can_not_be_split_are_refused(monkeypatch, tmp_path):

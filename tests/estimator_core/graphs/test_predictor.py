@@ -50,7 +50,7 @@ def test_threads_share_it(estimator):
 def test_without_a_checkpoint_there_is_nothing_to_predict_with(estimator, make_estimator):
     predict = estimator.predictor(receiver_fn)
     tf.io.gfile.rmtree(estimator.model_dir)
-    with pytest.raises(ValueError, match="no checkpoint any more"):
+    with pytest.raises(ValueError, match="The checkpoint to predict with no longer exists"):
         predict([1.0])
     with pytest.raises(ValueError, match="Couldn't find trained model"):
         make_estimator().predictor(receiver_fn)

@@ -312,3 +312,15 @@ def test_a_wide_and_deep_model_of_two_optimizers_is_refused():
     estimator.train(lambda: tf.data.Dataset.from_tensors(batch), steps=1)
     predictions = estimator.predict(lambda: tf.data.Dataset.from_tensors((batch[0],)))
     assert next(predictions)["output_1"] == pytest.approx(0.4 + 0.4 + 1.4 + 0.4)
+
+
+def test_only_evaluation_has_the_metrics_in_its_graph(tmp_path):
+    estimator = est.model_to_estimator(_model(), model_dir=tmp_path)
+    modes = []
+    for mode in ("train", "eval"):
+        with tf.Graph().as_default() as graph:
+            tf1.train.create_global_step()
+            estimator.model_fn({"x": tf.constant(_X)}, tf.constant(_Y), mode, estimator.config)
+        if any(operation.name.startswith("metrics/mae/") for operation in graph.get_operations()):
+            modes.append(mode)
+    assert modes == ["eval"]

@@ -11,23 +11,34 @@ fc = tf.feature_column
 PRICE = fc.numeric_column("price")
 
 
-def test_forward_pass_by_hand():
+def ones(name, shape):
+    """The values of weights; those of biases are zeros."""
+    return np.full(shape, 0.0 if name.endswith("bias") else 1.0, np.float32)
+
+
+def logits_of(price, hidden_units, mode="infer", values=ones, **settings):
+    """Returns the logits of one example, with variables set by `values`."""
     with tf.Graph().as_default():
-        logit_fn = dnn_logit_fn_builder(1, [2], [PRICE])
-        logits = logit_fn({"price": tf.constant([[3.0]])}, "infer")
-        values = {
-            "dnn/hiddenlayer_0/kernel": [[2.0, -2.0]],
-            "dnn/hiddenlayer_0/bias": [1.0, 1.0],
-            "dnn/logits/kernel": [[10.0], [100.0]],
-            "dnn/logits/bias": [0.5],
-        }
-        assert {v.op.name for v in tf1.trainable_variables()} == set(values)
+        tf1.set_random_seed(1)
+        logit_fn = dnn_logit_fn_builder(1, hidden_units, [PRICE], **settings)
+        logits = logit_fn({"price": tf.constant([[price]])}, mode)
         with tf1.Session() as session:
             session.run(tf1.global_variables_initializer())
             for variable in tf1.trainable_variables():
-                variable.load(np.float32(values[variable.op.name]), session)
-            # relu([7, -5]) = [7, 0]; 7 * 10 + 0.5
-            assert session.run(logits).tolist() == [[70.5]]
+                variable.load(values(variable.op.name, variable.shape), session)
+            return session.run(logits).item()
+
+
+def test_forward_pass_by_hand():
+    values = {
+        "dnn/hiddenlayer_0/kernel": [[2.0, -2.0]],
+        "dnn/hiddenlayer_0/bias": [1.0, 1.0],
+        "dnn/logits/kernel": [[10.0], [100.0]],
+        "dnn/logits/bias": [0.5],
+    }
+    # relu([7, -5]) = [7, 0]; 7 * 10 + 0.5
+    assert logits_of(3.0, [2], values=lambda name, _: np.float32(values.pop(name))) == 70.5
+    assert not values
 
 
 def test_no_hidden_layer_and_linear_activation():
@@ -40,33 +51,14 @@ def test_no_hidden_layer_and_linear_activation():
     ("activation_fn", "expected"), [(None, -2.0), (tf.nn.relu, 0.0), ("tanh", np.tanh(-2.0))]
 )
 def test_activation_fn_is_applied_to_the_hidden_layer(activation_fn, expected):
-    with tf.Graph().as_default():
-        logit_fn = dnn_logit_fn_builder(1, [1], [PRICE], activation_fn=activation_fn)
-        logits = logit_fn({"price": tf.constant([[-2.0]])}, "infer")
-        with tf1.Session() as session:
-            session.run(tf1.global_variables_initializer())
-            for variable in tf1.trainable_variables():
-                fill = 0.0 if variable.op.name.endswith("bias") else 1.0
-                variable.load(np.full(variable.shape, fill, np.float32), session)
-            assert session.run(logits).item() == pytest.approx(expected, rel=1e-5)
+    assert logits_of(-2.0, [1], activation_fn=activation_fn) == pytest.approx(expected, rel=1e-5)
 
 
 def test_dropout_is_for_training_only():
-    def layer(mode):
-        with tf.Graph().as_default():
-            tf1.set_random_seed(1)
-            logit_fn = dnn_logit_fn_builder(1, [1000], [PRICE], activation_fn=None, dropout=0.25)
-            logits = logit_fn({"price": tf.constant([[1.0]])}, mode)
-            with tf1.Session() as session:
-                session.run(tf1.global_variables_initializer())
-                for variable in tf1.trainable_variables():
-                    fill = 0.0 if variable.op.name.endswith("bias") else 1.0
-                    variable.load(np.full(variable.shape, fill, np.float32), session)
-                return session.run(logits).item()
-
-    assert layer("eval") == 1000.0
+    settings = {"activation_fn": None, "dropout": 0.25}
+    assert logits_of(1.0, [1000], "eval", **settings) == 1000.0
     # Those that stay are scaled by 4 / 3: a mean of 1000, with standard deviation 18.
-    trained = layer("train")
+    trained = logits_of(1.0, [1000], "train", **settings)
     assert trained != 1000.0
     assert trained == pytest.approx(1000.0, abs=100.0)
 

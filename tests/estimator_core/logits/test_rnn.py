@@ -145,13 +145,10 @@ def test_names_of_variables():
     ids = fc.sequence_categorical_column_with_identity("ids", 3)
     kind = fc.categorical_column_with_identity("kind", 2)
 
-    def more_features():
-        return {"ids": tf.constant([[0, 1]]), "kind": tf.constant([1])}
-
     _, _, variables = run(
         columns=[fc.embedding_column(ids, 2)],
         context_feature_columns=[fc.embedding_column(kind, 2)],
-        make_features=more_features,
+        make_features=lambda: {"ids": tf.constant([[0, 1]]), "kind": tf.constant([1])},
         rnn_units=4,
         cell_type="gru",
     )
@@ -166,17 +163,11 @@ def test_names_of_variables():
     }
 
 
-def cells_of(kind):
-    if kind == "tf_keras":
-        return pytest.importorskip("tf_keras").layers
-    return keras.layers
-
-
 @pytest.mark.more
 @pytest.mark.parametrize("kind", ["keras", "tf_keras"])
 @pytest.mark.parametrize("return_sequences", [False, True])
 def test_own_cells_compute_what_named_ones_do(kind, return_sequences):
-    layers = cells_of(kind)
+    layers = keras.layers if kind == "keras" else pytest.importorskip("tf_keras").layers
     _, _, variables = run(rnn_units=[3, 2], cell_type="lstm", return_sequences=return_sequences)
     expected, _, _ = run(variables, rnn_units=[3, 2], cell_type="lstm", return_sequences=return_sequences)
     for own in (
@@ -195,15 +186,11 @@ def test_the_name_of_a_cell_is_in_its_variables():
 
 
 def test_dropout_of_own_cells_is_for_training_only():
-    def make_cell():
-        return keras.layers.SimpleRNNCell(50, dropout=0.5, seed=1)
-
-    columns = [fc.indicator_column(fc.sequence_categorical_column_with_identity("ids", 3))]
-
-    def ids():
-        return {"ids": tf.constant([[0, 1], [2, 0]])}
-
-    arguments = {"columns": columns, "make_features": ids, "rnn_cell_fn": make_cell}
+    arguments = {
+        "columns": [fc.indicator_column(fc.sequence_categorical_column_with_identity("ids", 3))],
+        "make_features": lambda: {"ids": tf.constant([[0, 1], [2, 0]])},
+        "rnn_cell_fn": lambda: keras.layers.SimpleRNNCell(50, dropout=0.5, seed=1),
+    }
     in_use, _, weights = run(mode="infer", **arguments)
     in_training, _, names = run(weights, mode="train", **arguments)
     again, _, _ = run(weights, mode="infer", **arguments)

@@ -29,14 +29,14 @@ def run(name, weights, inputs, mask, return_sequences=True, units=1, is_served=T
             return session.run(outputs)
 
 
+SIMPLE = {"kernel": [[0.5]], "recurrent_kernel": [[2.0]], "bias": [0.1]}
 ONE_SEQUENCE = {"inputs": [[[1.0], [2.0]]], "mask": [[True, True]]}
 
 
 def test_a_simple_rnn_adds_its_last_output_to_the_input():
-    weights = {"kernel": [[0.5]], "recurrent_kernel": [[2.0]], "bias": [0.1]}
     first = math.tanh(0.5 * 1 + 0.1)
     second = math.tanh(0.5 * 2 + 2 * first + 0.1)
-    found = run("simple_rnn", weights, **ONE_SEQUENCE)
+    found = run("simple_rnn", SIMPLE, **ONE_SEQUENCE)
     assert found[0, :, 0] == pytest.approx([first, second], rel=1e-5)
 
 
@@ -169,12 +169,11 @@ def test_an_lstm_of_no_examples_has_gradients_of_zero(is_served, return_sequence
 
 @pytest.mark.parametrize("return_sequences", [True, False])
 def test_steps_that_the_mask_leaves_out_change_nothing(return_sequences):
-    weights = {"kernel": [[0.5]], "recurrent_kernel": [[2.0]], "bias": [0.1]}
     first, later = math.tanh(0.5 * 1 + 0.1), math.tanh(0.5 * 4 + 0.1)
     last = math.tanh(0.5 * 3 + 2 * first + 0.1)
     found = run(
         "simple_rnn",
-        weights,
+        SIMPLE,
         [[[1.0], [9.0], [3.0]], [[9.0], [4.0], [9.0]], [[9.0], [9.0], [9.0]]],
         [[True, False, True], [False, True, False], [False, False, False]],
         return_sequences=return_sequences,

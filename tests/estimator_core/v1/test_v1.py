@@ -1,5 +1,6 @@
 """Properties of v1 that the comparison with the reference (tests/oracle/programs/v1.py) does not show."""
 
+import functools
 import inspect
 import math
 
@@ -48,41 +49,35 @@ def test_heads_of_ones_own_train_and_continue(make, optimizer, tmp_path):
 def test_default_learning_rates(tmp_path):
     """Each class's default optimizer moves a bias from 0 by its learning rate, or by the given number."""
 
-    def bias_after_one_step(estimator, name="linear/linear_model/bias_weights"):
-        estimator.train(input_fn, steps=1)
-        return np.abs(estimator.get_variable_value(name))
-
-    def directory(name):
-        return str(tmp_path / name)
-
-    # Adam's first step is the learning rate, whatever the gradient.
-    linear = v1.LinearRegressor([SIZE, KIND], optimizer="Adam", model_dir=directory("a"))
-    assert bias_after_one_step(linear) == pytest.approx([0.2], rel=1e-4)
     columns = [tf.feature_column.numeric_column(f"size{i}") for i in range(36)]
 
     def many_columns():
         features = {column.key: [[1.0]] for column in columns}
         return tf.data.Dataset.from_tensors((features, [[1.0]]))
 
-    linear = v1.LinearRegressor(columns, optimizer="Adam", model_dir=directory("b"))
-    linear.train(many_columns)
-    bias = linear.get_variable_value("linear/linear_model/bias_weights")
-    assert bias == pytest.approx([1.0 / math.sqrt(36)], rel=1e-4)
-    dnn = v1.DNNRegressor([2], [SIZE], optimizer="Adam", model_dir=directory("c"))
-    assert bias_after_one_step(dnn, "dnn/logits/bias") == pytest.approx([0.05], rel=1e-4)
-    baseline = v1.BaselineRegressor(optimizer="Adam", model_dir=directory("d"))
-    assert bias_after_one_step(baseline, "baseline/bias") == pytest.approx([0.3], rel=1e-4)
-    combined = v1.DNNLinearCombinedRegressor(
+    combined = functools.partial(
+        v1.DNNLinearCombinedRegressor,
         linear_feature_columns=[KIND],
         linear_optimizer="Adam",
         dnn_feature_columns=[SIZE],
         dnn_optimizer="Adam",
         dnn_hidden_units=[2],
-        model_dir=directory("e"),
     )
-    assert bias_after_one_step(combined) == pytest.approx([0.005], rel=1e-4)
-    bias = np.abs(combined.get_variable_value("dnn/logits/bias"))
-    assert bias == pytest.approx([0.001], rel=1e-4)
+    linear = functools.partial(v1.LinearRegressor, optimizer="Adam")
+    linear_bias, dnn_bias = "linear/linear_model/bias_weights", "dnn/logits/bias"
+    # Adam's first step is the learning rate, whatever the gradient.
+    for number, (make, examples, rates) in enumerate(
+        [
+            (functools.partial(linear, [SIZE, KIND]), input_fn, {linear_bias: 0.2}),
+            (functools.partial(linear, columns), many_columns, {linear_bias: 1.0 / math.sqrt(36)}),
+            (functools.partial(v1.DNNRegressor, [2], [SIZE], optimizer="Adam"), input_fn, {dnn_bias: 0.05}),
+            (functools.partial(v1.BaselineRegressor, optimizer="Adam"), input_fn, {"baseline/bias": 0.3}),
+            (combined, input_fn, {linear_bias: 0.005, dnn_bias: 0.001}),
+        ]
+    ):
+        estimator = make(model_dir=str(tmp_path / str(number))).train(examples, steps=1)
+        for name, rate in rates.items():
+            assert np.abs(estimator.get_variable_value(name)) == pytest.approx([rate], rel=1e-4)
 
 
 def test_parameter_servers_split_large_variables(monkeypatch):

@@ -80,7 +80,7 @@ TREES = "trainer.model=boosted_trees"
         (["trainer.model=forest"], "'auto', 'boosted_trees', 'wide_deep' or 'linear'"),
         (["trainer.max_depth=17"], "less than or equal to 16"),
         ([TREES, "trainer.workers=2", "trainer.ps=1"], "boosted trees are grown in one process"),
-        ([TREES, "trainer.train_steps=50"], "train_steps = 50: boosted trees are grown tree by tree, not in steps"),
+        ([TREES, "trainer.train_steps=50"], "train_steps = 50: boosted trees are grown tree by tree"),
         ([f"trainer.n_trees={2**31 - 1}"], "less than or equal to 100000"),
         (["tuner.trials=0"], "tuner.trials = 0.*greater than or equal to 1"),
         (["tuner.trails=5"], "tuner.trails.*Did you mean trials"),

@@ -55,8 +55,8 @@ def test_a_convolution_is_left_as_it_is():
 
 
 def test_the_error_and_the_log_say_why():
-    text = str(cant_be_compiled("'x' (Where) is not for XLA"))
-    assert "'x' (Where) is not for XLA" in text
+    text = str(cant_be_compiled("'x' (Where) cannot be compiled by XLA"))
+    assert "'x' (Where) cannot be compiled by XLA" in text
     assert text.endswith("Received: jit_compile=True")
     assert "to 'auto' or False" in text
     assert NOT_COMPILED % "so" == "XLA does not compile training steps, as so."
