@@ -169,12 +169,9 @@ def accumulating_model_fn(features, labels, mode, params):
     return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
 
 
-def test_gradients_that_a_shard_would_keep_for_itself_are_refused(make_sharded):
+def test_gradients_may_be_kept_only_if_they_are_summed_up_first(make_sharded):
     with pytest.raises(ValueError, match=re.escape("variables ['kept:0']")):
         make_sharded(accumulating_model_fn).train(input_fn, steps=1)
-
-
-def test_gradients_that_are_summed_up_first_may_be_kept(make_sharded):
     estimator = make_sharded(accumulating_model_fn, params={"sum_first": True})
     estimator.train(input_fn, steps=1)
     # -4 * mean(1, 4) = -10 of the first shard, and -4 * mean(9, 16) = -50 of the second.

@@ -73,13 +73,9 @@ def test_a_canned_estimator(config, loss_reduction, weight, bias, eval_loss):
     np.testing.assert_allclose(variables["linear/linear_model/x/weights"], [[weight]], rtol=1e-5)
     np.testing.assert_allclose(variables["linear/linear_model/bias_weights"], [bias], rtol=1e-5)
     assert set(variables) == {
-        "global_step",
-        "linear/linear_model/x/weights",
-        "linear/linear_model/bias_weights",
-        "training/SGD/decay",
-        "training/SGD/learning_rate",
-        "training/SGD/momentum",
-    }
+        "global_step", "linear/linear_model/x/weights", "linear/linear_model/bias_weights",
+        "training/SGD/decay", "training/SGD/learning_rate", "training/SGD/momentum",
+    }  # fmt: skip
     assert estimator.evaluate(input_fn)["loss"] == pytest.approx(eval_loss, rel=1e-5)
 
 

@@ -107,12 +107,9 @@ def test_raw_tensors_have_placeholders_of_their_shape(settings, size):
     }
 
 
-def test_raw_tensors_need_a_batch_dimension():
+def test_raw_tensors_need_a_batch_dimension_unless_their_shape_is_unknown():
     with pytest.raises(ValueError, match="'x' needs a batch dimension"):
         export.build_raw_serving_input_receiver_fn({"x": tf.TensorSpec([])})
-
-
-def test_raw_tensors_may_have_an_unknown_shape():
     receiver_fn = export.build_raw_serving_input_receiver_fn({"x": tf.TensorSpec(None)}, 3)
     with tf.Graph().as_default():
         assert receiver_fn().features["x"].shape.rank is None

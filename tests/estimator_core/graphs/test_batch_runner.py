@@ -44,19 +44,18 @@ def calls(program, steps, hooks=(), secs_a_batch=0.01, most_calls=20):
     return made, runner.done
 
 
-def test_a_number_is_taken_as_it_is_and_the_last_call_is_shorter(program):
-    assert calls(program(5), 17) == ([1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1], 17)
-    assert calls(program(7), 100) == ([7, 3] * 10, 100)  # it logs after each ten
-
-
-def test_a_time_is_filled(program):
-    made, done = calls(program(1000, 0.2), None, most_calls=4)
-    assert made == [1, 20, 20, 20]
-    assert done == 61
-
-
-def test_one_batch_a_call_is_run_by_the_session(program):
-    assert calls(program(1), 13) == ([], 13)
+@pytest.mark.parametrize(
+    ("execution", "steps", "made", "done"),
+    [
+        ((5,), 17, [1] * 17, 17),
+        ((7,), 100, [7, 3] * 10, 100),  # it logs after each ten
+        ((1,), 13, [], 13),  # which the session runs
+        ((1000, 0.2), None, [1, 20, 20, 20], 61),
+    ],
+    ids=["a log after each batch", "a number", "one", "a time"],
+)
+def test_the_batches_of_each_call(program, execution, steps, made, done):
+    assert calls(program(*execution), steps, most_calls=20 if steps else 4) == (made, done)
 
 
 class Hook(est.SessionRunHook):

@@ -100,18 +100,6 @@ def _uses_keras(features, labels, mode):
     return est.EstimatorSpec(mode, {"y": outputs}, loss, train_op)
 
 
-@pytest.mark.more
-def test_keras_is_the_very_same_before_and_after(tmp_path):
-    before = _attributes()
-    estimator = est.Estimator(_uses_keras, tmp_path)
-    assert _attributes() == before
-    estimator.train(input_fn, steps=2)
-    assert _attributes() == before
-    estimator.evaluate(input_fn, steps=1)
-    next(estimator.predict(input_fn))
-    assert _attributes() == before
-
-
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_keras_is_the_very_same_after_an_error_in_model_fn(tmp_path, error):
     before = _attributes()
@@ -127,7 +115,7 @@ def test_keras_is_the_very_same_after_an_error_in_model_fn(tmp_path, error):
     assert estimator.get_variable_value("global_step") == 1
 
 
-def test_keras_is_its_own_again_while_the_graph_runs(tmp_path):
+def test_keras_is_the_very_same_while_the_graph_runs_and_afterwards(tmp_path):
     seen = []
 
     class Look(est.SessionRunHook):
@@ -135,8 +123,12 @@ def test_keras_is_its_own_again_while_the_graph_runs(tmp_path):
             seen.append(_attributes())
 
     before = _attributes()
-    est.Estimator(_uses_keras, tmp_path).train(input_fn, steps=2, hooks=[Look()])
-    assert seen == [before, before]
+    estimator = est.Estimator(_uses_keras, tmp_path)
+    estimator.train(input_fn, steps=2, hooks=[Look()])
+    assert [*seen, _attributes()] == [before] * 3
+    estimator.evaluate(input_fn, steps=1)
+    next(estimator.predict(input_fn))
+    assert _attributes() == before
 
 
 def test_two_threads_that_build_at_once_and_the_last_one_restores(tmp_path):

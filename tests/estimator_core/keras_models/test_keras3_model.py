@@ -232,15 +232,9 @@ def test_names_in_checkpoints_are_those_of_the_layers(tmp_path):
     trained = ["hidden/kernel", "hidden/bias", "norm/gamma", "norm/beta", "out/kernel", "out/bias"]
     slots = [f"adam/{name.replace('/', '_')}_{slot}" for name in trained for slot in ("momentum", "velocity")]
     assert set(estimator.get_variable_names()) == {
-        *trained,
-        *slots,
-        "norm/moving_mean",
-        "norm/moving_variance",
-        "seed_generator/seed_generator_state",
-        "adam/iteration",
-        "adam/learning_rate",
-        "global_step",
-    }
+        *trained, *slots, "norm/moving_mean", "norm/moving_variance", "seed_generator/seed_generator_state",
+        "adam/iteration", "adam/learning_rate", "global_step",
+    }  # fmt: skip
 
 
 def test_predictions_go_by_the_names_of_outputs():

@@ -118,15 +118,13 @@ def test_lazy_adam_leaves_rows_alone_that_are_not_looked_up():
     np.testing.assert_array_equal(tables[0][2:], tables[1][2:])
 
 
-def test_gradients_of_a_row_are_clipped_when_they_are_added_up():
+def test_gradients_of_a_row_and_weights_are_clipped():
+    # The gradients when they are added up, and the weights where they are updated.
     clipped = START - 0.5 * np.clip(GRADIENT, -0.5, 2.0)
     found = run(embedding.SGD(clipvalue=(-0.5, 2.0)), steps=1)
     np.testing.assert_allclose(found["table"], clipped)
     found = run(embedding.SGD(), steps=1, clipping_limit=0.75)
     np.testing.assert_allclose(found["table"], START - 0.5 * np.clip(GRADIENT, -0.75, 0.75))
-
-
-def test_weights_are_clipped_where_they_are_updated():
     found = run(embedding.SGD(clip_weight_min=-2.0, clip_weight_max=0.5), steps=1)["table"]
     expected = np.clip(START - 0.5 * GRADIENT, -2.0, 0.5)
     np.testing.assert_allclose(found[[0, 1, 3]], expected[[0, 1, 3]])

@@ -77,12 +77,9 @@ def test_a_model_sees_what_is_padding(make_sharded):
     assert sorted(seen) == [[0, 0]] * 5 + [[1, 1]]
 
 
-def test_predictions_of_a_batch_above_its_size(make_sharded):
+def test_inputs_that_prediction_refuses(make_sharded):
     with pytest.raises(tf.errors.InvalidArgumentError, match="must not be above the 4 examples"):
         list(make_sharded().predict(lambda params: predict_input_fn({"batch_size": 5})))
-
-
-def test_prediction_needs_a_dataset(make_sharded):
     with pytest.raises(TypeError, match=r"must return a tf\.data\.Dataset"):
         next(make_sharded().predict(lambda params: {"x": tf.ones([4])}))
     with pytest.raises(TypeError, match="batch_axis is not supported"):
