@@ -75,19 +75,27 @@ def rate_by_the_global_step():
     return tf.where(tf1.train.get_or_create_global_step() < 1, 0.5, 0.25)
 
 
+def keras_schedule():
+    schedule = tf.keras.optimizers.schedules.PiecewiseConstantDecay([0, 1], [0.5, 0.25, 0.125])
+    return keras("SGD", learning_rate=schedule)
+
+
 @pytest.mark.parametrize(
-    "make",
+    ("make", "expected"),
     [
-        lambda: keras(
-            "SGD", learning_rate=tf.keras.optimizers.schedules.PiecewiseConstantDecay([0], [0.5, 0.25])
-        ),
-        lambda: lambda: tf1.train.GradientDescentOptimizer(rate_by_the_global_step()),
+        (keras_schedule, [0.5, 0.25, 0.125]),
+        (lambda: lambda: tf1.train.GradientDescentOptimizer(rate_by_the_global_step()), [0.5, 0.25]),
     ],
     ids=["keras", "tensorflow 1"],
 )
-def test_a_schedule_counts_steps(make):
-    values, _ = train(make, steps=2)
-    np.testing.assert_allclose(values[:, 0], [0.5, 0.25], rtol=1e-6)
+def test_a_schedule_counts_steps(make, expected):
+    values, _ = train(make, steps=len(expected))
+    np.testing.assert_allclose(values[:, 0], expected, rtol=1e-6)
+
+
+def test_keras_sparse_gradients():
+    values, _ = train(lambda: keras("SGD", learning_rate=0.25), steps=1, sparse=True)
+    np.testing.assert_allclose(values[0], [0.5, 0.75, 1.0])
 
 
 @pytest.mark.parametrize("replicated", [False, True])
