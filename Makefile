@@ -43,7 +43,7 @@ export UV_SYSTEM_CERTS ?= $(if $(wildcard $(CERTIFICATES)),true,false)
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo example test test-more test-all test-flink flink-cluster test-spark test-kubeflow test-kubeflow-cluster test-kubernetes test-report test-tf1 test-matrix test-native lint figures browser-packages bench bench-speed bench-pipeline bench-serving docs dist image test-image clean
+.PHONY: help setup demo example test test-more test-all test-flink flink-cluster test-spark test-kubeflow test-kubeflow-cluster test-kubernetes test-report test-tf1 test-matrix test-native lint figures browser-packages mutants bench bench-speed bench-pipeline bench-serving docs dist image test-image clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 13
@@ -85,6 +85,9 @@ test-tf1: $(STAMP)  ## the comparisons with tf.estimator 2.15, after tf.compat.v
 
 test-native:  ## README's commands on TFX's own set, in a Debian 13 made by debootstrap in .native/; needs root
 	@scripts/native/test.sh .native
+
+mutants: $(STAMP)  ## how many of 300 changes in the sources the tests notice; ONLY=estimator_core/heads (CONTRIBUTING.md)
+	@$(BIN)/python scripts/mutants/run.py --markers "not slow and $(ELSEWHERE)" --only "$(ONLY)" $(MUTANTS)
 
 test-matrix: $(filter .uv/bin/uv,$(UV))  ## the core on TensorFlow 2.16 and 2.21, without TFX, Beam or kfp
 	@scripts/test_matrix.sh $(UV) .venv-matrix $(IN_PARALLEL) $(TESTS)

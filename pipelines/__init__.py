@@ -5,6 +5,8 @@ import pipelines
 model = pipelines.load("pipeline_root")
 model.predict([{"fare": 12.5, "company": "Prairie Cab"}])
 
+print(pipelines.plan(data="trips.csv", label="tips"))
+pipelines.run(data="trips.csv", label="tips").metrics
 pipelines.run(my_tfx_pipeline, root="my_root")
 """
 
@@ -12,12 +14,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pipelines.runs.tfx_pipeline import run
+    from pipelines.runs.in_python import plan, run
     from pipelines.serving.model import load
 
-__all__ = ["load", "run"]
+__all__ = ["load", "plan", "run"]
 
-_HOMES = {"load": "pipelines.serving.model", "run": "pipelines.runs.tfx_pipeline"}
+_HOMES = {
+    "load": "pipelines.serving.model",
+    "plan": "pipelines.runs.in_python",
+    "run": "pipelines.runs.in_python",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -130,8 +130,8 @@ def remove_below(folder: Path, path: Path) -> None:
     """
     if not is_below(path, folder):
         raise BadInputError(
-            f"{path} is not removed: it is {with_real_parent(path)}, which is outside of {folder}. Correct "
-            "the record or the link that leads there."
+            f"{path} is not removed, because it leads to {with_real_parent(path)}, outside of {folder}. "
+            "Correct the record or the link."
         )
     if path.is_dir():
         remove_tree(str(path))

@@ -1,4 +1,4 @@
-"""Which cases of a test `make test` runs, and which it leaves to `make test-more` and `make test-all`."""
+"""Cases of a test that `make test` runs, and those that it leaves to `make test-more` and `make test-all`."""
 
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -12,9 +12,9 @@ def in_circles(
     """Returns the values for `pytest.mark.parametrize`.
 
     Args:
-        values: Those that are tested.
-        first: Those that `make test` runs; None for all that are not slow.
-        slow: Those that only `make test-all` runs.
+        values: All cases.
+        first: Cases that `make test` runs; None for all that are not slow.
+        slow: Cases that only `make test-all` runs.
     """
     values = list(values)
     if unknown := [value for value in (*(first or ()), *slow) if value not in values]:

@@ -12,6 +12,7 @@ BUDGET_SECS = 2.0
 NEW_MODULES = 50
 """The test that happens to import a library first is not to blame for it."""
 
+_STARTED = pytest.StashKey[float]()
 _secs_by_file: collections.Counter[str] = collections.Counter()
 
 
@@ -47,12 +48,8 @@ def pytest_runtest_call(item):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
-    before = _cpu_secs()
-    item.stash[_STARTED] = before
+    item.stash[_STARTED] = _cpu_secs()
     return (yield)
-
-
-_STARTED = pytest.StashKey[float]()
 
 
 @pytest.hookimpl(wrapper=True)

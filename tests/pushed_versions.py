@@ -15,3 +15,8 @@ def add_model(directory: Path) -> None:
     """Writes an empty SavedModel."""
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "saved_model.pb").touch()
+
+
+def serve_version(serving: Path, version: object, run_id: str, model: str = "m") -> None:
+    """Writes a version that a run has pushed."""
+    write_version(Provenance(run_id, model), str(serving / str(version)), str(serving))

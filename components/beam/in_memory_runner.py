@@ -80,7 +80,7 @@ def _run(run_by_beam: Callable[..., PipelineResult], pipeline: beam.Pipeline, op
     try:
         plan = _Plan(pipeline)
     except UnsupportedPipelineError as reason:
-        _LOGGER.debug("Beam's FnApiRunner runs the pipeline, because of %s.", reason)
+        _LOGGER.debug("Using Beam's FnApiRunner, because of %s.", reason)
         return run_by_beam(pipeline, options)
     try:
         plan.sources.run()

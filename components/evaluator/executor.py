@@ -61,7 +61,7 @@ SAME_VALUES_KEY = "same_values"
 _TRAIN_SPLIT = "train"
 _EVAL_SIGNATURE = "eval"
 _WITHOUT_EVAL_MODEL = "the model against the baseline, which has no evaluation model (Format-TFMA)"
-_NOT_ALL_MEASURED = "whether one column dominates: the time was too short to measure all of them"
+_NOT_ALL_MEASURED = "whether one column dominates: there was not enough time to measure all columns"
 _CUSTOM_FUNCTIONS = ("custom_eval_shared_model", "custom_extractors")
 
 
@@ -348,7 +348,7 @@ def _describe_empty_slices(request: EvaluationRequest) -> tuple[str, ...]:
     ]
     wanted = [{*spec.feature_keys, *spec.feature_values} for spec in request.eval_config.slicing_specs]
     return tuple(
-        f"the slices by {', '.join(sorted(features))}: no example falls into one. Slices are by raw columns"
+        f"the slices by {', '.join(sorted(features))}: they have no examples. Slices are by raw columns"
         for features in wanted
         if computed and features not in computed
     )

@@ -61,7 +61,7 @@ class CsvFile:
                 num_rows += len(block)
             return
         except (pa.ArrowInvalid, _UndecidedError) as error:
-            _LOGGER.info("%s: read with the csv module after row %d: %s", self.path, num_rows, error)
+            _LOGGER.info("%s: using Python's csv module after row %d: %s", self.path, num_rows, error)
         yield from self._read_by_row(columns, num_rows)
 
     def known_types(self) -> dict[str, ColumnType]:

@@ -70,8 +70,8 @@ def _with_line_ends(path: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
         num_lines += chunk.count(b"\n") or chunk.count(b"\r")
         if num_bytes > MAX_LINE_BYTES:
             raise SettingError(
-                f"{path}, line {num_lines + 1}: there is no line end within {MAX_LINE_BYTES} bytes, and "
-                "longer lines are not read. Check that the file is a CSV, with a line for each row."
+                f"{path}, line {num_lines + 1}: the line is longer than the limit of {MAX_LINE_BYTES} bytes. "
+                "Check that the file is a CSV, with a line for each row."
             )
         yield chunk
 
@@ -83,8 +83,8 @@ def _unpacked(path: str, stream: Any, codec: str) -> Iterator[bytes]:
                 yield chunk
     except OSError as error:
         raise SettingError(
-            f"{path} cannot be unpacked with {codec}: {error}. It is damaged or incomplete, or has the "
-            "wrong suffix: get it again, or rename it."
+            f"{path} cannot be unpacked with {codec}: {error}. It is damaged or incomplete, or has the wrong "
+            "suffix: download it again, or rename it."
         ) from error
 
 
@@ -119,8 +119,8 @@ def _parquet_lines(path: str, stream: IO[bytes]) -> Iterator[bytes]:
 
 def _damaged(path: str, error: Exception) -> SettingError:
     return SettingError(
-        f"{path} cannot be read as Parquet: {str(error).rstrip('.')}. It is damaged or incomplete, or "
-        "has the wrong suffix: get it again, or rename it."
+        f"{path} cannot be read as Parquet: {str(error).rstrip('.')}. It is damaged or incomplete, or has "
+        "the wrong suffix: download it again, or rename it."
     )
 
 
@@ -153,8 +153,8 @@ def _column_type(path: str, name: str, arrow_type: Any) -> ColumnType:
     if is_text or is_bytes or is_time or kinds.is_boolean(arrow_type):
         return ColumnType.TEXT
     raise SettingError(
-        f"{path}: column {name!r} holds {arrow_type}, of which a cell cannot be made. Write numbers, texts, "
-        "dates or times, or leave the column out."
+        f"{path}: column {name!r} holds {arrow_type}, which is not supported. Write numbers, text, dates or "
+        "times, or leave the column out."
     )
 
 

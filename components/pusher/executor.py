@@ -94,7 +94,7 @@ class Unchanged:
     def __str__(self) -> str:
         if self.is_withdrawn:
             return f"the model and the data are those of version {self.version}, which was withdrawn"
-        return f"the model and the data are those of version {self.version}, which serves already"
+        return f"the model and the data are those of version {self.version}, which is already live"
 
 
 def push(request: PushRequest, now_secs: float) -> Pushed | Unchanged | None:
@@ -122,7 +122,7 @@ def push(request: PushRequest, now_secs: float) -> Pushed | Unchanged | None:
         )
         _LOGGER.info("Pushed version %d to %s", version, request.base_directory)
     else:
-        _LOGGER.info("Version %d in %s is this push already", version, request.base_directory)
+        _LOGGER.info("Version %d in %s is already this push", version, request.base_directory)
     destination = os.path.join(request.base_directory, str(version))
     if settings.keep is not None:
         removed = versions.prune_versions(request.base_directory, settings.keep)

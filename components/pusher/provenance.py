@@ -46,7 +46,7 @@ def read_provenance(base_directory: str, version: int) -> Provenance | None:
     except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise SettingError(
             f"{path} is not what the Pusher wrote ({type(error).__name__}: {error}). Restore it; or remove "
-            "it, and the version counts as pushed by another program."
+            "it, so that the version counts as pushed by another program."
         ) from error
     if "://" not in model:
         model = os.path.normpath(os.path.join(base_directory, model))

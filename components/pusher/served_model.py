@@ -55,14 +55,14 @@ class ServedModelStrategy(resolver.ResolverStrategy):
         if not self._required:
             return {key: []}
         why = (
-            "no Pusher of ours has put it there"
+            "it was not pushed by this Pusher"
             if provenance is None
-            else f"its model is not in {provenance.model_uri} any more"
+            else f"its model is no longer in {provenance.model_uri}"
         )
         raise LookupError(
-            f"Version {served[-1]} in {self._base_directory} is served, but a new model cannot be "
-            f"compared with it: {why}. Take the version out of that directory; or set "
-            "evaluator.default_checks = false and give thresholds without max_regression."
+            f"Version {served[-1]} in {self._base_directory} is live, but a new model cannot be compared "
+            f"with it: {why}. Take the version out of that directory; or set evaluator.default_checks = "
+            "false and give thresholds without max_regression."
         )
 
 

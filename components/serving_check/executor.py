@@ -84,9 +84,9 @@ class Executor(base_executor.BaseExecutor):
         settings = ServingCheckSettings.from_json(exec_properties.get("settings"))
         blessing = artifact_utils.get_single_instance(output_dict["blessing"])
         if not settings.enabled:
-            result = ServingCheckResult(not_checked=["the served model: the check is switched off"])
+            result = ServingCheckResult(not_checked=["the exported model: the check is switched off"])
         elif not may_be_pushed(input_dict.get("model_blessing") or []):
-            result = ServingCheckResult(failures=["not asked: the Evaluator did not bless the model"])
+            result = ServingCheckResult(failures=["not run: the Evaluator did not bless the model"])
         else:
             splits = json.loads(exec_properties.get("example_splits") or '["eval"]')
             rows = read_rows(input_dict["examples"], splits, settings.rows, exec_properties.get("label"))
@@ -121,8 +121,8 @@ def check(
         raise LimitExceededError(str(error)) from error
     if "error" in answered:
         failure = (
-            "the model can't be loaded in a process that has TensorFlow and NumPy alone, as a model server "
-            f"has: {answered['error']}"
+            "the model can't be loaded in a process that has only TensorFlow and NumPy, like a model server: "
+            f"{answered['error']}"
         )
         return ServingCheckResult(rows=len(rows.examples), failures=[failure]), {}
     result = _compare_all(answered, judged, rows, settings.tolerance)
@@ -180,9 +180,9 @@ def _compare_all(
         compared, without = compare(name, batch, judged, tolerance)
         if not compared and name == main:
             result.failures.append(
-                f"the signature {name!r}: none of its outputs ({', '.join(without)}) has the name, or the "
-                f"values, of a prediction that was judged ({', '.join(judged[1])}). Export the "
-                "predictions under their names, or switch the check off"
+                f"the signature {name!r}: none of its outputs ({', '.join(without)}) has the name or the "
+                f"values of a prediction that was evaluated ({', '.join(judged[1])}). Export the predictions "
+                "under their names, or switch the check off"
             )
         single = answer["calls"], answer["outputs_of_calls"]
         compared += compare(name, single, batch, tolerance, one_by_one=True)[0]
@@ -205,10 +205,10 @@ def _describe(different: Sequence[tuple[str, Compared]], rows: Rows) -> str:
         f"{_values(one['served'])} instead of {_values(one['judged'])} for {rows.describe(one['row'])}"
         for one in worst.worst
     )
-    against = "asked for alone than among others" if worst.one_by_one else "than the Evaluator judged"
+    against = "for single rows than for a batch" if worst.one_by_one else "than in the evaluation"
     others = sorted({f"{name}: {one.output}" for name, one in different} - {f"{signature}: {worst.output}"})
     return (
-        f"the model to be served answers otherwise {against}: signature {signature!r}, output "
+        f"the exported model gives other predictions {against}: signature {signature!r}, output "
         f"{worst.output!r} differs in {worst.num_different} of {worst.num_rows} rows; most: {examples}"
         + (f". Also different: {', '.join(others)}" if others else "")
     )
@@ -239,8 +239,8 @@ def _check_limits(result: ServingCheckResult, settings: ServingCheckSettings) ->
         bound = getattr(settings, limit)
         if bound is not None and value is not None and value > bound:
             raise LimitExceededError(
-                f"The model to be served is above a limit: {message.format(value)}, and {limit} is "
-                f"{bound:g}. Make the model smaller, or raise the limit; another run measures again."
+                f"The exported model exceeds a limit: {message.format(value)}, but {limit} is {bound:g}. "
+                "Make the model smaller, or raise the limit; another run measures again."
             )
 
 

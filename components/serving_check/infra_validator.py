@@ -98,8 +98,8 @@ class InfraValidator(base_component.BaseComponent):
         if serving_spec.WhichOneof("serving_platform") == "kubernetes":
             raise ValueError(
                 "InfraValidator can't start a server on Kubernetes. Use local_docker=LocalDockerConfig(), or "
-                "a ServingCheck: both ask the model in a separate process on this machine. "
-                f"Received: serving_spec={serving_spec}"
+                "a ServingCheck: both test the model in a separate process on this machine. Received: "
+                f"serving_spec={serving_spec}"
             )
         request = request_spec or RequestSpec()
         validation = validation_spec or ValidationSpec()

@@ -59,14 +59,12 @@ class ModelProcess:
                 result = meanwhile()
                 _, stderr = self._process.communicate(timeout=MAX_SECONDS)
             except subprocess.TimeoutExpired as error:
-                raise TimeoutError(
-                    f"The model to be served has not answered within {MAX_SECONDS} s."
-                ) from error
+                raise TimeoutError(f"The exported model has not responded within {MAX_SECONDS} s.") from error
             finally:
                 self.end()
             if self._process.returncode:
                 raise RuntimeError(
-                    f"The process that asks the model ended with code {self._process.returncode}: "
+                    f"The process that runs the model exited with code {self._process.returncode}: "
                     f"{stderr.decode('utf-8', 'replace')[-400:]}"
                 )
             with open(paths[1], "rb") as stream:

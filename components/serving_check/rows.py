@@ -43,7 +43,7 @@ def read_rows(artifacts: Sequence[Artifact], splits: Sequence[str], number: int,
         if len(records) == max(_MAX_READ, number):
             break
     if not records:
-        raise SettingError(f"The splits {', '.join(splits)} have no example to ask the model with.")
+        raise SettingError(f"The splits {', '.join(splits)} have no example to test the model with.")
     chosen = np.unique(np.linspace(0, len(records) - 1, min(number, len(records))).astype(int))
     with_label = [records[i] for i in chosen]
     features = [tf.train.Example.FromString(example).features.feature for example in with_label]

@@ -90,7 +90,7 @@ def call_trainer_fn(trainer_fn: Callable[..., Any], args: TrainerFnArgs) -> Trai
     if args.base_model and spec.estimator.warm_start_settings is None:
         _LOGGER.warning(
             "The Trainer was given a base_model, but the Estimator has no warm_start_from: unless model_fn "
-            "reads %s itself, training starts from scratch. Pass warm_start_from=fn_args.base_model.",
+            "itself reads %s, training starts from scratch. Pass warm_start_from=fn_args.base_model.",
             args.base_model,
         )
     if spec.train_spec.max_steps is None:
@@ -128,7 +128,7 @@ def write_models(spec: TrainingSpec, serving_model_dir: str, eval_model_dir: str
     """Writes the evaluation model, and as serving model the newest export of the first exporter."""
     exporter = spec.eval_spec.exporters[0]
     if len(spec.eval_spec.exporters) > 1:
-        _LOGGER.info("Serving the model of the first exporter, %r", exporter.name)
+        _LOGGER.info("The model of the first exporter, %r, will be served", exporter.name)
     export_path = _export_path(spec.estimator, exporter)
     newest = exported_model(export_path)
     if newest is None:

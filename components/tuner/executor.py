@@ -54,7 +54,7 @@ class Executor(base_executor.BaseExecutor):
         result = results.SearchResult(settings, study.results(), study.importance())
         if result.chosen is None:
             reasons = dict.fromkeys(trial.reason for trial in result.trials if trial.reason)
-            raise RuntimeError(f"None of the trials has finished. {'; '.join(reasons)}")
+            raise RuntimeError(f"None of the trials finished. {'; '.join(reasons)}")
         results.write_best_hyperparameters(result, Path(best))
         results.write_tuner_results(result, Path(tuner_results))
         shutil.copyfile(folder / JOURNAL, os.path.join(tuner_results, JOURNAL))

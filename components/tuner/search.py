@@ -44,7 +44,7 @@ class Search:
         while True:
             interruption.check()
             if settings.timeout_secs and time.monotonic() - begin > settings.timeout_secs:
-                _LOGGER.warning("No more trials: %s seconds are over", settings.timeout_secs)
+                _LOGGER.warning("No more trials: the time limit of %s s is reached", settings.timeout_secs)
                 return
             trial = study.next_trial()
             if trial is None:

@@ -58,7 +58,7 @@ class Choice:
             raise ValueError(f"{self.name} = {list(self.values)}: a value is listed twice")
         if self.default is not None and self.default not in self.values:
             raise ValueError(
-                f"{self.name}: default = {self.default!r} is none of the values {list(self.values)}"
+                f"{self.name}: default = {self.default!r} is not one of the values {list(self.values)}"
             )
 
     def suggest(self, trial: Any) -> Value:

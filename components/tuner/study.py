@@ -120,7 +120,7 @@ class Study:
                 trial = self._trial(running.number)
                 attempts = int(running.user_attrs.get("attempts", 0)) + 1
                 if attempts > MAX_ATTEMPTS:
-                    trial.set_user_attr("reason", f"the process was killed in it {MAX_ATTEMPTS} times")
+                    trial.set_user_attr("reason", f"its process was killed {MAX_ATTEMPTS} times")
                     self._study.tell(running.number, state=TrialState.FAIL)
                     continue
                 return self._started(trial, attempts)

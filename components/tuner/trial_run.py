@@ -152,7 +152,7 @@ def _no_result(user_function: UserFunction, trial: StudyTrial, metric: str) -> s
             f"They have {', '.join(nearest)}."
         )
     if user_function.contract == TRAINER_FN_KEY:
-        return "the training has evaluated no checkpoint that its exporter exports"
+        return "the training evaluated no checkpoint that its exporter would export"
     return (
         "run_fn has reported no evaluation in a trial: call fn_args.trial.report(metrics, step) after each, "
         "where fn_args.trial is not None."

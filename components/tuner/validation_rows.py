@@ -73,8 +73,8 @@ class _Parts:
         if self._num_parts_dealt < ONE_IN:
             what = f"groups of {self._group!r}" if self._group else "training rows"
             raise SettingError(
-                f"{self._num_parts_dealt} {what} are too few to hold out one in {ONE_IN} for the Tuner; more "
-                "are needed, or no search."
+                f"{self._num_parts_dealt} {what} are too few to hold out one in {ONE_IN} for the Tuner. Add "
+                "more, or leave out the search."
             )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -150,38 +150,15 @@ class SequentialHeadWrapper(Head):
         """Returns the signatures of the static head."""
         return self._static_head.export_outputs(predictions)
 
-    def create_estimator_spec(
-        self,
-        features: Any,
-        mode: str,
-        logits: Any,
-        labels: Any = None,
-        optimizer: Any = None,
-        trainable_variables: Sequence[Any] | None = None,
-        train_op_fn: Callable[[Any], Any] | None = None,
-        update_ops: Sequence[Any] | None = None,
-        regularization_losses: Sequence[Any] | None = None,
+    def _own_spec(
+        self, features: Any, mode: str, logits: Any, labels: Any = None, *args: Any, **others: Any
     ) -> EstimatorSpec:
-        """Returns the static head's `EstimatorSpec` of all time steps; see `Head`.
-
-        In PREDICT, the predictions are `[batch_size, max_length, ...]` and include the mask.
-        """
         if mode == ModeKeys.PREDICT:
             spec = self._static_head.create_estimator_spec(features, mode, logits)
             mask = {self._sequence_length_mask: self._mask(features)}
             return spec._replace(predictions={**spec.predictions, **mask})
         labels, logits, features = self._flatten(labels, logits, features)
-        return self._static_head.create_estimator_spec(
-            features,
-            mode,
-            logits,
-            labels=labels,
-            optimizer=optimizer,
-            trainable_variables=trainable_variables,
-            train_op_fn=train_op_fn,
-            update_ops=update_ops,
-            regularization_losses=regularization_losses,
-        )
+        return self._static_head.create_estimator_spec(features, mode, logits, labels, *args, **others)
 
     def _mask(self, features: Any) -> tf.Tensor:
         if not isinstance(features, Mapping) or self._sequence_length_mask not in features:

@@ -37,6 +37,7 @@ from estimator_core.tpu.user_functions import (
     model_fn_on_host,
     model_fn_on_shards,
     rebatched_input_fn,
+    replaceable,
 )
 
 
@@ -156,20 +157,18 @@ class TPUEstimator(Estimator):
         self._export_api_version = export_saved_model_api_version
         # ExamplesPerSecondHook logs the speed, with examples as well.
         self._log_every_n_steps = log_every_n_steps(config)
+        on_host = model_fn_on_host(model_fn, self._batch_sizes)
+        on_shards = model_fn_on_shards(
+            model_fn, on_host, self._sharded, config.tpu_config, embedding_config_spec
+        )
+        on_shards, self._with_wrapper = replaceable(on_shards)
         super().__init__(
-            model_fn_on_shards(
-                model_fn,
-                model_fn_on_host(model_fn, self._batch_sizes),
-                self._sharded,
-                config.tpu_config,
-                embedding_config_spec,
-            ),
+            on_shards,
             model_dir,
             self._config_on_host.with_shards(self._sharded),
             params,
             warm_start_from,
         )
-        self._built_model_fn = self._model_fn
         if not use_tpu and eval_on_tpu:
             logger.warning("eval_on_tpu ignored because use_tpu is False.")
 
@@ -298,7 +297,7 @@ class TPUEstimator(Estimator):
             )
         config: Any = self.config  # a tpu.RunConfig
         tpu_config = self._tpu_config._replace(num_shards=num_shards)
-        return TPUEstimator(
+        estimator = TPUEstimator(
             self._user_model_fn,
             config=config.replace(tpu_config=tpu_config),
             params=self.params,
@@ -310,6 +309,8 @@ class TPUEstimator(Estimator):
             eval_on_tpu=self._eval_on_tpu,
             export_to_tpu=self._export_to_tpu,
         )
+        estimator._model_fn = self._with_wrapper(self._model_fn, estimator._model_fn)
+        return estimator
 
     def build_program(
         self,
@@ -373,27 +374,16 @@ class TPUEstimator(Estimator):
 
     def _on_host(self) -> Estimator:
         """Returns an Estimator of one copy of the model, without "batch_size" in its params."""
-        if self._model_fn is not self._built_model_fn:
-            return self._replaced_on_host()
         on_tpu = None
         if self._export_to_tpu:
-            on_tpu = model_fn_for_serving(self._user_model_fn, self._export_api_version)
+            model_fn = self._with_wrapper(self._model_fn, self._user_model_fn)
+            on_tpu = model_fn_for_serving(model_fn, self._export_api_version)
         return HostEstimator(
-            model_fn_on_host(self._user_model_fn, {}),
+            self._with_wrapper(self._model_fn, model_fn_on_host(self._user_model_fn, {})),
             on_tpu,
             self._config_on_host.replace(model_dir=self.model_dir),
             self.params,
         )
-
-    def _replaced_on_host(self) -> Estimator:
-        """Returns an Estimator of the function that a program has put in the place of `_model_fn`."""
-        if self._runs_on_shards(ModeKeys.PREDICT) or self._export_to_tpu:
-            raise RuntimeError(
-                "A model whose `_model_fn` was replaced has no graph for TPUs: export it by a TPUEstimator "
-                "with use_tpu=False and export_to_tpu=False."
-            )
-        config = self._config_on_host.replace(model_dir=self.model_dir)
-        return Estimator(self._model_fn, config=config, params=self.params)
 
     def _runs_on_shards(self, mode: str) -> bool:
         return mode in self._sharded.modes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -195,6 +196,35 @@ def model_fn_on_shards(
     return with_arguments(call, {*names, "mode"})
 
 
+def replaceable(model_fn: ModelFn) -> tuple[ModelFn, Callable[..., Any]]:
+    """Returns a function that calls `model_fn`, and `with_wrapper(wrapper, other)`.
+
+    Old programs put a wrapper around the function. `with_wrapper` returns their wrapper around `other`.
+    """
+    current = contextvars.ContextVar("model_fn", default=model_fn)
+
+    def call(
+        features: Any, labels: Any = None, mode: Any = None, config: Any = None, params: Any = None
+    ) -> Any:
+        arguments = {"labels": labels, "mode": mode, "config": config, "params": params}
+        names = arg_names(current.get())
+        return current.get()(
+            features=features, **{name: value for name, value in arguments.items() if name in names}
+        )
+
+    def with_wrapper(wrapper: Callable[..., Any], other: Callable[..., Any]) -> Callable[..., Any]:
+        def call_wrapper(**arguments: Any) -> Any:
+            token = current.set(other)
+            try:
+                return wrapper(**arguments)
+            finally:
+                current.reset(token)
+
+        return other if wrapper is call else with_arguments(call_wrapper, arg_names(wrapper))
+
+    return with_arguments(call, arg_names(model_fn)), with_wrapper
+
+
 def call_with_use_tpu(
     model_fn: Callable[..., TPUEstimatorSpec | EstimatorSpec], use_tpu: bool, **arguments: Any
 ) -> Any:
@@ -256,7 +286,6 @@ def read_before_write(train_op: Any, *others: Any) -> None:
     order: direct reads, then functions (`tf.cond`, `tf.while_loop`, `tf.function`), then
     direct writes. Reads that the graph orders after a write stay there. It adds nothing that `train_op`
     does not run anyway.
-    not run anyway.
 
     `train_op`: operation or `Tensor` of one training step, in the default graph.
 

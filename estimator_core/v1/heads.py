@@ -51,11 +51,10 @@ class _CannedHead(WeightedHead):
         # A name scope that ends in a slash is absolute.
         return f"{outer}/{name}/" if outer else f"{name}/"
 
-    def create_estimator_spec(
+    def _own_spec(
         self, features: Any, mode: str, logits: Any, labels: Any = None, *args: Any, **others: Any
     ) -> EstimatorSpec:
-        """Returns the `EstimatorSpec` of a model that ends in this head; see `Head`."""
-        spec = super().create_estimator_spec(features, mode, logits, labels, *args, **others)
+        spec = super()._own_spec(features, mode, logits, labels, *args, **others)
         aliases = self._aliases(spec)
         if mode == ModeKeys.TRAIN and self.loss_reduction in LossReduction.SUMS:
             with tf.name_scope("losses"):
@@ -65,7 +64,9 @@ class _CannedHead(WeightedHead):
                 mean = reduce_loss(losses, weights, LossReduction.WEIGHTED_MEAN)
             write_summary(self._with_name(MetricKeys.LOSS_MEAN), mean)
             aliases["truediv"] = mean
-        _add_names(aliases, self.training_scope)
+        # A mean divides this sum of the weighted losses.
+        sums = {f"{self.name or 'head'}/losses/Sum": f"{self.training_scope}weighted_loss/Sum"}
+        _add_names(aliases, self.training_scope, {**_LOGITS, **sums})
         return spec
 
     def _aliases(self, spec: EstimatorSpec) -> dict[str, Any]:
@@ -101,16 +102,16 @@ class CannedBinaryClassHead(_CannedHead, BinaryClassHead):
         }
 
 
-def _add_names(tensors: Mapping[str, Any], scope: str) -> None:
-    """Adds operations with the given names in a scope, and with tf.estimator's names of the logits."""
+def _add_names(tensors: Mapping[str, Any], scope: str, others: Mapping[str, str]) -> None:
+    """Adds operations with the given names in a scope, and `others`, by the name of the operation here."""
     graph = tf1.get_default_graph()
     outer = graph.get_name_scope()
     named = {f"{scope}{name}": tensor for name, tensor in tensors.items()}
     operations = {operation.name: operation for operation in graph.get_operations()}
     outer = f"{outer}/" if outer else ""
-    for name, alias in _LOGITS.items():
+    for name, alias in others.items():
         if f"{outer}{name}" in operations:
-            named[alias] = operations[f"{outer}{name}"].outputs[0]
+            named.setdefault(alias, operations[f"{outer}{name}"].outputs[0])
     for name, tensor in named.items():
         if f"{outer}{name}" not in operations:
             tf.identity(tensor, name=name)

@@ -76,7 +76,7 @@ def _scalars(file: Path) -> list[tuple[str, int, float]]:
                 if math.isfinite(number):
                     scalars.append((value.tag, int(event.step), float(f"{number:.6g}")))
     except (tf.errors.DataLossError, DecodeError) as error:
-        _LOGGER.warning("%s ends early, as after a killed training: %s", file, error)
+        _LOGGER.warning("%s is cut off, as if the training had been killed: %s", file, error)
     return scalars
 
 

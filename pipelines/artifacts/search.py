@@ -23,9 +23,9 @@ def search_in_words(search: Mapping[str, Any]) -> str:
     remark = f" ({'; '.join(remarks)})" if remarks else ""
     text = f"the {which}{remark} has {search['metric']} {best['value']:.5g}"
     if default is None:
-        return f"{text}; without a search, there was no result"
+        return f"{text}; the values used without a search gave no result"
     if default is best:
-        return f"{text}, with the values that are used without a search: none was better"
+        return f"{text}, with the values used without a search: no others were better"
     text = f"{text}, without a search {default['value']:.5g}"
     if search["chosen"] == search["best"]:
         return f"{text}: {values_in_words(best['values'])}"
@@ -35,8 +35,8 @@ def search_in_words(search: Mapping[str, Any]) -> str:
         else "1 % of the value without a search"
     )
     return (
-        f"{text}: that may be chance, as the difference is not above {search['margin']:.4g}, {least}; so the "
-        "values stay as without a search"
+        f"{text}: the difference may be chance, because it is not above {search['margin']:.4g} ({least}), so "
+        "the values used without a search are kept"
     )
 
 

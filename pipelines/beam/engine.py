@@ -136,8 +136,8 @@ def _command(config: JobServerConfig, folder: Path) -> tuple[list[str], str]:
     except Exception as error:
         raise RunFailedError(
             "Beam",
-            f"the job server's jar cannot be obtained: {error}. Set beam.*.job_server to the jar, or to the "
-            "address of one that runs",
+            f"the job server's jar cannot be downloaded: {error}. Set beam.*.job_server to the jar, or to "
+            "the address of a running job server",
         ) from error
     return [str(part) for part in command], endpoint
 

@@ -31,15 +31,14 @@ class BeamRunner(Runner):
         """Checks the settings of `[beam]`, before anything is written."""
         if not config.has_engine:
             raise BadInputError(
-                '--runner beam runs Beam on an engine, and beam.runner = "direct" with '
-                "beam.direct.workers = 1 is what --runner local does. Set beam.direct.workers to the "
-                'number of processes, or beam.runner to "flink" or "spark".'
+                '--runner beam needs an engine: beam.runner = "direct" with beam.direct.workers = 1 is the '
+                "same as --runner local. Set beam.direct.workers to the number of processes, or beam.runner "
+                'to "flink" or "spark".'
             )
         if config.runner == "dataflow":
             raise BadInputError(
-                '--runner beam cannot run with beam.runner = "dataflow": the root of a run is a local '
-                "folder, which Dataflow's workers cannot read, and so is a root on Kubeflow. Use a Flink or "
-                "Spark cluster that sees the root."
+                '--runner beam cannot run with beam.runner = "dataflow": the root is a folder (on Kubeflow, '
+                "on a volume), which Dataflow cannot read. Use a Flink or Spark cluster that can."
             )
 
     @contextlib.contextmanager

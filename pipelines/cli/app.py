@@ -33,7 +33,7 @@ class _Commands(TyperGroup):
 
 app = typer.Typer(
     cls=_Commands,
-    help="From a CSV to a gated, versioned, served model.",
+    help="Turn a CSV into a checked, versioned, served model.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )

@@ -9,13 +9,13 @@ from pipelines.cli.options import DEFAULT_ROOT, RootOption, existing
 
 
 def approve_command(
-    run_id: Annotated[str, typer.Argument(metavar="RUN", help="Run that holds the model.")],
-    because: Annotated[str, typer.Option("--because", metavar="TEXT", help="Reason, for the report.")],
+    run_id: Annotated[str, typer.Argument(metavar="RUN", help="Id of the run that holds the model.")],
+    because: Annotated[str, typer.Option("--because", metavar="TEXT", help="Reason, shown in the report.")],
     reject: Annotated[
         bool, typer.Option("--reject", help="Discard the model instead of pushing it.")
     ] = False,
     by: Annotated[
-        str, typer.Option("--by", metavar="NAME", help="Name of the person who decides. Default: the user.")
+        str, typer.Option("--by", metavar="NAME", help="Who decided. Default: your user name.")
     ] = "",
     root: RootOption = DEFAULT_ROOT,
 ) -> None:

@@ -22,7 +22,7 @@ _EXAMPLE_DATA = "data.csv"
 def init_command(
     folder: Annotated[
         Path,
-        typer.Argument(metavar="FOLDER", parser=given_path, help="Folder for the project, which may exist."),
+        typer.Argument(metavar="FOLDER", parser=given_path, help="Project folder, which may exist already."),
     ] = Path("."),
     name: Annotated[
         str | None, typer.Option("--name", help="Name of the pipeline and its module. Default: the folder's.")
@@ -32,7 +32,7 @@ def init_command(
         typer.Option(
             "--data",
             metavar="CSV_OR_DIR",
-            help="Your own data: writes a configuration for them, without a module.",
+            help="Your own data: write a configuration for them, without a module.",
         ),
     ] = None,
     label: Label = None,
@@ -47,8 +47,8 @@ def init_command(
 ) -> None:
     """Create a project: a configuration, a module with a test, and generated data to try them with.
 
-    With --data and --label, the configuration is for your data and has no module. With --example, it is one
-    of the examples. No file is overwritten.
+    With --data and --label, the configuration is for your data, and no module is written. With --example,
+    the project is a copy of that example. Existing files are never overwritten.
     """
     from pipelines.errors import BadInputError
 
@@ -67,7 +67,7 @@ def init_command(
         texts, made = _texts("own_data", name), _CONFIG
     if present := sorted(file for file in [*texts, made] if (folder / file).exists()):
         raise BadInputError(
-            f"{folder} has {', '.join(present)}, and nothing is overwritten. Give another folder."
+            f"{folder} already has {', '.join(present)}, which is not overwritten. Give another folder."
         )
     if data is not None:
         _write_plan(folder, name, data, label)
@@ -144,7 +144,7 @@ def _checked_name(requested: str | None, folder: Path) -> str:
     elif name in ("components", "estimator_core", "pipelines"):
         fault = "it is a package of estimator-pipelines, which a module of this name would hide"
     elif name in sys.stdlib_module_names:
-        fault = "it is a module of Python, which a module of this name would hide"
+        fault = "it is a module of Python's standard library, which a module of this name would hide"
     else:
         spec = importlib.util.find_spec(name)
         origin = spec.origin if spec else None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pipelines.config.tfx_pipeline import AnyConfig
 
 _VERTEX = """\
-kubeflow.backend = "vertex": submit speaks to the open-source Kubeflow Pipelines alone. Compile the
+kubeflow.backend = "vertex": submit supports only open-source Kubeflow Pipelines. Compile the
 pipeline, and start it with Google's own client: `estimator-pipelines compile ... -o pipeline.yaml`,
 then in Python
   from google.cloud import aiplatform
@@ -35,7 +35,7 @@ _CompiledParameters = Annotated[
     typer.Option(
         "--param",
         metavar="section.key",
-        help="Configuration key to turn into a parameter. With --pipeline, name=value: default of a "
+        help="Configuration key that becomes a parameter. With --pipeline: name=value, the default of a "
         "RuntimeParameter.",
     ),
 ]
@@ -60,9 +60,9 @@ def compile_command(
     settings: Settings = None,
     parameters: _CompiledParameters = None,
 ) -> None:
-    """Write the pipeline for Kubeflow Pipelines, without reading the data.
+    """Compile the pipeline into a YAML file for Kubeflow Pipelines. The data are not read.
 
-    With --pipeline, it is your own TFX pipeline; --config has the settings of [kubeflow].
+    With --pipeline, compile your own TFX pipeline; --config then gives the `kubeflow` settings.
     """
     from pipelines.config.tfx_pipeline import TfxPipelineConfig
     from pipelines.errors import BadInputError
@@ -87,10 +87,10 @@ def submit_command(
     settings: Settings = None,
     parameters: Parameters = None,
     experiment: Annotated[
-        str | None, typer.Option("--experiment", help="Name of the experiment. Default: the pipeline's.")
+        str | None, typer.Option("--experiment", help="Name of the experiment. Default: the pipeline's name.")
     ] = None,
     namespace: Annotated[
-        str | None, typer.Option("--namespace", help="Your namespace, on a server with several.")
+        str | None, typer.Option("--namespace", help="Your namespace, if Kubeflow has several users.")
     ] = None,
     token_file: TokenFile = None,
     cron: Annotated[
@@ -98,19 +98,19 @@ def submit_command(
         typer.Option(
             "--cron",
             metavar='"M H D M W"',
-            help="Start runs at these times, instead of the pipeline's previous schedule: five "
-            "or six fields; seconds may come first.",
+            help="Replace the pipeline's recurring run by one at these times: five fields, or six with "
+            "seconds first.",
         ),
     ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the run to end.")] = False,
     wait_secs: Annotated[
-        float, typer.Option("--wait-secs", help="Longest time to wait, in seconds.")
+        float, typer.Option("--wait-secs", help="Longest time to --wait, in seconds.")
     ] = 86_400,
 ) -> None:
     """Compile the pipeline, upload it, and start a run, or a recurring one with --cron.
 
-    The last line on stdout is one JSON object. Exit codes: 0, 2 bad input, 1 any other failure, such as
-    a failed run with --wait.
+    The last line on stdout is one JSON object. Exit codes: 0 submitted (with --wait: the run succeeded),
+    2 bad input, 1 any other failure.
     """
     from dataclasses import asdict, replace
 

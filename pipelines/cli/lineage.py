@@ -14,12 +14,12 @@ def lineage_command(
         typer.Argument(metavar="[VERSION|RUN_ID]", help="Default: the live version.", show_default=False),
     ] = None,
     span: Annotated[
-        str | None, typer.Option("--span", metavar="N|DATE", help="Show every run that has read this span.")
+        str | None, typer.Option("--span", metavar="N|DATE", help="Show every run that read this span.")
     ] = None,
     root: RootOption = DEFAULT_ROOT,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
 ) -> None:
-    """Show the origin of a version: run, data, code and parameters; or the uses of a span."""
+    """Show where a version came from (run, data, code, parameters), or which runs read a span."""
     from pipelines.errors import BadInputError
     from pipelines.root.lineage import find_lineage, lineage_lines
 

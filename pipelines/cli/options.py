@@ -26,7 +26,7 @@ DEFAULT_ROOT: Any = "pipeline_root"  # a Root once Typer has parsed it
 def given_path(text: str | Path) -> Path:
     """Returns the path of an option; refuses an empty one, which would be the working directory."""
     if not str(text):
-        raise typer.BadParameter("it is empty. Give a path, such as ./name; . is the folder here.")
+        raise typer.BadParameter("the path is empty. Give one such as ./name, or . for the current folder.")
     return Path(text)
 
 
@@ -37,7 +37,7 @@ def _root(text: str) -> Root:
 RootOption = Annotated[
     Root,
     typer.Option(
-        "--root", metavar="DIR", parser=_root, help="Folder for everything that the pipeline keeps."
+        "--root", metavar="DIR", parser=_root, help="Folder of the pipeline: models, runs, reports."
     ),
 ]
 Config = Annotated[
@@ -48,13 +48,13 @@ Data = Annotated[
     typer.Option(
         "--data",
         metavar="CSV_OR_DIR",
-        help="A CSV, a folder of CSVs, or a pattern with {SPAN} or {YYYY}-{MM}-{DD}, and {VERSION}.",
+        help="CSV or Parquet file, folder, or pattern with {SPAN} or {YYYY}-{MM}-{DD}, and {VERSION}.",
     ),
 ]
-Label = Annotated[str | None, typer.Option("--label", metavar="COLUMN", help="The column to predict.")]
+Label = Annotated[str | None, typer.Option("--label", metavar="COLUMN", help="Column to predict.")]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="section.key=value", help="Override a key of the configuration."),
+    typer.Option("--set", metavar="section.key=value", help="Override a configuration key. Can be repeated."),
 ]
 Pipeline = Annotated[
     str | None,
@@ -69,19 +69,19 @@ Arguments = Annotated[
     typer.Option("--arg", metavar="name=value", help="Argument of the FUNCTION that returns the pipeline."),
 ]
 ScheduleName = Annotated[
-    str | None, typer.Option("--name", help="Name of the schedule. Default: the only one of the root.")
+    str | None, typer.Option("--name", help="Name of the schedule. Default: the root's only schedule.")
 ]
 Host = Annotated[
     str | None,
-    typer.Option("--host", metavar="URL", help="Address of Kubeflow Pipelines, for its schedules."),
+    typer.Option("--host", metavar="URL", help="Address of Kubeflow Pipelines: use its schedules."),
 ]
 Namespace = Annotated[
-    str | None, typer.Option("--namespace", help="Your namespace, on a Kubeflow with several.")
+    str | None, typer.Option("--namespace", help="Your namespace, if Kubeflow has several users.")
 ]
 TokenFile = Annotated[
     Path | None,
     typer.Option(
-        "--token-file", metavar="FILE", parser=given_path, help="File with a token for Kubeflow's server."
+        "--token-file", metavar="FILE", parser=given_path, help="File with Kubeflow's bearer token."
     ),
 ]
 

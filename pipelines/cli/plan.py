@@ -17,11 +17,11 @@ def plan_command(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", metavar="FILE.toml", parser=given_path, help="Write a configuration file to start from."
+            "-o", metavar="FILE.toml", parser=given_path, help="Also write it as a configuration file."
         ),
     ] = None,
 ) -> None:
-    """Show the kind and use of each column without running the pipeline."""
+    """Show how each column would be read and used, without running the pipeline."""
     from pipelines.config.load import load_config
     from pipelines.runs.plan.description import describe_plan, write_plan_file
     from pipelines.terminal.quiet_tensorflow import quiet_tensorflow

@@ -21,7 +21,7 @@ def predict_command(
     root: RootOption = DEFAULT_ROOT,
     version: Annotated[
         int | None,
-        typer.Option("--version", metavar="V", help="Version of the model. Default: the live one."),
+        typer.Option("--version", metavar="V", help="Version of the model. Default: the live version."),
     ] = None,
     output: Annotated[
         Path | None,
@@ -29,7 +29,7 @@ def predict_command(
             "-o",
             metavar="FILE",
             parser=given_path,
-            help="File to write, .csv or .parquet. Default: CSV to standard output.",
+            help="Output file, .csv or .parquet. Default: CSV on standard output.",
         ),
     ] = None,
 ) -> None:

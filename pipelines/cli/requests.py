@@ -12,11 +12,11 @@ def requests_command(
     root: RootOption = DEFAULT_ROOT,
     version: Annotated[
         int | None,
-        typer.Option("--version", metavar="V", help="Requests to this version. Default: the live version."),
+        typer.Option("--version", metavar="V", help="Version they were sent to. Default: the live version."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
 ) -> None:
-    """Compare requests kept by `serve --sample-requests` with the data that the model was trained on."""
+    """Check for drift: compare requests, stored by `serve --sample-requests`, with the training data."""
     existing(root)
     from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
 
@@ -34,7 +34,7 @@ def requests_command(
     if not rows:
         raise BadInputError(
             f"There are no requests to version {number} in {root.requests}. `serve --sample-requests 0.01` "
-            "keeps one row of a hundred."
+            "keeps one row in a hundred."
         )
     if len(rows) < MIN_ROWS:
         raise BadInputError(

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand
 
-from pipelines.beam.runners import KUBEFLOW, RUNNER_NAMES
+from pipelines.beam.runners import KUBEFLOW
 from pipelines.cli.options import (
     DEFAULT_ROOT,
     EXIT_BAD_INPUT,
@@ -92,7 +92,7 @@ def run_command(
     runner: Annotated[
         str,
         typer.Option(
-            "--runner", metavar="NAME", help=f"Where the components run: {', '.join(RUNNER_NAMES)}."
+            "--runner", metavar="NAME", help="Where the components run: local, beam or kubeflow (--local)."
         ),
     ] = "local",
     settings: Settings = None,
@@ -104,19 +104,18 @@ def run_command(
         typer.Option(
             "--resume",
             metavar="[=force]",
-            help="Continue the newest run if it is unfinished; with =force even if the code of the "
-            "model has changed.",
+            help="Resume the newest run if it did not finish; =force: even if the model's code changed.",
         ),
     ] = None,
     local: Annotated[
-        bool, typer.Option("--local", help="Execute the compiled YAML here; for --runner kubeflow.")
+        bool, typer.Option("--local", help="With --runner kubeflow: run the pipeline here.")
     ] = False,
     image: Annotated[
         str | None,
         typer.Option(
             "--image",
             metavar="NAME",
-            help="Run each step in this image, with docker, podman or buildah; for --local.",
+            help="With --local: run each step in a container of this image (docker, podman or buildah).",
         ),
     ] = None,
     parameters: Annotated[
@@ -124,8 +123,8 @@ def run_command(
         typer.Option(
             "--param",
             metavar="name=value",
-            help="RuntimeParameter of --pipeline; with --local, parameter of the compiled pipeline, such as "
-            "train_steps=500.",
+            help="RuntimeParameter of --pipeline, or with --local a parameter of the compiled pipeline, such "
+            "as train_steps=500.",
         ),
     ] = None,
     scheduled_by: Annotated[
@@ -135,11 +134,11 @@ def run_command(
 ) -> None:
     """Run a pipeline: check, train, evaluate, and push the model if it is good enough.
 
-    With --pipeline, it is your own TFX pipeline.
+    With --pipeline, run your own TFX pipeline.
 
-    The last line on stdout is one JSON object (on a terminal, next steps instead); everything else goes to
-    stderr. Exit codes: 0 pushed or unchanged, 3 not blessed or held, 2 bad input or configuration, 1 any
-    other failure, 130 interrupted.
+    The last line on stdout is one JSON object (in a terminal, next steps instead); everything else goes to
+    stderr. Exit codes: 0 pushed or unchanged, 3 the model failed a check or is held for `approve`, 2 bad
+    input or configuration, 1 any other failure, 130 interrupted.
     """
     from pipelines.runs.plan.inputs import RunRequest
 
@@ -318,7 +317,7 @@ def _say_outcome(say: Any, record: "RunRecord") -> None:
         if record.reason:
             say(f"! {record.reason}")
     elif record.status == "unchanged":
-        serves = f"; version {record.serving_version} serves" if record.serving_version else ""
+        serves = f"; version {record.serving_version} is live" if record.serving_version else ""
         say(f"= unchanged, nothing is pushed: {record.reason}{serves}")
     elif record.status == "finished":
         say("✓ finished; the pipeline has no Pusher")

@@ -20,7 +20,7 @@ def runs_command(
     compare: Annotated[
         tuple[str, str] | None,
         typer.Option(
-            "--compare", metavar="A B", help="Show the differences between two runs, or two versions."
+            "--compare", metavar="A B", help="Show the differences between two runs (or versions) instead."
         ),
     ] = None,
 ) -> None:
@@ -70,7 +70,7 @@ def _compare(records: "list[RunRecord]", names: tuple[str, str], root: Root, as_
 
 
 def report_command(
-    run_id: Annotated[str | None, typer.Argument(help="Default: the newest run.")] = None,
+    run_id: Annotated[str | None, typer.Argument(help="Id of the run. Default: the newest run.")] = None,
     root: RootOption = DEFAULT_ROOT,
     output: Annotated[
         Path | None, typer.Option("-o", metavar="FILE.html", parser=given_path, help="File for the report.")
@@ -86,7 +86,7 @@ def report_command(
     if not records:
         raise BadInputError(f"There are no runs in {root}.")
     if index and run_id is not None:
-        raise BadInputError(f"--index is over all runs. Received: {run_id} --index")
+        raise BadInputError(f"--index shows all runs: leave out the run. Received: {run_id} --index")
     if index:
         print(index_file(root, records, output))
         return
@@ -103,9 +103,9 @@ def rollback_command(
         typer.Option("--to", metavar="VERSION", help="Default: the version before the live version."),
     ] = None,
 ) -> None:
-    """Serve an earlier version again and print it.
+    """Make an earlier version live again and print it.
 
-    Repeating an interrupted rollback only completes it.
+    After an interruption, repeating the command completes that rollback and goes no further back.
     """
     from pipelines.report.files import write_index
     from pipelines.root.rollback import Rollback

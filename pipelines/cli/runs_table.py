@@ -65,7 +65,7 @@ def runs_table(root: Root, records: Sequence[RunRecord]) -> Any:
         of_baseline = "" if baseline is None else f"{baseline:.4f}{version}"
         version = record.version or ""
         if state in ("serving", "withdrawn", "removed"):
-            version += " (serves)" if state == "serving" else f" ({state})"
+            version += " (live)" if state == "serving" else f" ({state})"
         table.add_row(
             record.run_id,
             record.started,

@@ -33,7 +33,7 @@ from pipelines.cli.schedule_run import (
 )
 from pipelines.root import Root
 
-app = typer.Typer(help="Runs at set times or when data arrive, here or on Kubeflow.", no_args_is_help=True)
+app = typer.Typer(help="Run at set times or when data arrive, here or on Kubeflow.", no_args_is_help=True)
 app.command("run")(run_command)
 app.command("backfill")(backfill_command)
 app.command("check")(check_command)
@@ -59,15 +59,15 @@ def create(
     ] = None,
     every: Annotated[
         str | None,
-        typer.Option("--every", metavar="6h", help="Interval in s, m, h, d or w, counted from now."),
+        typer.Option("--every", metavar="6h", help="Interval, in s, m, h, d or w, counted from now."),
     ] = None,
     on_new_span: Annotated[bool, typer.Option("--on-new-span", help="Run when a new span arrives.")] = False,
     name: Annotated[
-        str | None, typer.Option("--name", help="Name of the schedule. Default: the pipeline's.")
+        str | None, typer.Option("--name", help="Name of the schedule. Default: the pipeline's name.")
     ] = None,
     missed: Annotated[
         Literal["latest", "skip", "catch-up"],
-        typer.Option("--missed", help="Which of the missed times to run: the latest, none, or each."),
+        typer.Option("--missed", help="After downtime, run the latest missed time, none, or all."),
     ] = "latest",
     settings: Settings = None,
     timezone: Annotated[
@@ -78,20 +78,20 @@ def create(
         typer.Option(
             "--grace",
             metavar="10m",
-            help="Delay after which a run is late. Default: half the time to the next run, at most 15m.",
+            help="Delay that makes a run late. Default: half the time to the next run, at most 15m.",
         ),
     ] = None,
     timeout: Annotated[
         str | None, typer.Option("--timeout", metavar="2h", help="Time limit of a run. Default: none.")
     ] = None,
     retries: Annotated[
-        int, typer.Option("--retries", min=0, max=100, help="How often a failed run is resumed.")
+        int, typer.Option("--retries", min=0, max=100, help="How many times to resume a failed run.")
     ] = 1,
     poll: Annotated[
-        str, typer.Option("--poll", metavar="1m", help="How often to look for new spans.")
+        str, typer.Option("--poll", metavar="1m", help="Interval at which --on-new-span looks for spans.")
     ] = "1m",
     runner: Annotated[
-        str, typer.Option("--runner", metavar="NAME", help="Runner of the runs: local or beam.")
+        str, typer.Option("--runner", metavar="NAME", help="Where the components run: local or beam.")
     ] = "local",
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace the schedule of this name, keeping its history.")
@@ -101,18 +101,18 @@ def create(
     token_file: TokenFile = None,
     experiment: Annotated[
         str | None,
-        typer.Option("--experiment", help="Experiment on Kubeflow. Default: the name of the pipeline."),
+        typer.Option("--experiment", help="Experiment on Kubeflow. Default: the pipeline's name."),
     ] = None,
     max_concurrency: Annotated[
         int | None,
-        typer.Option("--max-concurrency", min=1, max=10, help="Runs at a time, on Kubeflow. Default: 1."),
+        typer.Option("--max-concurrency", min=1, max=10, help="Overlapping runs, on Kubeflow. Default: 1."),
     ] = None,
     parameters: Parameters = None,
 ) -> None:
-    """Schedule runs of --config, of --data and --label, or of --pipeline, as for `run`.
+    """Schedule runs of a pipeline, which is given as for `run`.
 
-    Give exactly one of --cron, --every and --on-new-span.
-    `schedule run` starts the runs. With --host, Kubeflow does: the schedule is a recurring run there.
+    Give exactly one of --cron, --every and --on-new-span. The runs are started by `schedule run`, or with
+    --host by Kubeflow, as a recurring run.
     """
     from pipelines.cli.schedule_creation import CreateRequest, create_local, create_on_kubeflow
 

@@ -87,8 +87,7 @@ def create_local(request: CreateRequest) -> dict[str, Any]:
     if request.runner not in RUNNER_NAMES or request.runner == KUBEFLOW:
         names = ", ".join(name for name in RUNNER_NAMES if name != KUBEFLOW)
         raise BadInputError(
-            f"--runner takes one of {names} here; on Kubeflow, --host makes a recurring run. Received: "
-            f"{request.runner!r}"
+            f"--runner takes one of {names}; for Kubeflow, give --host instead. Received: {request.runner!r}"
         )
     config = request.load()
     if isinstance(config, TfxPipelineConfig):
@@ -115,7 +114,7 @@ def _create(request: CreateRequest, config: AnyConfig, store: ScheduleStore) -> 
     former = store.read(name) if name in store.names() else None
     if former is not None and not request.replace:
         raise BadInputError(
-            f"There is a schedule {name!r} in {root}: {former.when()}. Give another --name, or --replace to "
+            f"{root} already has a schedule {name!r}: {former.when()}. Give another --name, or --replace to "
             "change it."
         )
     schedule = _schedule(request, config, name, former)
@@ -157,17 +156,17 @@ def create_on_kubeflow(
     from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
 
     if request.on_new_span:
-        raise BadInputError("--on-new-span is watched by `schedule run`; Kubeflow has --cron and --every.")
+        raise BadInputError("--on-new-span needs `schedule run`. On Kubeflow, use --cron or --every.")
     if (request.cron is None) == (request.every is None):
         raise BadInputError("Give exactly one of --cron and --every.")
     _refuse_others(request, ("grace", "timeout"), "a schedule of this machine")
     if request.timezone != "UTC":
         raise BadInputError(
-            "--timezone: Kubeflow's server has one zone for all schedules, UTC if it was not set. Write "
-            "--cron in that zone."
+            "--timezone: Kubeflow's server has one time zone for all schedules, UTC by default. Write --cron "
+            "in that zone."
         )
     if request.missed == "skip":
-        raise BadInputError('--missed skip: Kubeflow has "latest" (the last missed time) and "catch-up".')
+        raise BadInputError('--missed skip: Kubeflow only supports "latest" (the last time) and "catch-up".')
     config = request.load()
     recurrence = Recurrence(
         cron=None if request.cron is None else six_fields(request.cron),

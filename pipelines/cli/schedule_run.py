@@ -45,7 +45,7 @@ MetricsFile = Annotated[
 def run_command(
     root: RootOption = DEFAULT_ROOT,
     once: Annotated[
-        bool, typer.Option("--once", help="Run the due ticks, and exit: for cron, timers and CronJobs.")
+        bool, typer.Option("--once", help="Start the due runs, then exit; for cron, timers and CronJobs.")
     ] = False,
     now: Annotated[
         str | None,
@@ -63,13 +63,13 @@ def run_command(
         ),
     ] = None,
     metrics_address: Annotated[
-        str, typer.Option("--metrics-address", help="Address to open the port on.")
+        str, typer.Option("--metrics-address", help="Address for --metrics-port to listen on.")
     ] = "127.0.0.1",
 ) -> None:
-    """Run the due ticks of all schedules of a root, one after another, until SIGTERM or Ctrl-C.
+    """Start the runs of all schedules when they are due, one at a time, until SIGTERM or Ctrl-C.
 
-    Both stop the active run; the next `schedule run` resumes it. Exit codes: 0; with --once and --now, 1 if
-    a run failed or due runs cannot be determined; 2 if another scheduler is working in the root.
+    These stop the active run; the next `schedule run` resumes it. Exit codes: 0; 1 with --once or --now if a
+    run failed or due runs cannot be determined; 2 if another scheduler is working in the root.
     """
     from pipelines.scheduling.clock import Clock, Stop
     from pipelines.scheduling.monitoring.metrics import PipelineCollector, serving_metrics, write_metrics
@@ -139,7 +139,7 @@ def backfill_command(
 ) -> None:
     """Run a schedule's pipeline over past spans, in order. Repeat the command to continue after a stop.
 
-    Each run is gated as usual. The last line on stdout is one JSON object.
+    Each model has to pass the usual checks to be pushed. The last line on stdout is one JSON object.
     """
     from pipelines.scheduling.backfill import plan_backfill
     from pipelines.scheduling.clock import Clock, Stop
@@ -167,7 +167,7 @@ def backfill_command(
 
 
 def check_command(root: RootOption = DEFAULT_ROOT) -> None:
-    """Exit with code 1 if a schedule is late or stopped, or its due runs are unknown; for monitoring."""
+    """For monitoring: exit with code 1 if a schedule is late or stopped, or its due runs are unknown."""
     overview = current_overview(existing(root, EXIT_FAILED))
     for line in overview.remarks():
         print(f"! {line}", file=sys.stderr)
@@ -195,7 +195,7 @@ def metrics_command(root: RootOption = DEFAULT_ROOT, metrics_file: MetricsFile =
 def manifest_command(
     kind: Annotated[
         Literal["systemd", "kubernetes"],
-        typer.Option("--kind", help="Service manager that keeps the scheduler alive."),
+        typer.Option("--kind", help="What keeps the scheduler running."),
     ],
     root: RootOption = DEFAULT_ROOT,
     image: Annotated[
@@ -206,7 +206,7 @@ def manifest_command(
         typer.Option(
             "--cron",
             metavar='"M H D M W"',
-            help="When the CronJob looks for due runs: more often than the shortest grace of a schedule.",
+            help="When the CronJob looks for due runs: more often than the shortest --grace.",
         ),
     ] = "*/5 * * * *",
     metrics_port: Annotated[
@@ -216,7 +216,7 @@ def manifest_command(
         ),
     ] = None,
 ) -> None:
-    """Print a systemd service that runs the schedules of a root, or a Kubernetes CronJob."""
+    """Print a systemd service or a Kubernetes CronJob that runs the schedules of a root."""
     from pipelines.config.tfx_pipeline import load_any_config
     from pipelines.scheduling.monitoring.manifests import cron_job, systemd_service
     from pipelines.scheduling.store import ScheduleStore

@@ -11,7 +11,7 @@ from pipelines.root import Root
 if TYPE_CHECKING:
     from pipelines.root.schema.root_schema import RootSchema
 
-app = typer.Typer(help="The root's schema, against which new data are validated.", no_args_is_help=True)
+app = typer.Typer(help="Show or update the schema that new data are validated against.", no_args_is_help=True)
 
 
 @app.command()
@@ -46,8 +46,8 @@ def accept(
 ) -> None:
     """Make the schema and the statistics of a run the reference for new data.
 
-    Prints the changes. Use it when a run stopped because of its data, or warned about them, and they are
-    right.
+    Use it if a run stopped because of its data, or warned about them, although the data are correct.
+    Prints the changes.
     """
     from pipelines.root.schema.acceptance import accept_schema
 
@@ -63,9 +63,8 @@ def _check_has_schema(root: Root) -> None:
     newest = root.records.newest()
     if newest and is_of_tfx_pipeline(newest.config):
         raise BadInputError(
-            f"{root} has no schema: its runs are of the TFX pipeline {newest.name!r}, whose "
-            "definition makes the schema (SchemaGen) or imports it (ImportSchemaGen). See "
-            f"{root.artifacts}."
+            f"{root} has no schema: its runs are of the TFX pipeline {newest.name!r}, which makes its own "
+            f"schema (SchemaGen) or imports one (ImportSchemaGen). See {root.artifacts}."
         )
 
 
@@ -86,13 +85,13 @@ def _facts(root: Root, stored: "RootSchema") -> dict[str, Any]:
 
 
 def _fact_lines(facts: dict[str, Any]) -> list[str]:
-    how = "accepted" if facts["accepted"] else "kept from its push"
+    how = "accepted" if facts["accepted"] else "stored when its model was pushed"
     origin = f"run {facts['run_id']}, {how} on {facts['written']}"
     if facts["run_id"] is None:
         origin = "not known"
     compared = f"run {facts['compared_with_run']}" if facts["compared_with_run"] else "no run"
     if not facts["compared_with_run"] and facts["serving_version"]:
-        compared = f"version {facts['serving_version']}, which serves"
+        compared = f"version {facts['serving_version']}, the live version"
     lines = [
         f"schema         {facts['file']}",
         f"from           {origin}{'; edited since' if facts['edited'] else ''}",

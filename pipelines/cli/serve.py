@@ -23,7 +23,7 @@ def serve_command(
         typer.Option(
             "--host",
             metavar="ADDRESS",
-            help="Address to listen on. A token is needed unless it is a loopback address.",
+            help="Address to listen on. Any address but loopback requires a token.",
         ),
     ] = "127.0.0.1",
     port: Annotated[
@@ -36,7 +36,7 @@ def serve_command(
             metavar="N",
             min=0,
             max=65_535,
-            help="Port for gRPC, TensorFlow Serving's PredictionService; 8500 is usual.",
+            help="Also serve TensorFlow Serving's gRPC PredictionService, on this port (usually 8500).",
         ),
     ] = None,
     name: Annotated[
@@ -52,7 +52,7 @@ def serve_command(
             "--token-file",
             metavar="FILE",
             parser=given_path,
-            help=f"File with the token that requests must have. Default: the variable {_TOKEN_VARIABLE}.",
+            help=f"File with the token that clients must send. Default: the variable {_TOKEN_VARIABLE}.",
         ),
     ] = None,
     max_body: Annotated[
@@ -61,15 +61,15 @@ def serve_command(
             "--max-body",
             metavar="BYTES",
             min=1,
-            help="Maximum size of a request's body, also after unzipping.",
+            help="Maximum size of a request body, also after decompression.",
         ),
     ] = 16 << 20,
     max_rows: Annotated[
-        int, typer.Option("--max-rows", metavar="ROWS", min=1, help="Maximum rows of a request.")
+        int, typer.Option("--max-rows", metavar="ROWS", min=1, help="Maximum number of rows in a request.")
     ] = 20_000,
     max_waiting: Annotated[
         int,
-        typer.Option("--max-waiting", metavar="ROWS", min=1, help="Maximum rows that wait for the model."),
+        typer.Option("--max-waiting", metavar="ROWS", min=1, help="Maximum rows queued for the model."),
     ] = 20_000,
     timeout: Annotated[
         float,
@@ -77,7 +77,7 @@ def serve_command(
             "--timeout",
             metavar="SECS",
             min=0.001,
-            help="Time limit of a request, from its headers to its answer.",
+            help="Time limit for a request, from its headers to the response.",
         ),
     ] = 30.0,
     max_connections: Annotated[
@@ -104,7 +104,7 @@ def serve_command(
             "--idle-timeout",
             metavar="SECS",
             min=0.001,
-            help="Time that a connection stays open between two requests.",
+            help="Time after which an idle connection is closed.",
         ),
     ] = 75.0,
     sample_requests: Annotated[
@@ -114,7 +114,7 @@ def serve_command(
             metavar="SHARE",
             min=0.0,
             max=1.0,
-            help="Share of rows to keep in ROOT/requests, for `requests` and drift in /metrics.",
+            help="Share of rows to store in ROOT/requests, for `requests` and the drift in /metrics.",
         ),
     ] = 0.0,
     manifest: Annotated[
@@ -129,21 +129,21 @@ def serve_command(
         typer.Option(
             "--storage",
             metavar="URI",
-            help="Address of the root, for --manifest: such as pvc://CLAIM/FOLDER or s3://BUCKET/ROOT.",
+            help="URI of the root, for --manifest, such as pvc://CLAIM/FOLDER or s3://BUCKET/ROOT.",
         ),
     ] = None,
 ) -> None:
     """Serve the model over HTTP: TensorFlow Serving's REST API, and the Open Inference Protocol.
 
-    Pushes and rollbacks take effect while it runs. It ends at SIGTERM or Ctrl-C, after answering open
-    requests.
+    Pushes and rollbacks take effect without a restart. SIGTERM and Ctrl-C stop the server after it has
+    answered open requests.
     """
     if manifest:
         _refuse_options_of_a_server(context)
         _print_manifest(root, name, image, storage)
         return
     if image or storage:
-        refuse("--image and --storage belong to --manifest kserve.")
+        refuse("--image and --storage are for --manifest kserve only.")
     existing(root)
     token = _token(token_file)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")

@@ -82,7 +82,7 @@ class WorkerConfig(Section):
             )
         if self.environment == "docker" and self.worker_image is None:
             raise ValueError(
-                'environment = "docker" needs worker_image = "NAME", an image with this program in it'
+                'environment = "docker" needs worker_image = "NAME", an image with estimator-pipelines'
             )
         return self
 
@@ -114,8 +114,8 @@ class JobServerConfig(WorkerConfig):
             )
         if self.staging is not None and not self.starts_job_server:
             raise ValueError(
-                f"staging = {self.staging!r} is for a job server that the run starts, and job_server = "
-                f"{job_server!r} runs already: give it --artifacts-dir. Remove one of the two"
+                f"staging = {self.staging!r} is for a job server that the run starts, but job_server = "
+                f"{job_server!r} is already running: give it --artifacts-dir. Remove one of the two"
             )
         return self
 
@@ -137,8 +137,8 @@ class FlinkConfig(JobServerConfig):
     def _version_is_used(self) -> "FlinkConfig":
         if self.version is not None and self.job_server is not None:
             raise ValueError(
-                f"version = {self.version!r} chooses the job server's jar, and job_server = "
-                f"{self.job_server!r} is given. Remove one of the two"
+                f"version = {self.version!r} selects a jar for the job server, but job_server = "
+                f"{self.job_server!r} is set. Remove one of the two"
             )
         return self
 
@@ -209,7 +209,7 @@ _NEEDED = {
         "project": "the Google Cloud project",
         "region": 'such as "europe-west1"',
         "temp_location": '"gs://BUCKET/FOLDER"',
-        "worker_image": "a container image with this program in it",
+        "worker_image": "a container image with estimator-pipelines",
     },
 }
 
@@ -248,7 +248,7 @@ class BeamConfig(Section):
         workers = values.get("--direct_num_workers", "1")
         if workers != "1" and "--direct_running_mode" not in values:
             raise ValueError(
-                f"--direct_num_workers={workers} alone makes no processes: Beam's threads take turns. Write "
+                f"--direct_num_workers={workers} alone starts no processes: its threads take turns. Write "
                 f"[beam.direct] workers = {workers if workers.isdecimal() else 2} and run with --runner beam"
             )
         return args

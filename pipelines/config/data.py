@@ -71,8 +71,8 @@ class DataConfig(Section):
         pattern = parse_span_pattern(path)
         if pattern is None and selection != NEWEST:
             raise ValueError(
-                "data.path has no {SPAN}, nor {YYYY}, {MM} and {DD}: put it in place of the name of the "
-                "span, as in data/span-{SPAN}/"
+                "data.path has no {SPAN}, nor {YYYY}, {MM} and {DD}: write it where the name of the span "
+                "would be, as in data/span-{SPAN}/"
             )
         if pattern is not None and selection.is_by_date not in (None, pattern.is_by_date):
             kind = "dates: write 2026-01-31" if pattern.is_by_date else "numbers: write 7, or 3..7"
@@ -134,7 +134,7 @@ class SplitConfig(Section):
             if wanted and not getattr(self, key):
                 raise ValueError(f'by = "{self.by}" needs {key} = "..."')
             if not wanted and getattr(self, key) is not None:
-                raise ValueError(f'{key} has no meaning with by = "{self.by}"; remove one of the two')
+                raise ValueError(f'{key} has no effect with by = "{self.by}"; remove one of the two')
         return self
 
     @property

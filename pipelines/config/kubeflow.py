@@ -39,8 +39,8 @@ def _not_of_kubeflow(name: str) -> str:
 def _mount_path(path: str) -> str:
     if "://" in path:
         raise ValueError(
-            'give a folder, such as "/mnt/pipelines/NAME": this can\'t be in an object store, since steps '
-            "lock files in it and rename folders, which a bucket does not support. Put it on a volume"
+            'give a folder, such as "/mnt/pipelines/NAME": not an object store, because steps lock files and '
+            "rename folders, which a bucket does not support. Put it on a volume"
         )
     if not path.startswith("/") or path == "/" or ":" in path or ".." in path.split("/"):
         raise ValueError("give an absolute path in the container other than '/', without ':' or '..'")
@@ -51,14 +51,14 @@ _ObjectName = Annotated[
     str,
     _matches(
         rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*",
-        "Kubernetes takes names of lower-case letters, digits, '-' and '.' only (RFC 1123), at most 253 "
+        "Kubernetes only accepts names of lower-case letters, digits, '-' and '.' (RFC 1123), at most 253 "
         "characters",
     ),
 ]
 _EnvName = Annotated[
     str,
     _matches(
-        "[A-Za-z_][A-Za-z0-9_]*", "{text!r} is not a name of an environment variable: letters, digits and '_'"
+        "[A-Za-z_][A-Za-z0-9_]*", "{text!r} is not a valid environment variable: letters, digits and '_'"
     ),
     AfterValidator(_not_of_kubeflow),
 ]
@@ -66,8 +66,8 @@ _ImageName = Annotated[
     str,
     _matches(
         _IMAGE,
-        'give the name of an image, such as "registry.example.com/pipelines:1.0" or one with '
-        '"@sha256:..."; only its host and its tag may have upper-case letters',
+        'give the name of an image, such as "registry.example.com/pipelines:1.0" or one with "@sha256:..."; '
+        "only its host and its tag may contain upper-case letters",
     ),
 ]
 _MountPath = Annotated[str, AfterValidator(_mount_path)]
@@ -79,21 +79,21 @@ _Memory = Annotated[
     str,
     _matches(
         "[0-9]+(E|Ei|P|Pi|T|Ti|G|Gi|M|Mi|K|Ki)?",
-        'give bytes with a unit of Kubernetes, such as "8Gi" or "500M"',
+        'give a size as Kubernetes writes it, such as "8Gi" or "500M"',
     ),
 ]
 _LabelKey = Annotated[
     str,
     _matches(
         "([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?",
-        '{text!r} is not a label of Kubernetes, such as "kubernetes.io/arch" or '
+        '{text!r} is not a valid Kubernetes label key, such as "kubernetes.io/arch" or '
         '"cloud.google.com/gke-accelerator"',
     ),
 ]
 _LabelValue = Annotated[
     str,
     _matches(
-        "([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?", "{text!r} is not a value of a label of Kubernetes"
+        "([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?", "{text!r} is not a valid Kubernetes label value"
     ),
 ]
 _NodeLabels = dict[_LabelKey, _LabelValue]

@@ -36,7 +36,7 @@ class LineageConfig(Section):
             raise ValueError('give "file", or an address such as "https://marquez.example:5000"')
         if parts.username is not None:
             raise ValueError(
-                "an address with a user or a password would be in every record; set the environment "
+                "a user name or password in the address would be stored in every record; set the environment "
                 "variable OPENLINEAGE_API_KEY instead"
             )
         return openlineage

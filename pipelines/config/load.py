@@ -18,6 +18,7 @@ def load_config(
     data: str | None = None,
     label: str | None = None,
     settings: Sequence[str] = (),
+    sections: Mapping[str, Any] | None = None,
 ) -> PipelineConfig:
     """Returns the validated configuration.
 
@@ -33,6 +34,7 @@ def load_config(
     if label is not None:
         _assign(tree, ["data", "label"], label, f"--label {label}")
     assign_all(tree, settings)
+    _merge(tree, sections or {})
     check_has_no_pipeline(tree, str(config_file or "The configuration"))
     for key in ("path", "label"):
         section = tree.get("data", {})
@@ -79,6 +81,15 @@ def assign_all(tree: dict[str, Any], settings: Sequence[str]) -> None:
                 f"--set {setting}: a column's name with a dot is quoted: --set 'columns.{name}={value}'."
             )
         _assign(tree, keys, toml_value(value, key), f"--set {setting}")
+
+
+def _merge(tree: dict[str, Any], sections: Mapping[str, Any]) -> None:
+    """Puts values from Python into a configuration that is not validated yet."""
+    for key, value in sections.items():
+        if isinstance(value, Mapping) and isinstance(tree.get(key), dict):
+            _merge(tree[key], value)
+        else:
+            tree[key] = dict(value) if isinstance(value, Mapping) else value
 
 
 def _anchor_paths(tree: dict[str, Any], folder: Path) -> None:

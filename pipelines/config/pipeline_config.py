@@ -39,7 +39,7 @@ class SchemaConfig(Section):
     def _one_source(self) -> "SchemaConfig":
         if self.path is not None and self.infer_feature_shape:
             raise ValueError(
-                "infer_feature_shape = true has no meaning with a path, whose schema gives the "
+                "infer_feature_shape = true has no effect with a path, because the schema there gives the "
                 "shapes; remove one of the two"
             )
         return self
@@ -128,10 +128,7 @@ class PipelineConfig(Section):
     @classmethod
     def _has_no_metadata_store(cls, values: Any) -> Any:
         if isinstance(values, dict) and "metadata" in values:
-            raise ValueError(
-                "[metadata]: runs use no metadata store any more, neither a file nor a database: remove this "
-                "section"
-            )
+            raise ValueError("[metadata]: runs no longer use a metadata store. Remove this section")
         return values
 
     @model_validator(mode="after")

@@ -118,7 +118,7 @@ def parse_span_pattern(path: str) -> SpanPattern | None:
             raise ValueError(
                 f"{match[0]}: "
                 + (
-                    f"{{{name}}} has {_DIGITS[name]} digits, and no other width"
+                    f"{{{name}}} always has {_DIGITS[name]} digits; leave out the width"
                     if name in _DIGITS
                     else f"a width is a number of digits, as in {{{name}:4}}"
                 )
@@ -126,7 +126,7 @@ def parse_span_pattern(path: str) -> SpanPattern | None:
         if width is not None and not int(width):
             raise ValueError(f"{match[0]}: a width is at least 1")
         if widths.setdefault(name, width) != width:
-            raise ValueError(f"{{{name}}} occurs with two widths")
+            raise ValueError(f"{{{name}}} has two different widths")
     if opened := _OPENED.search(_PLACEHOLDER.sub("", path)):
         raise ValueError(f"{opened[0]} is not closed: write {{{opened[1]}}}")
     if not widths:
@@ -144,8 +144,8 @@ def parse_span_pattern(path: str) -> SpanPattern | None:
         raise ValueError("{VERSION} belongs to a span: add {SPAN}, or {YYYY}, {MM} and {DD}")
     if re.search(r"\{(SPAN|VERSION)\}\{(SPAN|VERSION)[:}]", path):
         raise ValueError(
-            "two numbers follow each other; put something between them, or give the first a width, "
-            "as in {SPAN:4}"
+            "two placeholders follow each other; put something between them, or give the first a width, as "
+            "in {SPAN:4}"
         )
     return SpanPattern(path, bool(dates), "VERSION" in widths)
 

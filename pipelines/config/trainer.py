@@ -72,8 +72,8 @@ class TrainerConfig(Section):
             )
         if workers and info.data.get("model") == "boosted_trees":
             raise ValueError(
-                f"trainer.workers = {workers}: boosted trees are grown in one process, by all of its "
-                "cores; leave the workers out, or set another trainer.model"
+                f"trainer.workers = {workers}: boosted trees are grown in one process, on all cores; leave "
+                "the workers out, or set another trainer.model"
             )
         if workers and info.field_name == "ps" and value < 1:
             raise ValueError(
@@ -86,8 +86,8 @@ class TrainerConfig(Section):
     def _trees_have_no_steps(self) -> "TrainerConfig":
         if self.model == "boosted_trees" and self.train_steps is not None:
             raise ValueError(
-                f"train_steps = {self.train_steps}: boosted trees are counted in trees; set n_trees, and "
-                "leave train_steps out"
+                f"train_steps = {self.train_steps}: boosted trees are grown tree by tree, not in steps; set "
+                "n_trees, and leave train_steps out"
             )
         return self
 

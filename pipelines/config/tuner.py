@@ -117,5 +117,5 @@ def parse_layers(value: Value) -> tuple[int, ...]:
     """Returns the sizes in a text such as 64,32."""
     sizes = tuple(int(size) for size in str(value).split(","))
     if any(size < 1 for size in sizes):
-        raise ValueError(f"{value!r} has a layer of no units")
+        raise ValueError(f"{value!r} has a layer without units")
     return sizes

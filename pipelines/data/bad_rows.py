@@ -123,15 +123,15 @@ def _rows(
             name = header[min(len(cells), len(header)) - 1]
             raise BadInputError(
                 f"{file}, line {row.line}, column {name!r}: a quoted field that starts with "
-                f"{shown(cells[-1])!r} does not end: {counted(len(lines), 'line')}, up to the end of the "
+                f"{shown(cells[-1])!r} is never closed: {counted(len(lines), 'line')}, up to the end of the "
                 "file, would be one cell. Close the quote, or remove it."
             )
         # Each line in between may be a row itself: then a quote that was left open joins them.
         sizes = [len(next(dialect.reader([line]), [])) for line in lines[1:-1]] if fault else []
         if 2 * sizes.count(len(header)) > len(lines):
             raise BadInputError(
-                f"{file}, line {row.line}: a stray quote, as it seems, makes one row of {len(lines)} lines, "
-                "most of which would be separate rows. Remove the quote, or write it twice."
+                f"{file}, line {row.line}: a stray quote seems to turn {len(lines)} lines into one row; most "
+                "of them look like separate rows. Remove the quote, or double it."
             )
         yield row.line, lines, fault
         is_header = is_header and not cells

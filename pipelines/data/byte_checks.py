@@ -28,15 +28,15 @@ _FORMATS = (
     (b"\xd0\xcf\x11\xe0", f"is an old Excel file (.xls). {_SAVE_AS_CSV}"),
     (b"%PDF", "is a PDF. Give the CSV file."),
     (b"\x89PNG", "is a picture. Give the CSV file."),
-    (b"<!DOC", "is a web page, maybe an error instead of a download. Give the CSV file."),
-    (b"<html", "is a web page, maybe an error instead of a download. Give the CSV file."),
+    (b"<!DOC", "is a web page, perhaps an error message instead of the data. Give the CSV file."),
+    (b"<html", "is a web page, perhaps an error message instead of the data. Give the CSV file."),
     (b"version https://git-lfs", "is a pointer of Git LFS, not the data. Fetch them (`git lfs pull`)."),
     (b'{"', "is JSON. Give a CSV (for example pandas.read_json(FILE, lines=True).to_csv(OUT, index=False))."),
     (b"[{", "is JSON. Give a CSV (for example pandas.read_json(FILE).to_csv(OUT, index=False))."),
     (
         b"sep=",
-        "starts with a line for spreadsheets (`sep=`). Remove that line; data.delimiter sets the delimiter "
-        "if it is not detected.",
+        "starts with a `sep=` line, which only spreadsheets understand. Remove that line; data.delimiter "
+        "sets the delimiter if it is not detected.",
     ),
     (b"\xff\xfe", f"is UTF-16 text. {_SAVE_AS_UTF8}"),
     (b"\xfe\xff", f"is UTF-16 text. {_SAVE_AS_UTF8}"),
@@ -111,9 +111,8 @@ def _refuse_nul(file: Path, dialect: Dialect) -> None:
                 where = before.count(between) + 1
                 cell = line.split(between)[where - 1].strip()
                 raise BadInputError(
-                    f"{file}, line {number}, column {where}: "
-                    f"{shown(cell.decode('utf-8', 'replace'))!r} holds a NUL character, which no "
-                    f"text has. {advice}"
+                    f"{file}, line {number}, column {where}: {shown(cell.decode('utf-8', 'replace'))!r} "
+                    f"holds a NUL character, which is not text. {advice}"
                 )
 
 
@@ -130,9 +129,9 @@ def _check_returns(file: Path, dialect: Dialect) -> None:
                     column = line.count(between, 0, position) + 1
                     text = shown(line.strip(b"\r\n").decode("utf-8", "replace"))
                     raise BadInputError(
-                        f"{file}, line {number}, column {column}: {text!r} holds a carriage return "
-                        "outside of quotes where lines end in a line feed. Remove it, or write a "
-                        "line feed (`tr '\\r' '\\n'`) if a line ends there."
+                        f"{file}, line {number}, column {column}: {text!r} holds a carriage return outside "
+                        "of quotes, but lines end in a line feed. Remove it; or if a line ends there, write "
+                        "a line feed (`tr '\\r' '\\n'`)."
                     )
             within_quotes ^= line.count(quote, position) % 2 == 1
             number += 1

@@ -40,8 +40,8 @@ class CellStore:
                 self._write(batch)
             except OSError as error:
                 raise BadInputError(
-                    f"The cells of column {column!r} cannot be kept in {tempfile.gettempdir()} while the "
-                    f"files are read: {error}. Make room there, or let TMPDIR name a folder that has it."
+                    f"The cells of column {column!r} cannot be stored in {tempfile.gettempdir()} while the "
+                    f"files are read: {error}. Free some space there, or set TMPDIR to a folder that has it."
                 ) from error
             self._places[column].append(self._num_batches)
             self._num_batches += 1

@@ -80,8 +80,8 @@ class _Rows:
             if "field limit" not in str(error):
                 raise
             raise BadInputError(
-                f"{self._file}, line {line}: a field of more than {csv.field_size_limit()} characters, of "
-                f"{counted(self.line_num - line + 1, 'line')} at least. Close the quote if one is open, or "
+                f"{self._file}, line {line}: a field has more than {csv.field_size_limit()} characters, in "
+                f"at least {counted(self.line_num - line + 1, 'line')}. Close the quote if one is open, or "
                 "shorten the field."
             ) from error
         return row

@@ -101,8 +101,8 @@ def _recode(source: Path, target: Path, encoding: str) -> None:
                     valid = codecs.decode(error.object[: error.start], error.encoding, "replace")
                     line += valid.count("\n")
                 raise BadInputError(
-                    f"{source}, line {line}: the file is not {encoding} text: {error}. Save it again, or set "
-                    "data.encoding to the encoding of the file."
+                    f"{source}, line {line}: the file is not {encoding} text: {error}. Save it in that "
+                    "encoding, or set data.encoding to the file's encoding."
                 ) from error
             line += text.count("\n")
             writer.write(text)

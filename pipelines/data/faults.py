@@ -123,9 +123,9 @@ def describe_fault(file: Path, header: list[str], parser_message: str, dialect: 
             if len(cell) > MAX_FIELD_CHARS:
                 name = header[min(index, len(header) - 1)]
                 return (
-                    f"{file}, line {row.line}, column {name!r}: a field of {len(cell)} characters, which "
-                    f"starts with {cell[:20]!r}; CsvExampleGen reads at most {MAX_FIELD_CHARS}. Shorten "
-                    "it, remove the column, or close a quote that is open."
+                    f"{file}, line {row.line}, column {name!r}: a field has {len(cell)} characters, and "
+                    f"starts with {cell[:20]!r}; CsvExampleGen reads at most {MAX_FIELD_CHARS}. Shorten it, "
+                    "remove the column, or close a quote that is open."
                 )
         if len(row.cells) != len(header):
             return _describe_ragged_row(file, header, row.cells, row.line, number)
@@ -205,6 +205,6 @@ def refuse_odd_row(file: Path, header: Sequence[str], dialect: Dialect = COMMAS)
         odd = why_odd(row, header)
         if odd is not None:
             raise BadInputError(
-                f"{file}, line {line}: {odd[1]}, as where files were joined. Remove it, or set "
+                f"{file}, line {line}: {odd[1]}, as in files that were joined. Remove it, or set "
                 'data.on_bad_row = "quarantine" to leave the row out.'
             )

@@ -11,7 +11,7 @@ from pipelines.data.byte_checks import readable
 from pipelines.errors import BadInputError
 
 _SETTLING_NS = 2_000_000_000  # two changes within one tick of the file system's clock look like one
-_AGAIN = "Try again once no other process is writing there; give new data another name."
+_AGAIN = "Try again once no other process is writing there; write new data to new files."
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class FileState:
 def state_of_hashed(file: Path, status_before: os.stat_result, sha256: str) -> FileState:
     """Returns the state of a file that was read."""
     if _written(status_before) != _written(file.stat()):
-        raise BadInputError(f"{file} was written while it was read. {_AGAIN}")
+        raise BadInputError(f"{file} was changed while it was being read. {_AGAIN}")
     num_bytes, times_ns = _written(status_before)
     is_settled = time.time_ns() - max(times_ns) > _SETTLING_NS
     return FileState(num_bytes, times_ns, sha256, is_settled)
@@ -60,7 +60,7 @@ def check_unchanged(states: Mapping[Path, FileState]) -> None:
         if not file.is_file():
             raise BadInputError(f"{file} was deleted after it was read. {_AGAIN}")
         if not state.matches(file):
-            raise BadInputError(f"{file} was changed while the data were looked at. {_AGAIN}")
+            raise BadInputError(f"{file} was changed while the data were being read. {_AGAIN}")
 
 
 def _written(status: os.stat_result) -> tuple[int, tuple[int, int]]:

@@ -32,8 +32,8 @@ def _find(path: str) -> list[Path]:
         unreadable = [name for name in names if name.lower().endswith(_UNREADABLE)]
         if unreadable:
             raise BadInputError(
-                f"The folder {path} holds {unreadable[0]}, which is compressed and would not be "
-                "read. Unpack it, or move it elsewhere; .csv.gz, .csv.zst and .csv.bz2 are read as they are."
+                f"The folder {path} holds {unreadable[0]}, which is compressed in an unsupported format. "
+                "Unpack it, or move it elsewhere; .csv.gz, .csv.zst and .csv.bz2 are read as they are."
             )
         files = [given_path / name for name in names if split_name(name)[1] and not name.startswith(".")]
         for file in files:
@@ -51,10 +51,10 @@ def _find(path: str) -> list[Path]:
     if not matches and (given_path.is_symlink() or given_path.exists()):
         raise BadInputError(f"{path} {_describe_other(given_path)} Check data.path (--data).")
     if not matches and "://" in path:
-        raise NoCsvFileError(f"{path} is a URL, and files are read from this machine. {_download(path)}")
+        raise NoCsvFileError(f"{path} is a URL, but only files on this machine are read. {_download(path)}")
     if not matches:
         kind = "No file matches" if glob.has_magic(path) else "There is no file or folder"
-        raise NoCsvFileError(f"{kind} {path} (seen from {Path.cwd()}). Check data.path (--data).")
+        raise NoCsvFileError(f"{kind} {path} (in {Path.cwd()}). Check data.path (--data).")
     _check_forms(matches)
     return [match.resolve() for match in matches]
 
@@ -63,15 +63,15 @@ def _download(url: str) -> str:
     """Returns advice on how to get a file from a URL."""
     if url.lower().startswith(("http://", "https://", "ftp://")):
         return f"Download it (`curl -LO {shlex.quote(url)}`), and give the file."
-    return "Copy it to this machine with the program of its store, and give the file."
+    return "Copy it to this machine with the store's own client, and give the file."
 
 
 def _describe_other(place: Path) -> str:
     """Returns the end of the message for something that is named like a file of rows, but is none."""
     if place.is_dir():
-        return "is a folder that is named like a file of rows; its files would not be read."
+        return "is a folder with the name of a data file; the files in it would not be read."
     if place.exists():
-        return "is a pipe or a device, not a file, of which the rows are read more than once."
+        return "is a pipe or a device. Give a file, because its rows are read more than once."
     return "is a symbolic link that leads nowhere, or back to itself."
 
 

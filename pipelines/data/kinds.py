@@ -169,9 +169,9 @@ class _Recogniser:
             first = self._profile.find_cell(name, lambda text: not is_missing(text))
             return ColumnKind(
                 "date",
-                doubt=f"the dates of column {name!r} may begin with the day or with the month (such "
-                f"as {first}), and no row tells; the column is not used. Set data.dates = "
-                '"day-first" or "month-first"',
+                doubt=f"the dates of column {name!r} may begin with the day or with the month (such as "
+                f'{first}), and no row shows which; the column is not used. Set data.dates = "day-first" or '
+                '"month-first"',
             )
         if dates is not None:
             return dates
@@ -216,7 +216,7 @@ class _Recogniser:
         if formats.best in (POINT, COMMA):
             if 2 * cells.count(_FRACTION) < num_values:
                 return ""
-            others = "numbers of the others"
+            others = "numbers in the other cells"
         return (
             f"not read as numbers: {formats.num_misfits} of {num_values} cells "
             f"{'does' if formats.num_misfits == 1 else 'do'} not fit the {others}, the first: "
@@ -265,7 +265,7 @@ class _Recogniser:
             kind = self._find_dates(name, is_given=True)
         except date_kinds.AmbiguousDatesError as error:
             raise BadInputError(
-                f"{columns_entry(name, 'date')}: no row tells whether the day or the month is first. Set "
+                f"{columns_entry(name, 'date')}: no row shows whether the day or the month is first. Set "
                 'data.dates = "day-first" or "month-first".'
             ) from error
         if kind is None:
@@ -328,7 +328,7 @@ class _Recogniser:
             return kind
         first = self._profile.find_cell(name, lambda text: "," in text or "." in text)
         doubt = (
-            f"{kind.doubt or f'column {name!r}: {kind.note}'}. The file does not tell whether the mark in "
+            f"{kind.doubt or f'column {name!r}: {kind.note}'}. The file does not show whether the mark in "
             f'{first} is a decimal mark: set data.decimal = "." or ","'
         )
         return replace(kind, note=f"{kind.note}; decimal mark not certain", doubt=doubt)
@@ -377,10 +377,10 @@ class _Recogniser:
         first = self._profile.find_cell(name, lambda text: text == cell or not (cell or is_missing(text)))
         return (
             f"{columns_entry(name, 'date')}: no format fits all {column.num_values} cells, such as "
-            f"{first}{alike}. Correct such cells in the file, or leave them empty. "
-            "Known are year-month-day (20140301, 2014-03-01), day or month first (01.03.2014, 3/1/2014, "
-            "1 Mar 2014), each may be followed by a time of day, months (2014-03, Mar 2014), quarters "
-            "(2014Q1), weeks (2014-W09), and seconds or milliseconds since 1970."
+            f"{first}{alike}. Correct such cells in the file, or leave them empty. Supported formats: "
+            "year-month-day (20140301, 2014-03-01), day or month first (01.03.2014, 3/1/2014, 1 Mar 2014), "
+            "each optionally followed by a time of day, months (2014-03, Mar 2014), quarters (2014Q1), weeks "
+            "(2014-W09), and seconds or milliseconds since 1970."
         )
 
     def _why_no_number(self, name: str) -> str:

@@ -187,8 +187,8 @@ def _errors(values: Any, classes: Any, counts: Any) -> tuple[float, float]:
 def _score(label: str, classes: Any, error: float, base_error: float) -> str:
     shown = f"{1 - error:.2%}" if error else "100 %"
     return (
-        f"predicts {label!r} right in {shown} of {classes.size} rows "
-        f"(the most frequent class alone: {1 - base_error:.1%})"
+        f"predicts {label!r} correctly in {shown} of {classes.size} rows (the most frequent class alone: "
+        f"{1 - base_error:.1%})"
     )
 
 
@@ -218,7 +218,7 @@ def _correlation(
     elif linear >= MIN_CORRELATION:
         evidence = f"column {name!r} is a linear function of {label!r} (correlation {linear:.5f})"
     elif ranks >= MIN_CORRELATION and np.unique(second).size > _MIN_OTHER_ROWS:
-        evidence = f"column {name!r} puts the rows in the order of {label!r} (rank correlation {ranks:.5f})"
+        evidence = f"column {name!r} orders the rows as {label!r} does (rank correlation {ranks:.5f})"
     else:
         return None
     return Leak(name, evidence, is_copy)

@@ -124,7 +124,7 @@ class CsvProfile:
         """Returns one sentence for each interpretation that may surprise the author of the files."""
         notes = list(self.quote_doubts[:_MAX_QUOTE_NOTES])
         if more := len(self.quote_doubts) - len(notes):
-            notes.append(f"{counted(more, 'more quoted field')} may have swallowed rows")
+            notes.append(f"{counted(more, 'more quoted field')} may contain several rows")
         for column in self.columns.values():
             if column.mixed_files is not None:
                 numbers, text = (self.originals.get(file, file) for file in column.mixed_files)

@@ -241,7 +241,7 @@ class _Field:
     def describe_open(self) -> str:
         """Returns the message for a field that does not end."""
         return (
-            f"{self._where(len(self.row.cells) - 1)} does not end: "
+            f"{self._where(len(self.row.cells) - 1)} is never closed: "
             f"{counted(len(self.row.lines), 'line')}, up to the end of the file, would be one cell. Close "
             "the quote, or remove it."
         )
@@ -250,29 +250,29 @@ class _Field:
         """Returns the message for a field that has swallowed rows."""
         setting = f"'{quote}'" if quote == '"' else f'"{quote}"'
         return (
-            f"{self._where()} {self._extent(num_fitting)}: a stray quote, as it seems, which makes one row "
-            f"of {len(self.row.lines)}. Remove the quote, or write it twice in a field that is in quotes. If "
-            f"the cell really has these lines, say so: [data] quote = {setting}."
+            f"{self._where()} {self._extent(num_fitting)}: a stray quote seems to turn {len(self.row.lines)} "
+            "lines into one row. Remove the quote, or double it inside a quoted field. If the cell really "
+            f"has these lines, set [data] quote = {setting}."
         )
 
     def describe_text_after(self, position: int, quote: str) -> str:
         """Returns the message for a field with text after its closing quote."""
         setting = f"'{quote}'" if quote == '"' else f'"{quote}"'
         return (
-            f"{self._where(position)} has text after the quote that closes it. Write a quote within the "
-            "field twice, also where a backslash is before it. If the text belongs to the field as it is, "
-            f"say so: [data] quote = {setting}."
+            f"{self._where(position)} has text after the quote that closes it. Double each quote inside the "
+            "field, even after a backslash. If the text belongs to the field as it is, set [data] quote = "
+            f"{setting}."
         )
 
     def describe_text_read(self, position: int) -> str:
         """Returns the note on a field with text after its closing quote, which is read."""
-        return f"{self._where(position)} has text after the quote that closes it, which belongs to it"
+        return f"{self._where(position)} has text after the quote that closes it, which is read as part of it"
 
     def describe_doubt(self, num_fitting: int) -> str:
         """Returns the note on a field that may have swallowed rows."""
         return (
-            f"{self._where()} {self._extent(num_fitting)}. They count as one row; remove the quote if it "
-            "is a stray one"
+            f"{self._where()} {self._extent(num_fitting)}. They are read as one row; remove the quote if it "
+            "is stray"
         )
 
     def _extent(self, num_fitting: int) -> str:

@@ -72,7 +72,7 @@ def resolve_spans(
         reader = _SpanReader(pattern, places, find)
         if not places:
             raise BadInputError(
-                f"No span matches {path} (seen from {Path.cwd()}): "
+                f"No span matches {path} (in {Path.cwd()}): "
                 + (
                     "{YYYY}, {MM} and {DD} stand for a date, as in 2026-01-31."
                     if pattern.is_by_date
@@ -137,7 +137,7 @@ class _SpanReader:
             if files:
                 return Span(key, version, tuple(files))
             notes.append(
-                f"{_name(key, version)} has no file to read{_holding(versions[version])}: it is skipped"
+                f"{_name(key, version)} has no data file{_holding(versions[version])}: it is skipped"
             )
         return None
 
@@ -180,10 +180,10 @@ def _newest(reader: _SpanReader, selection: SpanSelection) -> ResolvedSpans:
             break
     if not spans:
         raise BadInputError(
-            f"No span of {reader.pattern.path} has a file to read: {notes[0].removesuffix(_PASSED)}."
+            f"No span of {reader.pattern.path} has a data file: {notes[0].removesuffix(_PASSED)}."
             if notes
-            else f"data.spans = {str(selection)!r}: {reader.pattern.path} has no span as old as that. "
-            f"There: {format_spans(reader.keys)}."
+            else f"data.spans = {str(selection)!r}: {reader.pattern.path} has no span that old. Existing "
+            f"spans: {format_spans(reader.keys)}."
         )
     if len(spans) < wanted:
         notes.append(
@@ -214,8 +214,8 @@ def _range(reader: _SpanReader, selection: SpanSelection) -> ResolvedSpans:
         why = f" ({'; '.join(text.removesuffix(_PASSED) for text in reasons)})" if reasons else ""
         raise BadInputError(
             f"data.spans = {str(selection)!r}: there is no span {holes} of {reader.pattern.path}{why}. "
-            f"There: {format_spans(reader.keys)}. Give a range without holes, or "
-            '"last N" for the newest N existing spans.'
+            f'Existing spans: {format_spans(reader.keys)}. Give a range without gaps, or "last N" for the '
+            "newest N existing spans."
         )
     return _resolved(reader, spans, notes)
 
@@ -228,7 +228,7 @@ def _pinned(reader: _SpanReader, selection: SpanSelection, pinned: Sequence[Span
         if span is None:
             raise BadInputError(
                 f"--resume: the run read {_name(record['span'], record['version'])} of "
-                f"{reader.pattern.path}, which is not there any more. Start a new run without --resume."
+                f"{reader.pattern.path}, which no longer exists. Start a new run without --resume."
             )
         spans.append(span)
     newer = [
@@ -237,7 +237,7 @@ def _pinned(reader: _SpanReader, selection: SpanSelection, pinned: Sequence[Span
         if (selection.newest is not None and selection.last is None and _is_less(spans[-1].key, key))
         or any(key == span.key and _is_less(span.version, version) for span in spans)
     ]
-    notes = [f"left to the next run, as they are newer: {', '.join(newer)}"] if newer else []
+    notes = [f"newer spans, left for the next run: {', '.join(newer)}"] if newer else []
     return _resolved(reader, spans, notes)
 
 
@@ -264,8 +264,8 @@ def _check_one_name(places: Sequence[Place], is_version: bool) -> None:
         if name != names[0]:
             which = _name(other.span, other.version if is_version else None)
             raise BadInputError(
-                f"{places[0].path} and {other.path} are both {which}. Remove one of them, or set in "
-                f"data.path how many digits there are, as in {{{'VERSION' if is_version else 'SPAN'}:2}}."
+                f"{places[0].path} and {other.path} are both {which}. Remove one of them, or set the number "
+                f"of digits in data.path, as in {{{'VERSION' if is_version else 'SPAN'}:2}}."
             )
 
 

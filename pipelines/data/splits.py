@@ -72,8 +72,8 @@ def find_split_files(path: str, split: SplitConfig) -> dict[str, list[Path]]:
     shared = sorted(set(files["train"]) & set(files["eval"]))
     if shared:
         raise BadInputError(
-            f"split.train = {split.train!r} and split.eval = {split.eval!r} both match {shared[0]}. A "
-            "file either trains or evaluates."
+            f"split.train = {split.train!r} and split.eval = {split.eval!r} both match {shared[0]}. A file "
+            "can only be in one of them."
         )
     return files
 
@@ -104,8 +104,8 @@ def plan_splits(
     if split.by == "column":
         if num_distinct is not None and num_distinct < 2:
             raise BadInputError(
-                f"split.column = {column!r}: it has {counted(num_distinct, 'different value')}; "
-                "groups to train and to evaluate on need at least two, better a hundred."
+                f"split.column = {column!r}: it has {counted(num_distinct, 'different value')}; at least two "
+                "are needed to divide the rows, and preferably a hundred."
             )
         are = "is" if num_missing == 1 else "are"
         note = f"{counted(num_missing, 'row')} without a {column!r} {are} divided row by row"
@@ -117,9 +117,8 @@ def _by_time(profile: CsvProfile, column: str, kind: ColumnKind) -> Splits:
     is_number = profile.columns[column].is_numeric or kind.number_format is not None
     if to_date_format(kind) is None and not is_number:
         raise BadInputError(
-            f"split.column = {column!r}: the column is read as {kind.name}, and rows cannot be put "
-            f"in order by it. If it holds dates, say so: {columns_entry(column, 'date')}"
-            f"{'; ' + kind.doubt if kind.doubt else ''}."
+            f"split.column = {column!r}: the column is read as {kind.name}, which has no order. If it holds "
+            f"dates, set {columns_entry(column, 'date')}{'; ' + kind.doubt if kind.doubt else ''}."
         )
     chunks = [(_in_order(values, kind), counts) for values, counts in ColumnCells(profile, column).chunks()]
     order = np.concatenate([values for values, _ in chunks])
@@ -127,7 +126,7 @@ def _by_time(profile: CsvProfile, column: str, kind: ColumnKind) -> Splits:
     is_known = np.isfinite(order)
     order, counts = order[is_known], counts[is_known]
     if np.unique(order).size < 2:
-        raise BadInputError(f"split.column = {column!r}: all rows have the same time, so that none is newer.")
+        raise BadInputError(f"split.column = {column!r}: all rows have the same time, so none are newer.")
     sorting = np.argsort(order, kind="stable")
     order, num_up_to = order[sorting], np.cumsum(counts[sorting])
     cutoff = order[np.searchsorted(num_up_to, TRAIN_SHARE * num_up_to[-1], side="right")]

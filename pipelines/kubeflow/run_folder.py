@@ -156,10 +156,10 @@ class RunFolder:
 
     def _not_here(self) -> LookupError:
         return LookupError(
-            f"There is no run {self.kubeflow_run} in {self.path.parent.parent}. If Plan has just begun it, "
-            "this step sees another folder: kubeflow.root must be on a volume that every step mounts. "
-            "Otherwise the run is over and its files were removed: start a new run; unchanged steps are "
-            "not made again."
+            f"There is no run {self.kubeflow_run} in {self.path.parent.parent}. If Plan has just started it, "
+            "this step sees a different folder: kubeflow.root must be on a volume that every step mounts. "
+            "Otherwise the run has ended and its files were removed: start a new run, which reuses unchanged "
+            "steps."
         )
 
     def write_step(self, end: StepEnd) -> None:

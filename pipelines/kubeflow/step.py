@@ -107,7 +107,7 @@ def _end(args: argparse.Namespace, start: float) -> None:
 
     record = end_run(args.root, args.run)
     if record is None:
-        print("The run ended before its record was begun: see the step Plan.", file=sys.stderr)
+        print("The run ended before its record was written: see the step Plan.", file=sys.stderr)
     else:
         print(f"run {record.run_id}: {record.status}", file=sys.stderr)
 

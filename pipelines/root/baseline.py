@@ -23,10 +23,9 @@ def find_baseline_model(root: Root, run_id: str, required: bool, serving: Path |
     if not required:
         return None
     raise BadInputError(
-        f"Version {served} in {serving or root.serving} is served, but a new model cannot be compared with "
-        f"it: its model is not in {root} ({model or 'it was not pushed by this program'}). Take the "
-        "version out of that folder; or set evaluator.default_checks = false and give thresholds without "
-        "max_regression."
+        f"Version {served} in {serving or root.serving} is live, but a new model cannot be compared with it: "
+        f"its model is not in {root} ({model or 'it was not pushed by this program'}). Take the version out "
+        "of that folder; or set evaluator.default_checks = false and give thresholds without max_regression."
     )
 
 
@@ -92,8 +91,8 @@ def changed_data_note(
     if not changes:
         return None
     return (
-        f"the data or their meaning have changed: of version {version}, {' and its '.join(changes)}, "
-        "which is more than chance. Look at the labels before you trust either model"
+        f"the data or their meaning have changed: version {version}'s {' and its '.join(changes)}, which is "
+        "more than chance. Look at the labels before you trust either model"
     )
 
 

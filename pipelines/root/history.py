@@ -28,7 +28,7 @@ def new_run(root: Root, scheduled_by: str | None = None, now: datetime | None = 
         if scheduled_by and run.scheduled_by == scheduled_by and not has_wrong_clock(run, now)
     ]
     if of_tick and of_tick[-1].status not in UNFINISHED:
-        raise BadInputError(f"Run {of_tick[-1].run_id} has done {scheduled_by} already; nothing was changed.")
+        raise BadInputError(f"Run {of_tick[-1].run_id} has run {scheduled_by} already; nothing was changed.")
     # Pruned runs keep their ids, because the clock may have been set back.
     taken = {run.run_id for run in runs} | root.records.ids()
     second = now.strftime("%Y%m%d-%H%M%S")

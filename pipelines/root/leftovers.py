@@ -37,13 +37,13 @@ def remove_leftovers(root: Root, *run_ids: str) -> list[str]:
             lost.append(f"the search of run {earlier} was not resumed: removed")
         if step:
             lost.append(f"the training of run {earlier}, at step {step}, was not resumed: removed")
-        _LOGGER.info("Removing %s, which a killed run has left", path)
+        _LOGGER.info("Removing %s, left by a killed run", path)
         atomic_files.remove_below(path.parent, path)  # what a link points to stays
     for folder in root.artifacts.glob("*/*"):
         is_step = re.fullmatch(r"[0-9a-f]{64}", folder.name) and not (folder / "step.json").exists()
         is_left = is_step and not any(folder.glob(f"{UNFINISHED_DIR}/*"))
         if is_left and not _is_at_work(folder):
-            _LOGGER.info("Removing %s, a step that a killed run has left", folder)
+            _LOGGER.info("Removing %s, a step left by a killed run", folder)
             atomic_files.remove_below(root.artifacts, folder)
     for folder in _unread_copies(root, records):
         atomic_files.remove_below(root.kept, folder)

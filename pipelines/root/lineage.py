@@ -33,8 +33,7 @@ def find_lineage(root: Root, name: str | None = None, span: str | None = None) -
             spans = {str(span_fields["span"]) for run in runs for span_fields in run.spans}
             ordered = sorted(spans, key=lambda span_fields: (len(span_fields), span_fields))  # 9 before 10
             raise BadInputError(
-                f"No run that {root} knows of has read the span {span}. Spans: "
-                f"{', '.join(ordered) or 'none'}."
+                f"No recorded run of {root} has read the span {span}. Spans: {', '.join(ordered) or 'none'}."
             )
         return [
             describe_lineage(root, run, records)
@@ -45,7 +44,7 @@ def find_lineage(root: Root, name: str | None = None, span: str | None = None) -
     if name is None:
         name = root.versions.serving()
         if name is None:
-            raise BadInputError(f"No version is served in {root}. Name a run or a version, or --span.")
+            raise BadInputError(f"No version is live in {root}. Name a run or a version, or --span.")
     if not any(name in (record.run_id, record.version) for record in records):
         for run in pruned:
             if name in (run.run_id, run.version):
@@ -170,7 +169,7 @@ def lineage_lines(lineage: Lineage) -> list[str]:
     ]
     if lineage.get("is_pruned"):
         spans = [f"  spans      {describe_spans(data['spans'])}"] if data["spans"] else []
-        return [*lines, *spans, "  record     removed by the rules of retention; no more is known"]
+        return [*lines, *spans, "  record     removed by the retention rules; nothing else is known"]
     code = lineage["code"]
     if lineage["kubeflow_run"]:
         lines.append(f"  on         Kubeflow, run {lineage['kubeflow_run']}")

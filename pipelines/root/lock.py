@@ -79,8 +79,7 @@ class FileLock:
         stream.seek(0)
         return RootBusyError(
             f"Another run is in progress in {self._file.parent} "
-            f"({stream.read().strip() or 'not known which'}). "
-            "Wait for it, stop it, or give another --root."
+            f"({stream.read().strip() or 'unknown process'}). Wait for it, stop it, or give another --root."
         )
 
 

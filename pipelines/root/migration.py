@@ -59,9 +59,9 @@ def take_over(root: Root) -> str | None:
     aside = next(path for path in map(folder.with_name, names) if not path.exists())
     folder.rename(aside)
     return (
-        f"{root} is from an earlier version of this program: its versions, records, schema and reports stay, "
-        "its model is what the next one is compared with, and every component runs once more. Nothing reads "
-        f"{aside} any longer.{problem}"
+        f"{root} is from an earlier version of this program. Its versions, records, schema and reports are "
+        f"kept, the next model is compared with its live model, and every component runs once more. {aside} "
+        f"is no longer read.{problem}"
     )
 
 

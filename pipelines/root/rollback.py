@@ -30,11 +30,11 @@ class Rollback:
     def __str__(self) -> str:
         if self.was_interrupted:
             return (
-                f"rolled back from {self.before} to {self.to}: this was begun before and interrupted, and is "
-                "complete now. Repeat the command to go back one further"
+                f"rolled back from {self.before} to {self.to}, which completes an interrupted rollback. "
+                "Repeat the command to go back one version further"
             )
         if self.before == self.to:
-            return f"{self.to} serves already; nothing was changed"
+            return f"{self.to} is already live; nothing was changed"
         return f"rolled back from {self.before or 'none'} to {self.to}"
 
 

@@ -34,7 +34,7 @@ class Versions:
         """Returns a warning if TensorFlow Serving would serve something else than `serving` says."""
         return [
             f"{self._serving / name} is not a version, which is a folder named by a plain number that holds "
-            f"a saved_model.pb. TensorFlow Serving would take it for the newest version (here: "
+            "a saved_model.pb. TensorFlow Serving would serve it as the newest version (here: "
             f"{self.serving() or 'none'}). Remove it."
             for name in misleading_names(str(self._serving))
         ]

@@ -36,7 +36,7 @@ def approve(
         if serving != record.baseline_version and root.versions.version_of_run(record.run_id) is None:
             say(
                 f"the model was compared with {_version(record.baseline_version)}, and {_version(serving)} "
-                "serves now"
+                "is live now"
             )
         decision = record.decision or Decision("approved", by or _user(), utc_now(), _given(because))
         # Before the push, which is then never without a reason.
@@ -64,8 +64,8 @@ def reject(
         record = _awaiting(root, run_id)
         if record.decision is not None:
             raise BadInputError(
-                f"Run {record.run_id} was {record.decision}, and only its push is missing. Repeat the "
-                "approval; `rollback` serves the version before."
+                f"Run {record.run_id} was {record.decision}, but its push was interrupted. Repeat the "
+                "approval; `rollback` goes back to the version before."
             )
         record = decide(root, record, Decision("rejected", by or _user(), utc_now(), _given(because)))
         root.schema.adopt(*held_ids(root))
@@ -149,7 +149,7 @@ def _write_pages(root: Root, record: RunRecord, say: Callable[[str], None]) -> N
 def _given(because: str) -> str:
     text = " ".join(because.split())
     if not text:
-        raise BadInputError("--because is empty: say why, for those who read the report later.")
+        raise BadInputError("--because is empty: give the reason, for those who read the report later.")
     return text
 
 

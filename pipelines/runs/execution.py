@@ -58,7 +58,7 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     if plan.continued:
         kept = context.same_but_code.get(pipeline.transform.id)
         if kept is None or kept.name != steps.step(pipeline.transform.id).name:
-            recorder.note("Transform has nothing that could be kept: it runs with the new code")
+            recorder.note("Transform has no output to keep: it runs with the new code")
     _resume_training(plan, steps.step(pipeline.trainer.id), folders, run_id)
     by_component = component_checks(plan, pipeline, recorder.record.baseline_version)
     checks = {component.id: check for component, check in by_component.items()}

@@ -47,7 +47,7 @@ def push_outcome(pushed_model: Any, evaluation_uri: str, root: Root) -> RunOutco
     if unchanged := pushed_model.get_string_custom_property("unchanged_version"):
         reason = pushed_model.get_string_custom_property("not_pushed_reason")
         if root.versions.state(unchanged) == "withdrawn":
-            reason += f" (`rollback --to {unchanged}` serves it again)"
+            reason += f" (`rollback --to {unchanged}` makes it live again)"
         return RunOutcome("unchanged", reason=reason)
     verdict = components.load_verdict(evaluation_uri)
     if held := pushed_model.get_string_custom_property(HELD_MODEL_KEY):

@@ -84,13 +84,13 @@ def _changes(component: str, changed: Difference, earlier: RunRecord | None, now
             producers = {output.get("component", key) for output in sources[1] or ()}
             yield from (f"{producer} has a new output" for producer in sorted(producers))
         elif not sources[0]:
-            yield "a version serves now"
+            yield "a version is live now"
         elif not sources[1]:
-            yield "what serves is not in the root any more"
+            yield "the live model is no longer in the root"
         elif key == "baseline_statistics":
-            yield "other data to compare with"
+            yield "the data to compare with changed"
         else:
-            yield "another version serves"
+            yield "another version is live"
 
 
 def _settings_in_words(

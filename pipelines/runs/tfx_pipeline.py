@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date, timedelta
 from pathlib import Path
@@ -33,8 +33,8 @@ from pipelines.runs.outcome import run_to_outcome
 from pipelines.runs.plan.inputs import RunRequest, check_root, nothing_to_resume
 from pipelines.runs.recorder import RunRecorder, StepRecorder, record_killed_runs
 from pipelines.runs.retention.prune import prune_after_run
-from pipelines.terminal.output_capture import OutputCapture, captured_output
-from pipelines.terminal.progress import Progress, make_display, terminal_stream
+from pipelines.terminal.output_capture import OutputCapture
+from pipelines.terminal.progress import Progress
 
 if TYPE_CHECKING:
     from tfx.orchestration.pipeline import Pipeline
@@ -80,50 +80,6 @@ def recorded_config(root: Root) -> TfxPipelineConfig | None:
             "pipeline with --pipeline FILE.py, or call pipelines.run(..., resume=True)."
         )
     return config
-
-
-def run(
-    pipeline: "Pipeline",
-    *,
-    root: str | Path = "pipeline_root",
-    runner: str = "local",
-    parameters: Mapping[str, str | int | float] | None = None,
-    beam: Mapping[str, Any] | None = None,
-    enable_cache: bool = True,
-    resume: bool = False,
-) -> RunRecord:
-    """Runs a TFX pipeline, as the command `run --pipeline` does, and returns its record.
-
-    A step whose inputs, code and settings have not changed is reused. Output of the components goes to the
-    run's log.
-
-    Args:
-        pipeline: Pipeline with components of TFX, of ours, or of your own.
-        root: Folder of the runs; it takes the place of the pipeline's `pipeline_root`.
-        runner: `local`, or `beam` for the engine in `beam`.
-        parameters: Values of the pipeline's `RuntimeParameter`s.
-        beam: Settings of `[beam]`, such as `{"direct": {"workers": 4}}` with `runner="beam"`.
-        enable_cache: False runs every step.
-        resume: Continues the newest run, which has not ended.
-
-    Returns:
-        The record; `status` is `pushed`, `unchanged`, `finished` (without a Pusher), `not_blessed`,
-        `failed` or `interrupted`, and `reason` says why.
-
-    Raises:
-        BadInputError: The pipeline cannot be run, or the root is in use; no run was recorded.
-    """
-    from pipelines.steps.definition import checked_pipeline
-
-    checked_pipeline(pipeline, "pipelines.run")
-    values = {"pipeline": {"parameters": dict(parameters or {})}, "beam": dict(beam or {})}
-    try:
-        config = TfxPipelineConfig.model_validate(values)
-    except ValidationError as error:
-        raise BadInputError(explain(error, None, TfxPipelineConfig)) from error
-    request = TfxPipelineRequest(Root(Path(root)), config, runner, enable_cache, resume)
-    with captured_output() as capture, Progress(make_display(terminal_stream())) as progress:
-        return run_tfx_pipeline(request, progress, capture, pipeline)
 
 
 def run_tfx_pipeline(

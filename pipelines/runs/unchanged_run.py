@@ -134,7 +134,7 @@ def unchanged_record(root: Root, run_id: str, earlier: RunRecord, identity: str)
     return record.changed(
         status="unchanged",
         doubts=(),
-        reason=f"the model and the data are those of version {earlier.version}, which serves already",
+        reason=f"the model and the data are those of version {earlier.version}, which is already live",
         baseline_version=earlier.version,
         baseline_metrics=earlier.metrics,
         checks=tuple(check for check in earlier.checks if check["against"] not in _AGAINST_BASELINE),

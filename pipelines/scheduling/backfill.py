@@ -85,8 +85,8 @@ def _keys(data: DataConfig, first: str, last: str) -> list[SpanKey]:
     keys = [key for key in existing if low <= order(key) <= high]
     if holes := find_holes(ends[0], ends[1], keys):
         raise BadInputError(
-            f"--from {first} --to {last}: there is no span {holes} of {data.path}. There: "
-            f"{format_spans(existing)}. Give a range without holes, one after another."
+            f"--from {first} --to {last}: there is no span {holes} of {data.path}. Existing spans: "
+            f"{format_spans(existing)}. Give ranges without gaps, one after another."
         )
     for key in keys:
         resolve_spans(data.path, SpanSelection(None, key, key))

@@ -73,7 +73,7 @@ class Scheduler:
                 self.run_due()
                 wait_secs = self._wait_secs()
             except Exception as error:  # of the root; those of a schedule end in `_isolated`
-                self._log_once(f"tried again in {wait_secs:.0f} s: {error}", error)
+                self._log_once(f"scheduler error, retrying in {wait_secs:.0f} s: {error}", error)
             self.clock.sleep(wait_secs)
 
     def run_due(self) -> list[Run]:
@@ -107,7 +107,7 @@ class Scheduler:
                 self._tell_of_run(schedule, tick, runs[-1])
                 return runs[-1]
             if num_starts(runs) >= retries + MAX_STARTS_LEFT:
-                reason = f"started {num_starts(runs)} times without coming to an end"
+                reason = f"started {num_starts(runs)} times without finishing"
                 self._record_failure(tick, reason)
                 continue
             again = False
@@ -162,7 +162,7 @@ class Scheduler:
             raise
         except Exception as error:
             self.broken.add(schedule.name)
-            text = f"{schedule.name}: tried again in {_LONGEST_WAIT_SECS:.0f} s: {error}"
+            text = f"{schedule.name}: error, retrying in {_LONGEST_WAIT_SECS:.0f} s: {error}"
             self._log_once(text, error)
 
     def _run(self, schedule: Schedule, tick: Tick) -> Run:
@@ -192,7 +192,7 @@ class Scheduler:
         for tick in due.overtaken:
             name = span_name(tick.key)
             text = (
-                f"span {name} arrived after a later one was run, and only newer ones are run; `schedule "
+                f"span {name} arrived after a later span was run, and only newer spans are run; `schedule "
                 f"backfill --name {schedule.name} --from {name} --to {name}` runs it"
             )
             _LOGGER.warning("%s: %s", schedule.name, text)

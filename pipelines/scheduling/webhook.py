@@ -34,7 +34,7 @@ def post(address: str, body: bytes) -> None:
         url = parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="").geturl()
         request = urllib.request.Request(url, body, headers, method="POST")
     except ValueError:
-        raise ValueError("there is no address, or it is not written as one") from None
+        raise ValueError("there is no valid address") from None
     try:
         urllib.request.build_opener(_NoRedirects).open(request).close()
     except urllib.error.HTTPError as error:

@@ -78,7 +78,7 @@ def _check_spelling(
     unused = dict.fromkeys(name for names, _ in forms for name in names if name not in columns)
     for name in unused:
         if not isinstance(name, str):
-            raise BadInputError(f"The name of a column is text. Received: {shown(repr(name))}")
+            raise BadInputError(f"A column's name must be text. Received: {shown(repr(name))}")
     absent = [name for name in columns if not all(name in names for names, _ in forms)]
     # Comparing every unknown name with every absent column may take too long for a server.
     if max_comparisons is not None and len(unused) * len(absent) > max_comparisons:
@@ -95,8 +95,8 @@ def _check_spelling(
             near = next((column for column in near_columns(name) if column not in names), None)
             if near is not None:
                 raise BadInputError(
-                    f"The model takes no column {name!r}, and {where} no {near!r}. Rename it, or leave "
-                    "it out if it is a different column."
+                    f"Unknown column {name!r}, and {where} no {near!r}. Rename it, or leave it out if it is "
+                    "a different column."
                 )
 
 
@@ -297,8 +297,8 @@ def is_beyond_int64(number: float) -> bool:
 def beyond_int64(text: str) -> str:
     """Returns the error message for a number that 64 bits cannot hold."""
     return (
-        f"{shown(text)} is beyond the whole numbers of 64 bits, which the column had in training "
-        f"({_INT64[0]} to {_INT64[-1]}). Correct it, or give no value."
+        f"{shown(text)} is not a 64-bit integer, as the column had in training ({_INT64[0]} to "
+        f"{_INT64[-1]}). Correct it, or give no value."
     )
 
 
@@ -310,7 +310,7 @@ def _reason(value: Any, wanted: ColumnType) -> str:
     if wanted == "BYTES":
         fix = f"Give the text of the CSV, in quotes, {_OR_MISSING}"
     elif wanted == "INT" and is_number and float(value).is_integer():
-        return f"{received} is beyond 2^53, where a number with a point is not exact. Write all its digits."
+        return f"{received} is beyond 2^53, where floats are not exact. Write it as an integer."
     elif wanted == "INT" and is_number:
         fix = "The column had whole numbers in training: round it."
     elif isinstance(value, str):

@@ -85,7 +85,7 @@ def _check_output(output: Path | None, files: Sequence[Path]) -> None:
     if output is None:
         return
     if output.resolve() in files:
-        raise BadInputError(f"-o {output} is a file of --data, which it would replace. Give another name.")
+        raise BadInputError(f"-o {output} is a file of --data, which it would overwrite. Give another name.")
     if output.suffix.lower() in _COMPRESSED:
         raise BadInputError(f"-o {output}: predictions are written as .csv or .parquet, not compressed.")
 
@@ -170,7 +170,7 @@ def _predict(
                     while names[name] in header:
                         names[name] = f"{_PREFIX}{names[name]}"
                     if names[name] != name:
-                        say(f"! the input has a column {name!r}: the prediction is {names[name]!r}")
+                        say(f"! the input has a column {name!r}: the prediction is in {names[name]!r}")
             named = {names[name]: rows for name, rows in predictions.items()}
             writer.write(block.texts, typed.columns, named)
     if num_unanswered:
@@ -260,7 +260,7 @@ def _writer(output: Path | None) -> Iterator[_Writer]:
             yield _CsvWriter(stdout)
         return
     if not output.parent.is_dir():
-        raise BadInputError(f"There is no folder {output.parent} for {output.name}. Make it first.")
+        raise BadInputError(f"There is no folder {output.parent} for {output.name}. Create it first.")
     if output.is_dir():
         raise BadInputError(f"{output} is a folder. Give a file, such as predictions.csv.")
     if output.exists() and not output.is_file():  # a device or a pipe

@@ -84,7 +84,7 @@ def _service_name(name: str) -> str:
     service = service.lstrip("-0123456789")[:_MAX_NAME].rstrip("-")
     if not service:
         raise BadInputError(
-            f"No name of Kubernetes can be made of {shown(repr(name))}: it needs a letter of a "
-            "to z. Give --name."
+            f"{shown(repr(name))} does not make a Kubernetes name, which needs a letter from a to z. Give "
+            "--name."
         )
     return service

@@ -134,7 +134,7 @@ class Model:
     def signature(self, name: str) -> Signature:
         if name not in self.signatures:
             names = ", ".join(self.signatures)
-            raise BadInputError(f"There is no signature {shown(repr(name))}. There are: {names}.")
+            raise BadInputError(f"There is no signature {shown(repr(name))}. Signatures: {names}.")
         return self.signatures[name]
 
     def signature_for_rows(self) -> Signature:
@@ -244,7 +244,7 @@ def version_folder(root: Root, version: int | None = None) -> Path:
             f"There is no model in {root}: no run has pushed one there. Give the root of `run`, or run first."
         )
     listed = [", ".join(map(str, versions)) or "none" for versions in (served, withdrawn)]
-    wanted = "that serves" if version is None else str(version)
+    wanted = "that is live" if version is None else str(version)
     raise BadInputError(
         f"There is no version {wanted} in {root}. Served: {listed[0]}; withdrawn: {listed[1]}."
     )

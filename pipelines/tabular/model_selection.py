@@ -83,7 +83,7 @@ class Candidate:
         named = (f"{name} {self.metrics[name]:.5g}" for name in _SHOWN if name in self.metrics)
         dropped = ""
         if self.is_dropped:
-            dropped = f"; dropped {self._at(self.last_step)}, as it was too far behind"
+            dropped = f"; dropped {self._at(self.last_step)}, because it was too far behind"
         return f"{self.model}: {', '.join(named)} {self._at(self.step)} ({self.seconds:.1f} s{dropped})"
 
     def _at(self, step: int) -> str:
@@ -270,7 +270,7 @@ def _train(model: ModelName, training: Training, to_beat: float, to_first_rung: 
     best = BestCheckpoint(estimator.model_dir)
     failure = ""
     if not math.isfinite(best.loss):
-        failure = f"its loss is {best.loss}, as of a label too large for squares in float32"
+        failure = f"its loss is {best.loss}, perhaps because squares of the label overflow float32"
     last_step = max(best.losses, default=0)
     is_paused = pauses and last_step >= rung and not failure
     if pauses and not is_paused:

@@ -206,8 +206,8 @@ def _check(model: ModelName, name: str, parameter: Parameter) -> None:
         )
     if parameter.default is not None:
         raise BadInputError(
-            f"{where}.default = {parameter.default!r}: the first trial of a generic model has the values of "
-            "[trainer], or the values that it chooses automatically. Leave the default out."
+            f"{where}.default = {parameter.default!r}: the first trial of a generic model uses the values of "
+            "[trainer], or those chosen automatically. Leave the default out."
         )
     setting = settings[name]
     values = parameter.values if isinstance(parameter, Choice) else (parameter.low, parameter.high)

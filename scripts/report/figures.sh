@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the pictures of reports in docs/figures from real runs: the demo's taxi trips, and scikit-learn's digits.
+# Makes the pictures of terminals and reports in docs/figures from real runs: the demo's taxi trips, and scikit-learn's digits.
 # Usage: figures.sh PYTHON TRIPS.csv, from the root of the project.
 set -eu
 
@@ -16,6 +16,11 @@ load_digits(as_frame=True).frame.astype(int).to_csv('$work/digits.csv', index=Fa
 for name in taxi digits; do
   "$python" -m pipelines report --root "$work/$name" -o "$work/$name.html" >/dev/null
 done
+head -3001 "$trips" >"$work/trips.csv"
+"$python" scripts/report/terminal.py docs/figures/plan.svg 'estimator-pipelines plan --data trips.csv --label payment_type' '3000 rows' \
+  "$(dirname "$python")/estimator-pipelines" plan --data "$work/trips.csv" --label payment_type
+"$python" scripts/report/terminal.py docs/figures/run.svg 'estimator-pipelines run --config taxi.toml' '✓ CsvExampleGen' \
+  "$(dirname "$python")/estimator-pipelines" run --config pipelines/examples/taxi/taxi.toml --set "data.path=$trips" --root "$work/taxi_terminal"
 NODE_PATH=.report-check/node_modules node scripts/report/figures.js \
   "$work/taxi.html" 1100 body 760 docs/figures/report.webp \
   "$work/taxi.html" 1100 "#quality .plots" 402 docs/figures/report-quality.webp \

@@ -1,32 +1,23 @@
 """Runs the text of docs/boosted-trees.md."""
 
 import inspect
-import pathlib
 import re
 
 import pytest
 
 import estimator_core as est
+from tests.docs.markdown import blocks, read
 
-TEXT = (pathlib.Path(__file__).parents[2] / "docs" / "boosted-trees.md").read_text()
-
-
-@pytest.fixture(scope="module")
-def names():
-    """The variables of the page's code after it has run."""
-    found: dict = {}
-    for program in re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL):
-        exec(program, found)
-    return found
+TEXT = read("docs/boosted-trees.md")
 
 
-def test_the_program_learns(names):
+def test_the_program_learns_and_early_stopping_keeps_few_trees():
+    names = {}
+    for program in blocks(TEXT, "python"):
+        exec(program, names)
     assert names["metrics"]["accuracy"] > 0.9
     assert set(names["importances"]) == {"size", "kind"}
     assert len(names["explained"]) == 500
-
-
-def test_early_stopping_keeps_few_trees(names):
     assert 1 <= names["trees"] < 500
 
 

@@ -2,9 +2,7 @@
 
 import contextlib
 import json
-import pathlib
 import re
-import shlex
 import subprocess
 import sys
 
@@ -18,17 +16,15 @@ from pipelines.config.load import load_config
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.compile.admission import check_config
 from pipelines.runs.definitions.evaluation import check_problem_is_known, known_problem_type
+from tests.docs.markdown import ROOT, blocks, commands, read
 from tests.pipelines.kubeflow.kfp_server import KfpServer
 
-ROOT = pathlib.Path(__file__).parents[2]
-TEXT = (ROOT / "docs" / "kubeflow.md").read_text()
-TESTS_PAGE = (ROOT / "docs" / "kubeflow-judges.md").read_text()
-CONFIGURATION, PARAMETERS, TRAINING_JOB = re.findall(r"```toml\n(.*?)```", TEXT, flags=re.DOTALL)
-COMMANDS = [
-    shlex.split(line.removesuffix("&"))[1:]
-    for block in re.findall(r"```sh\n(.*?)```", TEXT, flags=re.DOTALL)
-    for line in block.splitlines()
-    if line.startswith("estimator-pipelines ")
+TEXT = read("docs/kubeflow.md")
+CONFIGURATION, PARAMETERS, TRAINING_JOB = blocks(TEXT, "toml")
+COMMANDS = [  # but for those of a TFX pipeline of one's own
+    [word for word in words[1:] if word != "&"]
+    for words in commands(TEXT)
+    if words[0] == "estimator-pipelines" and "--pipeline" not in words
 ]
 
 
@@ -42,9 +38,15 @@ def here(tmp_path, monkeypatch):
         yield server
 
 
-def test_the_page_has_the_commands_that_it_is_about():
+def test_the_page_has_the_commands_that_it_is_about_and_the_tests_of_the_table():
     assert [command[0] for command in COMMANDS] == ["run", "compile", "submit", *["schedule"] * 5]
     assert [command[1] for command in COMMANDS[3:]] == [*("create", "list", "disable", "enable", "delete")]
+    table = read("docs/kubeflow-judges.md").partition("## Defects of TFX")[2].partition("\n## ")[0]
+    named = re.findall(r"`(?:tests/pipelines/kubeflow/[\w/]*)?(test_\w+\.py)(?:::(test_\w+))?`", table)
+    assert len(named) >= 12
+    for name, test in named:
+        (file,) = (ROOT / "tests" / "pipelines" / "kubeflow").rglob(name)
+        assert not test or f"def {test}(" in file.read_text(), (name, test)
 
 
 @pytest.mark.more
@@ -110,12 +112,3 @@ def test_the_other_blocks_are_configurations(tmp_path, block):
 def test_the_page_names_every_key(model):
     for name in model.model_fields:
         assert re.search(rf"`[^`]*\b{name}\b[^`]*`|^{name} = |kubeflow\.{name}", TEXT, re.MULTILINE), name
-
-
-def test_the_tests_of_the_table_exist():
-    table = TESTS_PAGE.partition("## Defects of TFX")[2].partition("\n## ")[0]
-    named = re.findall(r"`(?:tests/pipelines/kubeflow/[\w/]*)?(test_\w+\.py)(?:::(test_\w+))?`", table)
-    assert len(named) >= 12
-    for name, test in named:
-        (file,) = (ROOT / "tests" / "pipelines" / "kubeflow").rglob(name)
-        assert not test or f"def {test}(" in file.read_text(), (name, test)

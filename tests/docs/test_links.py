@@ -6,8 +6,6 @@ import pytest
 
 from tests.docs.markdown import NAMES, ROOT, anchors, links, read
 
-# Pages that others may link to before they are written; scripts/docs/stage.py has the same ones.
-
 
 def fault(page, target):
     """Returns the fault of a link; None if there is none."""
@@ -38,12 +36,9 @@ def test_a_dead_link_is_seen(tmp_path):
     assert fault(page, "#an-example") is None
 
 
-def test_the_readme_links_to_every_page():
+def test_the_readme_links_to_every_page_and_the_index_of_the_decisions_to_each():
     linked = {target.partition("#")[0] for target in links(read("README.md"))}
     assert linked >= {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")}
-
-
-def test_the_index_of_the_decisions_links_to_each():
     folder = ROOT / "docs" / "decisions"
     pages = {page.name for page in folder.glob("0*.md")}
     assert set(links(read("docs/decisions/index.md"))) == pages

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from pipelines.cli.app import app
 from pipelines.root import Root
-from pipelines.root.records import RunRecord
+from tests.pipelines.run_records import make_record
 from tests.pushed_versions import add_model
 
 FOLDER = Path(__file__).parents[2] / "docs" / "monitoring"
@@ -28,15 +28,9 @@ def exported(tmp_path, monkeypatch):
     (tmp_path / "data.csv").write_text("x,y\n1,0\n")
     create = "schedule create --data data.csv --label y --every 6h --name nightly --root root"
     assert invoke(app, create.split()).exit_code == 0
-    record = RunRecord(
-        run_id="20260102-030405",
+    record = make_record(
         name="data",
-        status="pushed",
-        started="2026-01-02T03:04:05+00:00",
         finished="2026-01-02T03:05:05+00:00",
-        config={},
-        data_fingerprint="",
-        log="",
         version="7",
         metrics={"auc": 0.75},
         scheduled_by="nightly/20260102T030405Z",

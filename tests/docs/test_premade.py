@@ -1,14 +1,12 @@
 """Runs the text of docs/premade.md."""
 
-import pathlib
-import re
-
 import numpy as np
 import pytest
 import tensorflow as tf
 
-TEXT = (pathlib.Path(__file__).parents[2] / "docs" / "premade.md").read_text()
-PREMADE, USE = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
+from tests.docs.markdown import blocks, read
+
+PREMADE, USE = blocks(read("docs/premade.md"), "python")
 
 RNG = np.random.RandomState(0)
 LEFT, RIGHT = RNG.randn(2, 400).astype(np.float32)
@@ -32,12 +30,9 @@ def names(tmp_path_factory):
     return names
 
 
-def test_the_premade_is_short():
-    assert len(PREMADE.splitlines()) < 30
-
-
 @pytest.mark.more
-def test_it_learns_what_no_linear_model_can(names):
+def test_it_is_short_and_learns_what_no_linear_model_can(names):
+    assert len(PREMADE.splitlines()) < 30
     assert names["metrics"]["accuracy"] > 0.9
     linear = names["estimator"].LinearClassifier(names["columns"])
     linear.train(lambda: input_fn(None), steps=200)

@@ -11,8 +11,10 @@ import subprocess
 
 import pytest
 
+from pipelines.cli import options
 from pipelines.config.load import load_config
 from pipelines.examples.taxi.generate import write_csv
+from pipelines.terminal.signals import EXIT_INTERRUPTED
 from tests.docs.markdown import blocks, commands, read
 
 TEXT = read("docs/production.md")
@@ -65,16 +67,9 @@ class Operator:
         return sorted(os.listdir(self.folder / "payment_root" / "serving"))
 
 
-def test_the_configuration_is_valid(tmp_path):
-    file = tmp_path / "payments.toml"
-    file.write_text(CONFIGURATION)
-    assert load_config(file).pusher.keep == 5
-
-
-def test_the_exit_codes_are_those_of_the_command_line():
-    from pipelines.cli import options
-    from pipelines.terminal.signals import EXIT_INTERRUPTED
-
+def test_the_configuration_keeps_five_versions_and_the_exit_codes_are_all_of_them(tmp_path):
+    (tmp_path / "payments.toml").write_text(CONFIGURATION)
+    assert load_config(tmp_path / "payments.toml").pusher.keep == 5
     rows = re.findall(r"^\| (\d+) \| (.*?) \|", section("Schedule the runs"), re.MULTILINE)
     assert {int(code) for code, _ in rows} == {
         options.EXIT_PUSHED,

@@ -2,12 +2,11 @@
 
 import json
 import re
-import shlex
 import typing
 from datetime import datetime, timezone
-from pathlib import Path
 
 import pytest
+import typer
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 from typer.testing import CliRunner
@@ -18,14 +17,11 @@ from pipelines.config.notify import Event
 from pipelines.root import Root
 from pipelines.scheduling.notify import missed_event
 from pipelines.scheduling.ticks import time_tick
+from tests.docs.markdown import blocks, commands, read
 
-TEXT = (Path(__file__).parents[2] / "docs" / "schedules.md").read_text()
-COMMANDS = [
-    shlex.split(line)[1:]
-    for block in re.findall(r"```sh\n(.*?)```", TEXT, flags=re.DOTALL)
-    for line in block.splitlines()
-]
-_, NOTIFY = re.findall(r"```toml\n(.*?)```", TEXT, flags=re.DOTALL)
+TEXT = read("docs/schedules.md")
+COMMANDS = [words[1:] for words in commands(TEXT)]
+_, NOTIFY = blocks(TEXT, "toml")
 TABLE = re.findall(r"^```(\w*)\n(.*?)^```$", TEXT, flags=re.DOTALL | re.MULTILINE)[1][1]
 
 
@@ -103,8 +99,6 @@ def test_the_settings_are_valid_and_complete(here):
 
 
 def test_the_options_are_those_of_the_commands():
-    import typer
-
     group = typer.main.get_command(app).commands["schedule"].commands
     options = {name for command in group.values() for param in command.params for name in param.opts}
     of_others = {"--resume", "--team", "--compare"}

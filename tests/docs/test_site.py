@@ -67,16 +67,13 @@ def test_each_name_stands_on_one_page(package):
     assert sorted(named) == sorted(name.path for name in public)
 
 
-def test_a_page_of_the_reference():
+def test_each_page_of_the_reference_and_of_the_commands_has_its_tables():
     pages = script("api_pages")
     by_file = {page.file: pages.api_page(page) for page in pages.API_PAGES}
     assert "\n::: estimator_core.DNNClassifier\n" in by_file["reference/canned.md"]
     assert "\n::: components.Trainer\n" in by_file["reference/components.md"]
     assert "| `components.SchemaGen` | `tfx.comp" in by_file["reference/components.md"]
     assert "```python\nfrom components import CsvExampleGen" in by_file["reference/components.md"]
-
-
-def test_the_commands_have_their_options():
     page = script("command_page").command_page(app)
     group = typer.main.get_command(app)
     assert set(group.commands) <= {line.split()[1] for line in page.splitlines() if line.startswith("## ")}

@@ -5,15 +5,14 @@ import re
 import shlex
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from pipelines.config.load import load_config
 from pipelines.data.spans import describe_spans
+from tests.docs.markdown import ROOT, read
 
-PROJECT = Path(__file__).parents[2]
-PAGE = (PROJECT / "docs" / "spans.md").read_text()
+PAGE = read("docs/spans.md")
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 SH, OUTPUT = ([text for name, text in BLOCKS if name == kind] for kind in ("sh", ""))
 MAKE, PLAN = SH[0].split("done\n")
@@ -24,7 +23,7 @@ RUN, RUNS = SH[1].splitlines()
 def trips(tmp_path):
     """The folder in which the loop of the page has made three spans."""
     commands = MAKE.replace("python", shlex.quote(sys.executable)) + "done\n"
-    environment = {"PYTHONPATH": str(PROJECT), "PATH": "/usr/bin:/bin"}
+    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
     subprocess.run(["bash", "-ec", commands], cwd=tmp_path, env=environment, check=True)
     return tmp_path
 

@@ -1,15 +1,12 @@
 """Runs the text of docs/to-tpu-estimator.md."""
 
-import pathlib
-import re
-
 import pytest
 import tensorflow as tf
 
 import estimator_core as estimator
+from tests.docs.markdown import blocks, read
 
-TEXT = (pathlib.Path(__file__).parents[2] / "docs" / "to-tpu-estimator.md").read_text()
-(CODE,) = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
+(CODE,) = blocks(read("docs/to-tpu-estimator.md"), "python")
 
 
 @pytest.mark.more

@@ -4,30 +4,27 @@ import re
 import shlex
 import subprocess
 import sys
-from pathlib import Path
 
 from pipelines.config.load import load_config
+from tests.docs.markdown import ROOT, blocks, read
 
-TUTORIAL = (Path(__file__).parents[2] / "docs" / "tutorial.md").read_text()
+TUTORIAL = read("docs/tutorial.md")
 
 
 def test_the_generator_prints_what_is_shown(tmp_path):
-    command, output = re.search(
-        r"```sh\npython (-m pipelines\.examples\.taxi\.generate .*)\n```\n```\n(.*\n)```", TUTORIAL
-    ).groups()
+    pattern = r"```sh\npython (-m pipelines\.examples\.taxi\.generate .*)\n```\n```\n(.*\n)```"
+    command, output = re.search(pattern, TUTORIAL).groups()
     done = subprocess.run(
         [sys.executable, *shlex.split(command)],
-        cwd=tmp_path, env={"PYTHONPATH": str(Path(__file__).parents[2])},
-        capture_output=True, text=True, check=True,
+        cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout == output
     assert (tmp_path / "taxi.csv").exists()
 
 
-def test_the_configuration_is_valid(tmp_path):
-    file = tmp_path / "payments.toml"
-    file.write_text(re.search(r"```toml\n(.*?)```", TUTORIAL, re.DOTALL)[1])
-    config = load_config(file, settings=["trainer.train_steps=500"])
+def test_the_configuration_has_the_settings_of_the_text(tmp_path):
+    (tmp_path / "payments.toml").write_text(blocks(TUTORIAL, "toml")[0])
+    config = load_config(tmp_path / "payments.toml", settings=["trainer.train_steps=500"])
     assert (config.name, config.columns) == ("payments", {"tips": "ignore"})
     assert config.trainer.hidden_units == (64, 32)
     assert config.trainer.train_steps == 500

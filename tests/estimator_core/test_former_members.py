@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
 
 import estimator_core as est
 from estimator_core import tf1
@@ -38,7 +39,7 @@ def receiver_fn():
 def served(estimator, folder):
     """Returns the served prediction for x = 1."""
     path = estimator.export_saved_model(str(folder), receiver_fn).decode()
-    serve = tf.saved_model.load(path).signatures["serving_default"]
+    serve = tf.saved_model.load(path, tags=["serve"]).signatures["serving_default"]
     return float(serve(x=tf.constant([[1.0]]))["output"][0, 0])
 
 
@@ -262,21 +263,34 @@ def test_a_subclass_may_have_attributes_and_errors_of_its_own():
         Failing(model_fn, params={}).broken  # noqa: B018
 
 
-def test_a_replaced_model_fn_of_a_tpu_estimator_is_trained_and_exported(tmp_path):
-    def make(use_tpu, **arguments):
-        arguments |= {"config": est.tpu.RunConfig(model_dir=str(tmp_path / "model")), "use_tpu": use_tpu}
-        estimator = est.tpu.TPUEstimator(model_fn, params={}, train_batch_size=8, **arguments)
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_replaced_model_fn_of_a_tpu_estimator_is_trained_and_exported(tmp_path, version):
+    def make(use_tpu):
+        config = est.tpu.RunConfig(model_dir=str(tmp_path / "model"))
+        estimator = est.tpu.TPUEstimator(
+            model_fn,
+            config=config,
+            params={},
+            use_tpu=use_tpu,
+            train_batch_size=8,
+            predict_batch_size=2,
+            export_saved_model_api_version=version,
+        )
         original = estimator._model_fn
-        estimator._model_fn = lambda features, labels, mode, params: original(
-            features={"x": 10.0 * features["x"]}, labels=labels, mode=mode, params=params
+        estimator._model_fn = lambda features, labels, mode, config, params: original(
+            {"x": 10.0 * features["x"]}, labels, mode, config, params
         )
         return estimator
 
-    estimator = make(use_tpu=False, predict_batch_size=2, export_to_tpu=False)
+    estimator = make(use_tpu=False)
     estimator.train(lambda params: input_fn(), steps=1)
     assert [float(row[0]) for row in estimator.predict(lambda params: input_fn())] == [30.0, 60.0]
-    assert served(estimator, tmp_path / "exported") == 30.0
-
-    for refused in (make(True, predict_batch_size=2), make(False, predict_batch_size=2)):
-        with pytest.raises(RuntimeError, match="`_model_fn` was replaced has no graph for TPUs"):
-            served(refused, tmp_path / "exported")
+    for each in (make(use_tpu=True).with_shards(2), estimator, make(use_tpu=True)):
+        assert served(each, tmp_path / "exported") == 30.0
+    model = saved_model_pb2.SavedModel()
+    model.ParseFromString((max((tmp_path / "exported").iterdir()) / "saved_model.pb").read_bytes())
+    (graph,) = [each.graph_def for each in model.meta_graphs if "tpu" in each.meta_info_def.tags]
+    on_tpu = [each.node_def for each in graph.library.function if "tpu_subgraph" in each.signature.name]
+    assert len(on_tpu) == (version == 1)
+    constants = [node.attr["value"].tensor for node in (*on_tpu, graph.node)[0] if node.op == "Const"]
+    assert 10.0 in [value.float_val[0] for value in constants if value.float_val]

@@ -33,14 +33,8 @@ def test_a_premade_estimator(run_program, capsys, caplog):
     # gives up all of them for 0.3 * 0.1 + 0.3 * 0.5 + 0.4 * 0.9 = 54%.
     assert metrics["accuracy"] > metrics["accuracy_baseline"] + 0.05
     assert [*prediction] == [
-        "logits",
-        "logistic",
-        "probabilities",
-        "class_ids",
-        "classes",
-        "all_class_ids",
-        "all_classes",
-    ]
+        "logits", "logistic", "probabilities", "class_ids", "classes", "all_class_ids", "all_classes",
+    ]  # fmt: skip
     assert prediction["all_classes"].tolist() == [b"0", b"1"]
     assert prediction["logistic"][0] == pytest.approx(1 / (1 + math.exp(-prediction["logits"][0])))
     printed = capsys.readouterr().out

@@ -71,55 +71,44 @@ LABELS = {
 }
 LABELS["word"] = np.array(GRADES)[np.digitize(LABELS["number"], [2.0, 6.0])]
 
-# Name to the labels and the Estimator; all arguments but the config are given.
+DNN = {"hidden_units": [4], "feature_columns": DEEP}
+OF_GRADES = {"n_classes": 3, "label_vocabulary": GRADES}
+GRADE_HEAD = est.MultiClassHead(3, label_vocabulary=GRADES)
+SDCA = experimental.LinearSDCA("id")
+RNN = {"sequence_feature_columns": WORDS, "units": [4], "context_feature_columns": [ROOMS_COLUMN]}
+
+# Name to the labels, the Estimator and its arguments but for the config.
 TYPES = {
-    "LinearClassifier": ("binary", lambda **kw: est.LinearClassifier(LINEAR, **kw)),
+    "LinearClassifier": ("binary", est.LinearClassifier, {"feature_columns": LINEAR}),
     "LinearClassifier with LinearSDCA": (
-        "binary",
-        lambda **kw: est.LinearClassifier(LINEAR, optimizer=experimental.LinearSDCA("id"), **kw),
+        "binary", est.LinearClassifier, {"feature_columns": LINEAR, "optimizer": SDCA},
     ),
-    "LinearRegressor": ("number", lambda **kw: est.LinearRegressor(LINEAR, **kw)),
-    "LinearEstimator": ("topics", lambda **kw: est.LinearEstimator(est.MultiLabelHead(3), LINEAR, **kw)),
-    "DNNClassifier": (
-        "word",
-        lambda **kw: est.DNNClassifier(
-            [4], DEEP, n_classes=3, label_vocabulary=GRADES, batch_norm=True, dropout=0.2, **kw
-        ),
+    "LinearRegressor": ("number", est.LinearRegressor, {"feature_columns": LINEAR}),
+    "LinearEstimator": (
+        "topics", est.LinearEstimator, {"head": est.MultiLabelHead(3), "feature_columns": LINEAR},
     ),
-    "DNNRegressor": ("numbers", lambda **kw: est.DNNRegressor([4], DEEP, label_dimension=2, **kw)),
-    "DNNEstimator": (
-        "number",
-        lambda **kw: est.DNNEstimator(est.RegressionHead(inverse_link_fn=tf.exp), [4], DEEP, **kw),
-    ),
-    "DNNLinearCombinedClassifier": ("binary", lambda **kw: est.DNNLinearCombinedClassifier(**COMBINED, **kw)),
-    "DNNLinearCombinedRegressor": ("number", lambda **kw: est.DNNLinearCombinedRegressor(**COMBINED, **kw)),
-    "DNNLinearCombinedEstimator": (
-        "word",
-        lambda **kw: est.DNNLinearCombinedEstimator(
-            est.MultiClassHead(3, label_vocabulary=GRADES), **COMBINED, **kw
-        ),
-    ),
-    "BaselineClassifier": (
-        "word",
-        lambda **kw: est.BaselineClassifier(n_classes=3, label_vocabulary=GRADES, **kw),
-    ),
-    "BaselineRegressor": ("number", lambda **kw: est.BaselineRegressor(**kw)),
-    "BaselineEstimator": ("topics", lambda **kw: est.BaselineEstimator(est.MultiLabelHead(3), **kw)),
-    "RNNClassifier": (
-        "binary",
-        lambda **kw: experimental.RNNClassifier(WORDS, [ROOMS_COLUMN], units=[4], **kw),
-    ),
+    "DNNClassifier": ("word", est.DNNClassifier, {**DNN, **OF_GRADES, "batch_norm": True, "dropout": 0.2}),
+    "DNNRegressor": ("numbers", est.DNNRegressor, {**DNN, "label_dimension": 2}),
+    "DNNEstimator": ("number", est.DNNEstimator, {**DNN, "head": est.RegressionHead(inverse_link_fn=tf.exp)}),
+    "DNNLinearCombinedClassifier": ("binary", est.DNNLinearCombinedClassifier, COMBINED),
+    "DNNLinearCombinedRegressor": ("number", est.DNNLinearCombinedRegressor, COMBINED),
+    "DNNLinearCombinedEstimator": ("word", est.DNNLinearCombinedEstimator, {**COMBINED, "head": GRADE_HEAD}),
+    "BaselineClassifier": ("word", est.BaselineClassifier, OF_GRADES),
+    "BaselineRegressor": ("number", est.BaselineRegressor, {}),
+    "BaselineEstimator": ("topics", est.BaselineEstimator, {"head": est.MultiLabelHead(3)}),
+    "RNNClassifier": ("binary", experimental.RNNClassifier, RNN),
     "RNNEstimator": (
         "number",
-        lambda **kw: experimental.RNNEstimator(
-            est.RegressionHead(), WORDS, [SIZE_COLUMN], units=[4, 3], cell_type="lstm", **kw
-        ),
+        experimental.RNNEstimator,
+        {
+            **RNN, "head": est.RegressionHead(), "units": [4, 3], "cell_type": "lstm",
+            "context_feature_columns": [SIZE_COLUMN],
+        },
     ),
     "KMeans": (
-        "none",
-        lambda **kw: experimental.KMeans(4, feature_columns=[SIZE_COLUMN, ROOMS_COLUMN], **kw),
+        "none", experimental.KMeans, {"num_clusters": 4, "feature_columns": [SIZE_COLUMN, ROOMS_COLUMN]},
     ),
-}
+}  # fmt: skip
 
 
 def train_input_fn(label):
@@ -154,10 +143,10 @@ def type_params():
 @pytest.fixture(scope="module", params=type_params())
 def served(request, tmp_path_factory):
     """The signatures of the two exported models, and the answers of `predict` to all examples."""
-    label, make = TYPES[request.param]
+    label, kind, arguments = TYPES[request.param]
     directory = tmp_path_factory.mktemp("served")
     config = est.RunConfig(model_dir=str(directory / "model"), tf_random_seed=1)
-    model = make(config=config).train(train_input_fn(label), steps=5)
+    model = kind(**arguments, config=config).train(train_input_fn(label), steps=5)
     receivers = {
         "parsing": est.export.build_parsing_serving_input_receiver_fn(PARSE_SPEC),
         "raw": est.export.build_raw_serving_input_receiver_fn(RAW_SPEC),
@@ -202,32 +191,19 @@ def check(name, signature, outputs, predictions, rows):
 BATCHES = [[0], [1], [2], range(NUM_EXAMPLES)]  # an unknown word, a missing one, missing rooms, all
 
 
-def test_serialized_examples_are_answered_as_by_predict(served):
+def test_serialized_examples_and_raw_tensors_are_answered_as_by_predict_in_all_signatures(served):
     name, signatures, predictions, _ = served
     for signature, function in signatures["parsing"].items():
         (feed,) = function.structured_input_signature[1]
         for rows in BATCHES:
             examples = tf.constant([serialized(row) for row in rows])
             check(name, signature, function(**{feed: examples}), predictions, rows)
-
-
-def test_raw_tensors_are_answered_as_by_predict(served):
-    name, signatures, predictions, _ = served
     for signature, function in signatures["raw"].items():
         feeds = function.structured_input_signature[1]
         assert set(feeds) == set(RAW_SPEC)
         for rows in BATCHES:
             tensors = {feed: tf.constant(FEATURES[feed][list(rows)]) for feed in feeds}
             check(name, signature, function(**tensors), predictions, rows)
-
-
-CLASSIFIES = {"serving_default", "predict", "classification"}
-REGRESSES = {"serving_default", "predict", "regression"}
-CLUSTERS = {"serving_default", "all_distances", "cluster_index"}
-
-
-def test_all_signatures_are_there(served):
-    name, signatures, predictions, _ = served
     if name == "KMeans":
         wanted = {"parsing": CLUSTERS, "raw": CLUSTERS}
     elif "logistic" in predictions:
@@ -237,3 +213,8 @@ def test_all_signatures_are_there(served):
     else:
         wanted = {"parsing": REGRESSES, "raw": {"predict"}}
     assert {kind: set(found) for kind, found in signatures.items()} == wanted
+
+
+CLASSIFIES = {"serving_default", "predict", "classification"}
+REGRESSES = {"serving_default", "predict", "regression"}
+CLUSTERS = {"serving_default", "all_distances", "cluster_index"}

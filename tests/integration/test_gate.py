@@ -42,15 +42,12 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def run(warm_command, folder):
+def run(run_pipeline, folder):
     """Returns a function that runs a month: the exit code, the last line, and the output."""
 
-    def run_month(month, *options, label="tipped"):
-        result = warm_command(
-            "run", "--data", folder / f"{month}.csv", "--label", label, "--root", folder / "root",
-            "--set", "trainer.model=linear", "--set", "trainer.train_steps=300", *options,
-        )  # fmt: skip
-        return result.returncode, json.loads(result.stdout.splitlines()[-1]), result.stderr
+    def run_month(month, *settings, label="tipped"):
+        settings = ("trainer.model=linear", "trainer.train_steps=300", *settings)
+        return run_pipeline(folder / f"{month}.csv", folder / "root", *settings, label=label)
 
     return run_month
 
@@ -74,18 +71,18 @@ def test_the_same_data_push_nothing_whatever_the_file_is_called(run, first, fold
         code, line, shown = run(month)
         assert (code, line["status"], line["version"]) == (0, "unchanged", None)
         assert line["serving_version"] == first
-        assert line["reason"].endswith(f"of version {first}, which serves already")
+        assert line["reason"].endswith(f"of version {first}, which is already live")
         assert "= unchanged, nothing is pushed" in shown
     assert served(folder) == [first]
 
 
 def test_another_pipeline_is_refused_before_anything_is_written(run, first, folder):
     before = sorted(path.name for path in (folder / "root" / "runs").iterdir())
-    for options, label, message in (
+    for settings, label, message in (
         ((), "city", "which has data.label = 'tipped'; received 'city'"),
-        (("--set", "name=other"), "tipped", "which has name = 'january'; received 'other'"),
+        (("name=other",), "tipped", "which has name = 'january'; received 'other'"),
     ):
-        code, line, _ = run("march", *options, label=label)
+        code, line, _ = run("march", *settings, label=label)
         assert (code, line["status"], line["run_id"]) == (2, "failed", None)
         assert message in line["reason"]
     assert sorted(path.name for path in (folder / "root" / "runs").iterdir()) == before
@@ -103,7 +100,7 @@ def test_shuffled_labels_in_a_new_file_are_stopped(run, first, folder):
         assert {"value", "bound", "low", "high"} <= set(check)
         assert f"✗ {check['message']}" in shown
     assert f"(version {first}, the same examples)" in shown
-    assert "! doubt: the meaning of the new data has changed: the served model's auc was" in shown
+    assert "! doubt: the meaning of the new data has changed: the live model's auc was" in shown
     report = (folder / "root" / "runs" / f"{line['run_id']}.html").read_text()
     assert f"<dt>Compared with</dt><dd>version {first}" in report
     assert f">version {first}</th>" in report  # its metrics, beside those of the new model
@@ -120,7 +117,7 @@ def test_data_that_are_not_what_the_model_needs_stop_before_training(run, first,
             writer.writerow({**row, "miles": float(row["miles"]) * 60, "city": city})
     code, line, shown = run("april")
     assert (code, line["status"], line["serving_version"]) == (2, "failed", first)
-    assert "ExampleValidator: the data are not what the model needs (4 anomalies" in line["reason"]
+    assert "ExampleValidator: the data failed validation (4 anomalies" in line["reason"]
     assert "train split, column 'city': Examples contain values missing from the schema: A (~3" in shown
     assert "train split, column 'miles': The values have drifted: the median was " in shown
     record = json.loads((folder / "root" / "runs" / f"{line['run_id']}.json").read_text())
@@ -154,7 +151,7 @@ def test_after_a_rollback_the_baseline_is_what_serves_and_nothing_withdrawn_come
     assert warm_command("rollback", "--root", root, "--to", second).stdout.split() == [second]
     _, line, _ = run("march")
     assert (line["status"], line["baseline_version"]) == ("unchanged", second)
-    assert line["reason"].endswith("which serves already")
+    assert line["reason"].endswith("which is already live")
 
 
 def test_a_lost_model_that_is_served_is_named_with_the_ways_out(run, first, folder):
@@ -168,6 +165,6 @@ def test_a_lost_model_that_is_served_is_named_with_the_ways_out(run, first, fold
     version = served(folder)[-1]
     assert (code, line["status"]) == (1, "failed")
     for message in (line["reason"], shown):
-        assert f"Version {version} in {folder}/root/serving is served" in message
+        assert f"Version {version} in {folder}/root/serving is live" in message
         assert f"its model is not in {models}/" in message
         assert "Take the version out of that directory; or set evaluator.default_checks = false" in message

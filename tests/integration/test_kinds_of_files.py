@@ -2,7 +2,6 @@
 
 import csv
 import gzip
-import json
 import random
 from pathlib import Path
 
@@ -43,7 +42,7 @@ def examples(root: Path) -> dict[str, bytes]:
     }
 
 
-def test_the_examples_and_the_model_are_the_same(warm_command, tmp_path):
+def test_the_examples_and_the_model_are_the_same(run_pipeline, warm_command, tmp_path):
     plain, packed, parquet = (tmp_path / name for name in ("rows.csv", "rows.csv.gz", "rows.parquet"))
     write_csv(plain)
     lines = plain.read_text().splitlines(keepends=True)
@@ -56,10 +55,8 @@ def test_the_examples_and_the_model_are_the_same(warm_command, tmp_path):
     found = {}
     for file, more in ((parquet, ()), (packed, ("data.on_bad_row=quarantine",))):
         root = tmp_path / f"root-{file.suffix}"
-        settings = [word for one in (*SETTINGS, *more) for word in ("--set", one)]
-        run = warm_command("run", "--data", file, "--label", "y", "--root", root, *settings)
-        assert run.returncode == 0, run.stderr[-2_000:]
-        line = json.loads(run.stdout.splitlines()[-1])
+        code, line, shown = run_pipeline(file, root, *SETTINGS, *more)
+        assert code == 0, shown[-2_000:]
         found[file] = (examples(root), line["metrics"])
         if more:
             assert line["bad_rows"] == {"a wrong number of cells": 2}
@@ -70,7 +67,7 @@ def test_the_examples_and_the_model_are_the_same(warm_command, tmp_path):
                 (str(packed), "101"),
                 (str(packed), "701"),
             ]
-            assert f"{packed}, line 101" in run.stderr
+            assert f"{packed}, line 101" in shown
             assert str(kept) in (root / "runs" / f"{line['run_id']}.html").read_text()
         else:
             predicted = tmp_path / "predicted.csv"

@@ -43,7 +43,7 @@ def rows():
 
 
 @pytest.fixture(scope="module")
-def run(warm_command, tmp_path_factory):
+def run(run_pipeline, tmp_path_factory):
     """The last line, the error output and the root of a run on a file with semicolons, in Windows-1252."""
     folder = tmp_path_factory.mktemp("messy")
     file = folder / "orders.csv"
@@ -51,10 +51,9 @@ def run(warm_command, tmp_path_factory):
     lines = [";".join(row) for row in ([*table[0], "größe"], *([*row.values(), "é"] for row in table))]
     file.write_text("\r\n".join(lines) + "\r\n", encoding="cp1252", newline="")
     root = folder / "root"
-    settings = ("--set", "trainer.train_steps=400")
-    result = warm_command("run", "--data", file, "--label", "y", "--root", root, *settings)
-    assert result.returncode == 0, result.stderr[-2_000:]
-    return json.loads(result.stdout.splitlines()[-1]), result.stderr, root
+    code, line, shown = run_pipeline(file, root, "trainer.train_steps=400")
+    assert code == 0, shown[-2_000:]
+    return line, shown, root
 
 
 def example(**values):

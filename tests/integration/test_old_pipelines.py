@@ -14,7 +14,7 @@ from components import load_verdict
 
 pytestmark = pytest.mark.slow  # a whole pipeline each, in a process of its own
 
-FOLDER = Path(__file__).with_name("old_pipelines")
+FOLDER = Path(__file__).with_name("tfx_projects")
 NAMES = ["trainer_fn", "run_fn", "runtime_parameters", "custom_pusher", "warm_start"]
 
 
@@ -32,20 +32,37 @@ def two_processes(source: str) -> str:
     return one_line(source)
 
 
+def trips() -> list[dict[str, object]]:
+    """Returns trips: cards tip 30 % nine times out of ten, cash never."""
+    draw, rows = random.Random(3), []
+    for i in range(400):
+        fare = round(draw.uniform(4, 40), 2)
+        tips = 0.3 * fare if i % 2 and draw.random() < 0.9 else 0.0
+        payment_type = ("Cash", "Card")[i % 2]
+        rows.append(
+            {
+                "fare": fare,
+                "payment_type": payment_type,
+                "tips": round(tips, 2),
+                "trip_start_hour": i // 2 % 4,
+            }
+        )
+    return rows
+
+
+def write_rows(file: Path, rows: list[dict[str, object]]) -> None:
+    with file.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, [*rows[0]])
+        writer.writeheader()
+        writer.writerows(rows)
+
+
 def write_project(folder: Path, change: object) -> None:
-    """Writes the definition, its module, and trips: cards tip 30 % nine times out of ten, cash never."""
-    for file in FOLDER.glob("*.py"):
-        source = file.read_text()
-        (folder / file.name).write_text(change(source) if file.name == "definition.py" else source)
+    """Writes the definition, its module, and trips."""
+    (folder / "definition.py").write_text(change((FOLDER / "definition.py").read_text()))
+    (folder / "taxi_module.py").write_text((FOLDER / "taxi_module.py").read_text())
     (folder / "data").mkdir()
-    draw = random.Random(3)
-    with (folder / "data" / "trips.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["fare", "payment_type", "tips", "trip_start_hour"])
-        for i in range(400):
-            fare = round(draw.uniform(4, 40), 2)
-            tips = 0.3 * fare if i % 2 and draw.random() < 0.9 else 0.0
-            writer.writerow([fare, ("Cash", "Card")[i % 2], round(tips, 2), i // 2 % 4])
+    write_rows(folder / "data" / "trips.csv", trips())
 
 
 def run(folder: Path, *arguments: str) -> str:

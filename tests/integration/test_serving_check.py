@@ -1,6 +1,5 @@
 """A module whose serving function alone is wrong: the judged model is good, and nothing is pushed."""
 
-import json
 import random
 from pathlib import Path
 
@@ -12,17 +11,15 @@ NEGATED = 'ServingInputReceiver({"x": -features["x"]}, serialized)'
 
 
 @pytest.mark.slow
-def test_what_was_not_judged_is_not_pushed(warm_command, tmp_path):
+def test_what_was_not_judged_is_not_pushed(run_pipeline, tmp_path):
     root, module, data = tmp_path / "root", tmp_path / "module.py", tmp_path / "data.csv"
     draw = random.Random(1)
     rows = [(x, int(x + draw.gauss(0, 0.3) > 0.5)) for x in (draw.random() for _ in range(900))]
     data.write_text("x,y\n" + "".join(f"{x:.4f},{y}\n" for x, y in rows))
 
     def run(*settings):
-        given = (f"module.file={module}", "trainer.custom_config.learning_rate=0.5", *settings)
-        options = [word for setting in given for word in ("--set", setting)]
-        result = warm_command("run", "--data", data, "--label", "y", "--root", root, *options)
-        return result.returncode, json.loads(result.stdout.splitlines()[-1]), result.stderr
+        settings = (f"module.file={module}", "trainer.custom_config.learning_rate=0.5", *settings)
+        return run_pipeline(data, root, *settings)
 
     source = MODULE.read_text()
     assert RIGHT in source
@@ -31,7 +28,7 @@ def test_what_was_not_judged_is_not_pushed(warm_command, tmp_path):
     assert (code, line["status"], line["version"]) == (3, "not_blessed", None), shown[-2_000:]
     assert line["metrics"]["auc"] > 0.8  # the Evaluator was content
     assert all(check["passed"] for check in line["checks"])
-    assert "the model to be served answers otherwise than the Evaluator judged" in line["reason"]
+    assert "the exported model gives other predictions than in the evaluation" in line["reason"]
     assert line["reason"] in shown
     assert not (root / "serving").exists() or not any((root / "serving").iterdir())
     report = (root / "runs" / f"{line['run_id']}.html").read_text()

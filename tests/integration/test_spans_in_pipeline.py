@@ -29,41 +29,35 @@ def spans_read(root):
     return {int(row.features.feature["size"].float_list.value[0]) for row in examples}
 
 
-@pytest.fixture(scope="module")
-def run(warm_command):
-    def start(root, *settings):
-        settings = ("trainer.train_steps=100", "trainer.model=linear", *settings)
-        options = [option for setting in settings for option in ("--set", setting)]
-        data = root.parent / "span-{SPAN}" / "v{VERSION}"
-        return warm_command("run", "--data", data, "--label", "y", "--root", root, *options)
-
-    return start
-
-
 @pytest.mark.slow
-def test_a_window_is_read_and_the_same_data_under_the_next_names_are_unchanged(run, warm_command, tmp_path):
+def test_a_window_is_read_and_the_same_data_under_the_next_names_are_unchanged(
+    run_pipeline, warm_command, tmp_path
+):
+    def run(spans):
+        data = tmp_path / "span-{SPAN}" / "v{VERSION}"
+        return run_pipeline(
+            data, root, "trainer.train_steps=100", "trainer.model=linear", f"data.spans={spans}"
+        )
+
     for number in (8, 9, 10):
         write(tmp_path, number)
     (tmp_path / "span-11").mkdir()  # nothing is in it yet
     root = tmp_path / "root"
-    result = run(root, "data.spans=last 2")
-    assert result.returncode == 0, result.stderr[-2_000:]
-    line = json.loads(result.stdout.splitlines()[-1])
-    assert line["status"] == "pushed"
+    code, line, shown = run("last 2")
+    assert (code, line["status"]) == (0, "pushed"), shown[-2_000:]
     assert line["spans"] == [
         {"span": number, "version": 1, "num_files": 1} for number in (9, 10)
     ]  # fmt: skip
     assert spans_read(root) == {9, 10}
-    assert "span 11 has no file to read (it is empty): it is skipped" in result.stderr
+    assert "span 11 has no data file (it is empty): it is skipped" in shown
 
     (tmp_path / "span-11").rmdir()
     for number in (9, 10):
         shutil.copytree(tmp_path / f"span-{number}", tmp_path / f"span-{number + 2}")
-    result = run(root, "data.spans=11-12")
-    assert result.returncode == 0, result.stderr[-2_000:]
-    line = json.loads(result.stdout.splitlines()[-1])
+    code, line, shown = run("11-12")
+    assert code == 0, shown[-2_000:]
     assert (line["status"], [span["span"] for span in line["spans"]]) == ("unchanged", [11, 12])
-    assert "= Transform  unchanged, reused" in result.stderr
+    assert "= Transform  unchanged, reused" in shown
 
     listed = json.loads(warm_command("runs", "--json", "--root", root).stdout)
     assert [[span["span"] for span in record["spans"]] for record in listed] == [[9, 10], [11, 12]]

@@ -1,6 +1,5 @@
 """Rows divided by time and by files, through the whole pipeline."""
 
-import json
 import random
 
 import pytest
@@ -21,15 +20,6 @@ def write(file, table):
     file.write_text("\n".join(",".join(row) for row in (["sold", "size", "y"], *table)) + "\n")
 
 
-@pytest.fixture(scope="module")
-def run(warm_command):
-    def start(data, root, *settings):
-        options = [option for setting in settings for option in ("--set", setting)]
-        return warm_command("run", "--data", data, "--label", "y", "--root", root, *options)
-
-    return start
-
-
 def cells(root, split, column):
     files = root.glob(f"artifacts/CsvExampleGen/*/examples/Split-{split}/*")
     dataset = tf.data.TFRecordDataset([str(file) for file in files], "GZIP")
@@ -38,29 +28,29 @@ def cells(root, split, column):
 
 
 @pytest.mark.slow
-def test_the_newest_third_evaluates(run, tmp_path):
+def test_the_newest_third_evaluates(run_pipeline, tmp_path):
     write(tmp_path / "data.csv", rows(1))
     settings = ("split.by=time", "split.column=sold", "trainer.train_steps=200", "trainer.model=linear")
-    result = run(tmp_path / "data.csv", tmp_path / "root", *settings)
-    assert result.returncode == 0, result.stderr[-2_000:]
-    assert json.loads(result.stdout.splitlines()[-1])["metrics"]["auc"] > 0.9
+    code, line, shown = run_pipeline(tmp_path / "data.csv", tmp_path / "root", *settings)
+    assert code == 0, shown[-2_000:]
+    assert line["metrics"]["auc"] > 0.9
     train, late = (cells(tmp_path / "root", split, "sold") for split in ("train", "eval"))
     assert len(train) + len(late) == NUM_ROWS
     assert max(train) < min(late)  # ISO dates are in the order of their text
     assert NUM_ROWS / 3 - 1 <= len(late) < NUM_ROWS / 2
-    assert f"split: {len(late)} rows from {min(late)}" in result.stderr
+    assert f"split: {len(late)} rows from {min(late)}" in shown
 
 
-def test_files_with_different_labels_end_the_run_before_the_training(run, tmp_path):
+def test_files_with_different_labels_end_the_run_before_the_training(run_pipeline, tmp_path):
     data = tmp_path / "data"
     data.mkdir()
     table = sorted(rows(2), key=lambda row: row[2])  # as a file that was sorted and cut in two
     write(data / "train.csv", table[:400])
     write(data / "eval.csv", table[400:])
     settings = ("split.by=files", "split.train=train.csv", "split.eval=eval.csv")
-    result = run(data, tmp_path / "root", *settings)
-    assert result.returncode == 2
-    reason = json.loads(result.stdout.splitlines()[-1])["reason"]
+    code, line, shown = run_pipeline(data, tmp_path / "root", *settings)
+    assert code == 2
+    reason = line["reason"]
     assert "CsvExampleGen: the splits differ in the label: " in reason
     assert "chi-square test: p = " in reason
-    assert (len(cells(tmp_path / "root", "train", "y")), "Trainer" in result.stderr) == (400, False)
+    assert (len(cells(tmp_path / "root", "train", "y")), "Trainer" in shown) == (400, False)

@@ -1,6 +1,5 @@
 """Projects written for TFX of 2020, from their CSV to a pushed model: changed by one import, and as is."""
 
-import csv
 import json
 import random
 import warnings
@@ -12,6 +11,7 @@ import tensorflow as tf
 import tensorflow_transform as tft
 
 from components.user import code as user_code
+from tests.integration.test_old_pipelines import trips, write_rows
 
 PROJECTS = Path(__file__).with_name("tfx_projects")
 IMPORTS = {
@@ -22,35 +22,14 @@ IMPORTS = {
 FORMS = ["as it is", "import changed"]
 
 
-def hires(count=300):
-    """Yields hires: long rides are late, mostly so on a day ticket."""
-    draw = random.Random(8)
-    for _ in range(count):
-        distance, booked = draw.uniform(1, 20), draw.choice((30, 60, 90))
-        member = draw.choice(("year", "day"))
-        late = distance + 6 * (member == "day") + draw.gauss(0, 2) > 13
-        yield {
-            "distance_km": "" if draw.random() < 0.05 else f"{distance:.2f}",
-            "booked_mins": f"{booked}.0",
-            "temperature": f"{draw.uniform(-5, 30):.1f}",
-            "station": draw.choice(("Harbour", "Market", "Park", "")),
-            "membership": member,
-            "start_hour": draw.randrange(24),
-            "hire_mins": f"{booked * (1.3 if late else 0.8):.1f}",
-        }
-
-
 def loans(count=300):
     """Yields loans of pages / 20 days, and 5 more for poetry."""
     draw = random.Random(9)
     for _ in range(count):
         pages, genre = draw.randrange(80, 600), draw.choice(("poetry", "crime", "travel"))
-        yield {
-            "pages": pages,
-            "borrowers_age": "" if draw.random() < 0.05 else draw.randrange(8, 90),
-            "genre": genre,
-            "days": f"{pages / 20 + 5 * (genre == 'poetry') + draw.gauss(0, 1):.1f}",
-        }
+        age = "" if draw.random() < 0.05 else draw.randrange(8, 90)
+        days = f"{pages / 20 + 5 * (genre == 'poetry') + draw.gauss(0, 1):.1f}"
+        yield {"pages": pages, "borrowers_age": age, "genre": genre, "days": days}
 
 
 def write_project(name, rows, form, folder):
@@ -63,16 +42,13 @@ def write_project(name, rows, form, folder):
         assert "compat.v1.estimator" not in source
     (folder / f"{name}.py").write_text(source)
     (folder / f"{name}.toml").write_text((PROJECTS / f"{name}.toml").read_text())
-    with (folder / f"{name}.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+    write_rows(folder / f"{name}.csv", rows)
 
 
 def run(warm_command, name, folder):
     """Runs the project; returns the last line and the root."""
     config = folder / f"{name}.toml"
-    result = warm_command("run", "--config", config, "--root", folder / "root")
+    result = warm_command("run", "--config", config, "--root", folder / "root", cwd=folder)
     assert result.returncode == 0
     line = json.loads(result.stdout.splitlines()[-1])
     assert line["status"] == "pushed"
@@ -124,27 +100,21 @@ def predictions(build_estimator, root, serialized, without):
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_a_trainer_fn_project(warm_command, form, tmp_path, uninstalled):
-    write_project("bike_hire", list(hires()), form, tmp_path)
-    line, root = run(warm_command, "bike_hire", tmp_path)
-    # The distance separates late from early but for a deviation of 2 km, of 20: chance is 0.5.
+    write_project("taxi_module", trips(), form, tmp_path)
+    line, root = run(warm_command, "taxi_module", tmp_path)
+    # Nine of ten trips with a card, and no other, have a tip; chance is 0.5.
     assert line["metrics"]["auc"] > 0.75
     examples = raw_examples(
-        distance_km=[18.0, 2.0, None],
-        booked_mins=[30.0, 60.0, 90.0],
-        station=["Harbour", "a new one", None],
-        membership=["day", "year", "day"],
-        start_hour=[8, 23, None],
-        temperature=[11.5, 30.0, None],
+        fare=[8.0, 30.0, None], payment_type=["Card", "Cash", "a new one"], trip_start_hour=[1, 3, None]
     )
     served = tf.saved_model.load(str(root / "serving" / line["version"]))
     answer = served.signatures["predict"](examples=tf.constant(examples))
-    module = load(tmp_path / "bike_hire.py")
+    module = load(tmp_path / "taxi_module.py")
 
     def build_estimator(_, model_dir):
-        config = module.tf.estimator.RunConfig(model_dir=model_dir)
-        return module._build_estimator(config, hidden_units=[16, 11, 7])
+        return module._estimator(model_dir, None, {"hidden_units": [8]})
 
-    own = predictions(build_estimator, root, examples, without="hire_mins")
+    own = predictions(build_estimator, root, examples, without="tips")
     logistic = np.array([prediction["logistic"] for prediction in own])
     np.testing.assert_allclose(answer["logistic"], logistic, rtol=1e-5)
     assert logistic[0, 0] > 0.5 > logistic[1, 0]

@@ -1,6 +1,5 @@
 """A monthly retraining whose training starts from the model that serves."""
 
-import json
 import random
 from pathlib import Path
 
@@ -17,26 +16,23 @@ def write(file, seed):
 
 
 @pytest.mark.slow
-def test_the_next_training_starts_where_the_one_before_has_ended(warm_command, tmp_path):
+def test_the_next_training_starts_where_the_one_before_has_ended(run_pipeline, tmp_path):
     root = tmp_path / "root"
 
     def run(month, *settings):
         write(tmp_path / f"{month}.csv", month)
         bound = 'evaluator.thresholds=[{metric="auc", lower=0.0}]'
-        given = (f"module.file={MODULE}", "evaluator.default_checks=false", bound, *settings)
-        options = [word for setting in given for word in ("--set", setting)]
-        result = warm_command(
-            *("run", "--data", tmp_path / f"{month}.csv", "--label", "y", "--root", root), *options
-        )
-        assert result.returncode == 0, result.stderr[-3_000:]
-        version = json.loads(result.stdout.splitlines()[-1])["version"]
+        settings = (f"module.file={MODULE}", "evaluator.default_checks=false", bound, *settings)
+        code, line, shown = run_pipeline(tmp_path / f"{month}.csv", root, *settings)
+        assert code == 0, shown[-3_000:]
+        version = line["version"]
         variables = tf.train.load_checkpoint(root / "serving" / version / "variables" / "variables")
-        return variables.get_tensor("linear/linear_model/x/weights").item(), result.stderr
+        return variables.get_tensor("linear/linear_model/x/weights").item()
 
     slow = "trainer.custom_config.learning_rate=0.0"
     warm = "trainer.warm_start=true"
-    first, _ = run(1, warm, "trainer.custom_config.learning_rate=0.5")  # nothing serves yet
+    first = run(1, warm, "trainer.custom_config.learning_rate=0.5")  # nothing serves yet
     assert abs(first) > 0.1
     # With a learning rate of 0, the weights are those that the training has started from.
-    assert run(2, warm, slow)[0] == first
-    assert run(3, slow)[0] == 0.0
+    assert run(2, warm, slow) == first
+    assert run(3, slow) == 0.0

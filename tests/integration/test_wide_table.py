@@ -1,7 +1,6 @@
 """A table of few rows and two thousand columns, from the CSV to the answers of the served model."""
 
 import csv
-import json
 
 import numpy as np
 import pytest
@@ -13,8 +12,8 @@ NUM_ROWS, NUM_NUMBERS, NUM_CATEGORIES = 64, 1_800, 200
 
 
 @pytest.fixture(scope="module")
-def run(warm_command, tmp_path_factory):
-    """The last line and the columns of a run, and the served model."""
+def run(run_pipeline, tmp_path_factory):
+    """The columns of a run, and the served model."""
     folder = tmp_path_factory.mktemp("wide")
     draw = np.random.default_rng(1)
     is_yes = draw.integers(0, 2, NUM_ROWS)
@@ -29,23 +28,17 @@ def run(warm_command, tmp_path_factory):
         writer.writerow(columns)
         writer.writerows(zip(*columns.values(), strict=True))
     root = folder / "root"
-    result = warm_command("run", "--data", folder / "wide.csv", "--label", "y", "--root", root)
-    assert result.returncode == 0, result.stderr
-    last = json.loads(result.stdout.splitlines()[-1])
-    assert last["status"] == "pushed", last
+    code, last, shown = run_pipeline(folder / "wide.csv", root)
+    assert (code, last["status"]) == (0, "pushed"), shown
     return columns, tf.saved_model.load(str(root / "serving" / last["version"]))
 
 
-def test_the_served_model_takes_each_column_as_an_input(run):
+def test_the_served_model_takes_each_column_as_an_input_and_is_mostly_right(run):
     columns, model = run
     inputs = model.signatures["serving_rows"].structured_input_signature[1]
     assert set(inputs) == set(columns) - {"y"}
     assert inputs["n3"].dtype == tf.float32
     assert inputs["c3"].dtype == tf.string
-
-
-def test_its_answers_are_mostly_right(run):
-    columns, model = run
     rows = {
         name: tf.constant(values if name[0] == "c" else np.float32(values))
         for name, values in columns.items()

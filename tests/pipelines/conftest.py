@@ -11,10 +11,10 @@ from pipelines.config.load import load_config
 from pipelines.config.tfx_pipeline import TfxPipelineConfig
 from pipelines.data.profile import profile_csv
 from pipelines.root import Root
-from pipelines.root.records import RunRecord
 from pipelines.terminal import signals
 from pipelines.terminal.progress import PlainDisplay
 from tests.pipelines import sum_models
+from tests.pipelines.run_records import make_record
 
 
 @pytest.fixture
@@ -38,11 +38,9 @@ def spans(data, tmp_path):
 @pytest.fixture
 def killed(data, tmp_path):
     """The record that a killed run leaves in `tmp_path / "root"`."""
-    record = RunRecord(
-        run_id="20260102-030405",
+    record = make_record(
         name="data",
         status="running",
-        started="2026-01-02T03:04:05+00:00",
         config=load_config(data=str(data), label="y").model_dump(mode="json"),
         data_fingerprint=profile_csv([data]).fingerprint,
         log=str(tmp_path / "root" / "logs" / "20260102-030405.log"),
@@ -55,13 +53,11 @@ def killed(data, tmp_path):
 @pytest.fixture
 def not_begun(killed, tmp_path):
     """The record that the scheduler leaves in the root of `killed`, of a newer run that could not begin."""
-    record = RunRecord(
-        run_id="20260102-030406",
+    record = make_record(
+        "20260102-030406",
         name="nightly",
         status="failed",
         started="2026-01-02T03:04:06+00:00",
-        config={},
-        data_fingerprint="",
         log=str(tmp_path / "root" / "logs" / "never-written.log"),
         reason="data.path: there is no such file",
         scheduled_by="nightly/20260102T030400Z",
@@ -78,20 +74,26 @@ def of_tfx_pipeline():
 
     def write(root, run_id="run-5"):
         config = TfxPipelineConfig.model_validate({"pipeline": {"file": "/my_pipeline.py"}})
-        record = RunRecord(
-            run_id=run_id,
-            name="team",
-            status="pushed",
-            started="2026-01-02T03:04:05+00:00",
-            config=config.model_dump(mode="json"),
-            data_fingerprint="",
-            log=str(root / "log"),
-            version="5",
+        record = make_record(
+            run_id, name="team", config=config.model_dump(mode="json"), log=str(root / "log"), version="5"
         )
         Root(root).records.write(record)
         return record
 
     return write
+
+
+class Clock:
+    now = 1_000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    """A clock that stands still; its time is `now`."""
+    return Clock()
 
 
 @pytest.fixture

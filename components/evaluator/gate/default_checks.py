@@ -161,9 +161,8 @@ def run_checks(
     doubts = list(settings.known_doubts)
     if baseline is not None and baseline in labelled.unusable:
         failures = [
-            f"the model cannot be compared with the served one, which predicts something else: "
-            f"for the served model, {labelled.unusable[baseline]}. Serve another kind of model "
-            "from another root."
+            "the model cannot be compared with the live model, which predicts something else: for the live "
+            f"model, {labelled.unusable[baseline]}. Use another root for another kind of model."
         ]
     elif baseline is not None:
         checks += builder.against_baseline(baseline)
@@ -236,13 +235,13 @@ class _CheckBuilder:
         passed = best is None or _sign(metric) * (best - bound) >= 0
         kept = "has kept enough of" if passed else "has lost too much of"
         message = (
-            f"the served model {kept} its {metric}: {then:.5g} when it was pushed, {now:.5g} on "
-            f"these data ({100 * settings.confidence:g} % interval {number(low)} to {number(high)}; "
-            f"the bound is {bound:.5g}; {len(self._labelled.labels)} examples)"
+            f"the live model {kept} its {metric}: {then:.5g} when it was pushed, {now:.5g} on these data "
+            f"({100 * settings.confidence:g} % interval {number(low)} to {number(high)}; the bound is "
+            f"{bound:.5g}; {len(self._labelled.labels)} examples)"
         )
         if not passed:
             message += (
-                ". The labels may be damaged; if the world has changed, evaluator.min_skill_kept = 0 "
+                ". The labels may be damaged; if the data have really changed, evaluator.min_skill_kept = 0 "
                 "lets a new model pass"
             )
         yield Check(
@@ -272,9 +271,9 @@ class _CheckBuilder:
         ]
         if lost:
             yield (
-                f"the meaning of the new data has changed: the served model's {' and its '.join(lost)}, "
-                f"which is more than chance ({len(self._labelled.labels)} examples). Look at the labels "
-                "before you trust either model"
+                f"the meaning of the new data has changed: the live model's {' and its '.join(lost)}, which "
+                f"is more than chance ({len(self._labelled.labels)} examples). Look at the labels before you "
+                "trust either model"
             )
 
     def _has_lost(self, then: ValueThen, answers: Values, interval: Interval) -> bool:

@@ -99,7 +99,7 @@ def _failures(
     for missing in (*result.missing_slices, *result.missing_cross_slices):
         # TFMA 0.52 also lists every pair of slices, and slices of which no metric was computed.
         if not any(_is_applicable(missing, key) for key in slice_keys):
-            yield f"No example falls into a slice that has a threshold: {_one_line(missing)}."
+            yield f"No example is in a slice that has a threshold: {_one_line(missing)}."
 
 
 def _is_applicable(spec: config_pb2.SlicingSpec | config_pb2.CrossSlicingSpec, slice_key: Any) -> bool:

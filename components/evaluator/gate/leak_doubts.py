@@ -41,9 +41,9 @@ def leak_doubts(importance: Mapping[str, Any], accepted: Collection[str]) -> tup
     return (
         f"column {name!r} may leak the label: when its values are shuffled, the loss grows from "
         f"{importance['loss']:.3g} by {top['growth']:.3g}, and for all other columns together by "
-        f"{_growth(others):.3g}. If it is not known when a prediction is made, leave it out: [columns] "
-        f'{json.dumps(name, ensure_ascii=False)} = "ignore" (a module must not read it); if it is, '
-        "name its kind there, or approve the model",
+        f"{_growth(others):.3g}. If it is not known at prediction time, leave it out: [columns] "
+        f'{json.dumps(name, ensure_ascii=False)} = "ignore" (a module must not read it); if it is, name its '
+        "kind there, or approve the model",
     )
 
 

@@ -134,7 +134,7 @@ def doubts_about_slices(
                 changed.append((grown, now))
     if changed:
         yield (
-            f"the meaning of the new data has changed: the served model has lost more than chance in "
+            "the meaning of the new data has changed: the live model has lost more than chance in "
             f"{_listed(changed)}. Look at the labels and the columns there before you trust either model"
         )
     slices = list(_slices(labelled, candidate))
@@ -146,14 +146,14 @@ def doubts_about_slices(
             worse.append((growth.excess, growth))
     if worse:
         yield (
-            f"the model is worse than the served one, by more than chance, in {_listed(worse)}. Look at "
-            "the data there"
+            f"the model is worse than the live model, by more than chance, in {_listed(worse)}. Look at the "
+            "data there"
         )
     new, old = (float(np.average(part, weights=labelled.weights)) for part in (mine, others))
     gain = _difference(ALL, labelled, mine - others, old) if old < unit else None
     if gain is not None and gain.excess + _quantile(confidence, 1) * gain.error < -MIN_GAIN:
         yield (
-            f"the model is too good: its loss is {new:.5g}, and that of the served one on the same "
+            f"the model is too good: its loss is {new:.5g}, and that of the live model on the same "
             f"{gain.num_examples} examples {old:.5g}. Look for target leakage"
         )
 

@@ -85,8 +85,8 @@ def check_names(settings: KubeflowConfig, name: str, components: Collection[str]
         )
     if taken := [component for component in components if component in (PLAN, RECORD, END)]:
         raise BadInputError(
-            f"{taken[0]}: on Kubeflow this is the id of a step of every pipeline. Give the component "
-            "another id, with with_id."
+            f"{taken[0]}: on Kubeflow, every pipeline has a step with this id. Give the component another "
+            "id, with with_id."
         )
     steps = (PLAN, *components, RECORD, END)
     for step in settings.components:
@@ -99,7 +99,7 @@ def check_names(settings: KubeflowConfig, name: str, components: Collection[str]
     for step in NEVER_CACHED:
         if step in settings.components and settings.components[step].cache:
             raise BadInputError(
-                f"kubeflow.components.{step}.cache = true: this step belongs to every run. Leave it out."
+                f"kubeflow.components.{step}.cache = true: this step runs in every run. Leave it out."
             )
     return name
 
@@ -161,8 +161,8 @@ def _check_root(settings: KubeflowConfig) -> None:
     example = "/gcs/BUCKET/FOLDER" if settings.backend == "vertex" else "/mnt/pipelines/NAME"
     if settings.root is None:
         raise BadInputError(
-            "kubeflow.root is missing: give the folder that every step sees, for the versions that are "
-            f'served and the records of runs, such as "{example}".'
+            "kubeflow.root is missing: give the folder for served versions and run records, which every step "
+            f'must see, such as "{example}".'
         )
     if settings.backend == "vertex" and not settings.root.startswith("/gcs/"):
         raise BadInputError(
@@ -317,7 +317,7 @@ def without_effect(config: AnyConfig) -> list[str]:
     messages = []
     if config.notify.has_receiver:
         messages.append(
-            "[notify] has no effect on Kubeflow: a compiled pipeline holds no address. Let Prometheus watch "
-            "the metric newest_run_status of `schedule metrics --root ROOT`, or the runs of Kubeflow."
+            "[notify] has no effect on Kubeflow: compiled pipelines contain no addresses. Let Prometheus "
+            "watch the metric newest_run_status of `schedule metrics --root ROOT`, or the runs of Kubeflow."
         )
     return messages

@@ -103,9 +103,9 @@ def _check_names(parameters: Iterable[RuntimeParameter]) -> None:
         where = "RuntimeParameter" if is_own else "kubeflow.parameters"
         if not _NAME.fullmatch(name) or iskeyword(name) or name in _RESERVED:
             raise BadInputError(
-                f"{where}: {key} would be the parameter {name!r}, and Kubeflow takes letters, "
-                f"digits and '_' (ASCII), beginning with a letter, and neither Python keywords nor "
-                f"{_RESERVED[0]!r}. {'Give it another name' if is_own else 'Leave it out'}."
+                f"{where}: {key} would be the parameter {name!r}. A parameter's name has ASCII letters, "
+                f"digits and '_', begins with a letter, and is not a Python keyword or {_RESERVED[0]!r}. "
+                f"{'Give it another name' if is_own else 'Leave it out'}."
             )
         if name in keys:
             fix = "Give one of them another name" if is_own else "Leave one of them out"

@@ -108,8 +108,8 @@ def find_engine() -> str:
     if name:
         raise BadInputError(f"`{name} info` fails. Received: {ENGINE_VARIABLE}={name}")
     raise BadInputError(
-        f"No container engine works here: {', '.join(_ENGINES)} were tried, "
-        "by calling `info` of each. Install and start one of them."
+        f"No container engine works here: `info` fails for each of {', '.join(_ENGINES)}. Install and start "
+        "one of them."
     )
 
 

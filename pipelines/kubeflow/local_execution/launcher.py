@@ -100,8 +100,8 @@ class Launcher:
                 variable = item["envVar"]
                 if variable not in os.environ:
                     raise ContainerFailedError(
-                        f"kubeflow.secrets: there are no Secrets here. Set the environment variable "
-                        f"{variable} to what the key {item['secretKey']!r} would hold."
+                        "kubeflow.secrets: this machine has no Kubernetes Secrets. Set the environment "
+                        f"variable {variable} to the value of the key {item['secretKey']!r}."
                     )
                 environment[variable] = os.environ[variable]
         return environment

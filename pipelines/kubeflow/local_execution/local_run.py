@@ -53,7 +53,7 @@ def run_locally(
     if cluster_config.kubeflow.training_job is not None and config.kubeflow.training_job is None:
         progress.display.line(
             "! kubeflow.training_job is not used with --local: its tasks are processes of the Trainer here, "
-            "unless api_server names a Kubernetes"
+            "unless api_server is the address of a Kubernetes"
         )
     progress.display.activity("compiling ...")
     text = compile_pipeline(config)
@@ -173,7 +173,7 @@ def _execute(workflow: Workflow, parameters: Mapping[str, Any], root: Root, run_
             record = record.changed(log=str(failure.log))
             root.records.write(record)
         return record
-    reason = str(failure or "the step Plan has begun no run").removeprefix(f"{PLAN}: ")
+    reason = str(failure or "the step Plan did not start a run").removeprefix(f"{PLAN}: ")
     if failure is not None and failure.log is not None:
         reason = f"{reason} (log: {failure.log})"
     if failure is not None and failure.exit_code == EXIT_BAD_INPUT:

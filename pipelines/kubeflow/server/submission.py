@@ -25,7 +25,7 @@ _POLL_SECS = 5.0
 _PAGE_SIZE = 100
 _ADVICE = {
     401: "Log in: give a token for the server with --token-file.",
-    403: "The user may not do that in this namespace: give --namespace, or have the role granted.",
+    403: "You are not allowed to do that in this namespace: give --namespace, or ask for the role.",
     404: "Is --host the address of Kubeflow Pipelines, with the path to its API if it has one?",
 }
 
@@ -96,7 +96,7 @@ class Server:
         name, experiment = name or pipeline, experiment or pipeline
         if not replace and (existing := self.list_recurring_runs(name)):
             raise BadInputError(
-                f"There is a schedule {name!r} on {self._host}: {existing[0].when}, {existing[0].status}. "
+                f"{self._host} already has a schedule {name!r}: {existing[0].when}, {existing[0].status}. "
                 "Give another --name, or --replace."
             )
         pipeline_id, version_id = self._upload(pipeline, text)
@@ -281,7 +281,7 @@ class Server:
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise ServerError(
                 f"{self._host} cannot be reached ({doing}): {error}. Is it the address of Kubeflow "
-                "Pipelines, and is it open from here? `kubectl -n kubeflow port-forward "
+                "Pipelines, and can this machine reach it? `kubectl -n kubeflow port-forward "
                 "svc/ml-pipeline-ui 8080:80` opens it as http://localhost:8080."
             ) from error
 

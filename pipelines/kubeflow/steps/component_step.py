@@ -60,14 +60,13 @@ def _check_same_version(root: Root, component: str, run_id: str, planned: str | 
     if pushed in root.versions.withdrawn():
         raise RunFailedError(
             component,
-            f"version {pushed}, which an earlier try of this step pushed, was withdrawn by a rollback: "
-            "pushing the model again would undo that. Start a new run if it is to serve",
+            f"version {pushed}, which an earlier attempt of this step pushed, was withdrawn by a rollback, "
+            "which pushing the model again would undo. To make it live, start a new run",
         )
     if pushed is None and serving != planned:
         raise RunFailedError(
             component,
-            f"{f'version {serving}' if serving else 'no version'} serves now, and "
-            f"{f'version {planned}' if planned else 'none'} did when the run began: another run, a rollback, "
-            "or a try of this step that was killed has changed it. Run again: unchanged steps are not made "
-            "again",
+            f"{f'version {serving}' if serving else 'no version'} is live now, and "
+            f"{f'version {planned}' if planned else 'none'} was when the run began: another run, a rollback, "
+            "or a killed attempt of this step changed it. Run again: unchanged steps are reused",
         )

@@ -89,9 +89,9 @@ class _NewRun:
         log = Path(record.log)
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("a", encoding="utf-8") as stream:
-            stream.write(f"The steps' own logs are with Kubeflow: run {self.folder.kubeflow_run}.\n")
+            stream.write(f"The steps' own logs are in Kubeflow: run {self.folder.kubeflow_run}.\n")
         for silent in tidy_runs(root):
-            self.display.line(f"! run {silent} has not ended: its record was closed")
+            self.display.line(f"! run {silent} never ended: its record was closed")
         if line := take_over(root):
             recorder.note(line)
         recorder.begin()
@@ -154,7 +154,7 @@ class _NewRun:
             (name, *_) = sorted(set(planned) ^ set(self._tasks))
             where = "the compiled pipeline" if name in self._tasks else "the pipeline of this run"
             raise BadInputError(
-                f"{name} is in {where} only: the pipeline has changed since it was compiled. Compile it "
+                f"{name} is only in {where}: the pipeline has changed since it was compiled. Compile it "
                 "again, with the code that the image has."
             )
 

@@ -188,7 +188,7 @@ def _record_steps(
         status: Literal["cached", "failed", "finished"] = "cached" if end.reused else "finished"
         reason, own = step.reason, recorder.record.run_id
         if made is not None and step.made_by == own != made.run_id:
-            reason = f"run {made.run_id} has made it since"
+            reason = f"run {made.run_id} has run it since"
         recorder.add_component(
             ComponentRecord(
                 component, "failed" if made is None else status, end.elapsed_secs, reason, step.plan.name

@@ -82,11 +82,11 @@ class ClusterJobs:
                 return existing
             if self.clock() >= deadline:
                 raise TrainingJobError(
-                    f"The Job {name} of an earlier try still exists {self.patience_secs:g} s after it was "
-                    f"to be deleted. Look at it: kubectl -n {self.namespace} get jobs.batch {name} -o yaml"
+                    f"The Job {name} of an earlier attempt still exists {self.patience_secs:g} s after it "
+                    f"was deleted. Look at it: kubectl -n {self.namespace} get jobs.batch {name} -o yaml"
                 )
             if not is_going:
-                _LOGGER.warning("The Job %s of an earlier try has failed: replacing it", name)
+                _LOGGER.warning("The Job %s of an earlier attempt has failed: replacing it", name)
                 self._delete(name, existing["metadata"].get("uid"))
             self.sleep(self.poll_secs)
 
@@ -117,7 +117,7 @@ class ClusterJobs:
             if self.clock() >= deadline:
                 raise TrainingJobError(
                     f"The Service {name} of an earlier Job still exists {self.patience_secs:g} s after it "
-                    f"was to be deleted. Delete it: kubectl -n {self.namespace} delete service {name}"
+                    f"was deleted. Delete it: kubectl -n {self.namespace} delete service {name}"
                 )
             self.sleep(self.poll_secs)
 

@@ -48,16 +48,16 @@ def verdict_sentence(record: RunRecord) -> str:
             return what + " It is the first: there was no version to compare it with."
         return what + f" It was compared with version {record.baseline_version}."
     if record.status == "finished":
-        return "All components have finished; none of them pushes a model."
+        return "All components have finished. The pipeline has no Pusher."
     if record.status == "unchanged":
         if record.serving_version is None:
             return "Nothing that the run depends on has changed."
         return (
-            "The model had been pushed before, so nothing was pushed; version "
-            f"{record.serving_version} serves."
+            f"The model had been pushed before, so nothing was pushed; version {record.serving_version} is "
+            "live."
         )
     serving = (
-        f"Version {record.serving_version} still serves." if record.serving_version else "No version serves."
+        f"Version {record.serving_version} stays live." if record.serving_version else "No version is live."
     )
     if record.status == "held":
         return _held_sentence(record, count, serving)

@@ -43,8 +43,8 @@ def accept_schema(root: Root, run_id: str | None = None) -> Acceptance:
         if before is not None and compared_before == record.run_id and not before.is_edited:
             raise BadInputError(
                 f"There is nothing to accept: run {record.run_id} was accepted already, on "
-                f"{before.origin.written if before and before.origin else ''}, and the schema is as it "
-                "was written."
+                f"{before.origin.written if before and before.origin else ''}, and the schema has not been "
+                "edited since."
             )
         statistics = _statistics(root, record.run_id)
         accepted = _accepted(before, statistics, record)
@@ -56,7 +56,7 @@ def accept_schema(root: Root, run_id: str | None = None) -> Acceptance:
     if compared_before != record.run_id:
         served = root.versions.serving()
         was = f"run {compared_before}" if compared_before else served and f"version {served}"
-        before_that = f"; before: of {was}" if was else ""
+        before_that = f" (until now: {was})" if was else ""
         lines.append(f"~ new data are compared with those of run {record.run_id}{before_that}")
     if taken_over:
         lines.insert(0, f"! {taken_over}")
@@ -72,7 +72,7 @@ def _choose(root: Root, run_id: str | None) -> RunRecord:
     validated = [record for record in records.values() if _was_validated(record)]
     record = records[run_id] if run_id else next(reversed(validated), None)
     if record is None or not _was_validated(record):
-        which = f"run {run_id} ended before" if run_id else f"no run in {root} came as far as"
+        which = f"run {run_id} ended before" if run_id else f"no run in {root} reached"
         raise BadInputError(f"There is nothing to accept: {which} the validation of its data.")
     config = record.validated_config()
     if config.schema_.path is not None:
@@ -104,8 +104,8 @@ def _statistics(root: Root, run_id: str) -> list[Any]:
     files = sorted(folder.glob("Split-*/FeatureStats.pb"))
     if not files:
         raise BadInputError(
-            f"The statistics of run {run_id} are not there any more ({folder}). Run with the new "
-            "data again, and accept that run."
+            f"The statistics of run {run_id} no longer exist ({folder}). Run with the new data again, and "
+            "accept that run."
         )
     return [statistics_pb2.DatasetFeatureStatisticsList.FromString(file.read_bytes()) for file in files]
 

@@ -186,7 +186,7 @@ def _read_origin(folder: Path) -> SchemaOrigin | None:
     except DamagedFileError as error:
         raise BadInputError(
             f"{file} is not what a run wrote ({error.reason}). Restore it; or remove it, and new data are "
-            "compared with those of the version that serves."
+            "compared with those of the live version."
         ) from error
 
 

@@ -23,19 +23,18 @@ def parse_schema(content: bytes, where: str, fix: str) -> "Schema":
         text = content.decode("utf-8")
         schema = text_format.Parse(text, schema_pb2.Schema())
     except UnicodeDecodeError as error:
-        raise BadInputError(f"{where} is no Schema proto as text ({error}). {fix}") from error
+        raise BadInputError(f"{where} is not a Schema as text ({error}). {fix}") from error
     except text_format.ParseError as error:
-        raise BadInputError(f"{where} is no Schema proto as text ({_place(text, error)}). {fix}") from error
+        raise BadInputError(f"{where} is not a Schema as text ({_place(text, error)}). {fix}") from error
     for name, count in Counter(feature.name for feature in schema.feature).items():
         if count > 1:
-            raise BadInputError(f"{where}: the feature {name!r} is there {count} times. Keep one.")
+            raise BadInputError(f"{where}: the feature {name!r} appears {count} times. Keep one.")
     domains = [domain.name for domain in schema.string_domain]
     for feature in schema.feature:
         if feature.domain and feature.domain not in domains:
             raise BadInputError(
-                f"{where}: the feature {feature.name!r} has domain: {feature.domain!r}, and there is "
-                f"no string_domain of this name. There are: "
-                f"{', '.join(nearest_first(feature.domain, domains)) or 'none'}."
+                f"{where}: the feature {feature.name!r} has domain: {feature.domain!r}, but there is no such "
+                f"string_domain. Existing: {', '.join(nearest_first(feature.domain, domains)) or 'none'}."
             )
     return schema
 

@@ -79,9 +79,9 @@ def _check_format(profile: CsvProfile, name: str, written: NumberFormat) -> None
     odd = first_unreadable(cells, written)
     raise BadInputError(
         f"{profile.find_cell(name, lambda text: text == odd)}: {num_misfits} of {num_values} cells "
-        f"{'is' if num_misfits == 1 else 'are'} not "
-        f"written as those of the root's schema ({describe_format(cells, written)}). Write them so; or set "
-        f"{columns_entry(name, 'number')} to read them as they are now."
+        f"{'is' if num_misfits == 1 else 'are'} not in the format of the root's schema "
+        f"({describe_format(cells, written)}). Use that format; or set {columns_entry(name, 'number')} to "
+        "read them as they are now."
     )
 
 
@@ -89,7 +89,7 @@ def override_notes(overrides: TypeOverrides, kinds: Mapping[str, ColumnKind]) ->
     """Returns one sentence for each column that is not read with the type of its cells."""
     as_text = tuple(name for name in overrides.text if not kinds[name].keeps_text)
     return tuple(
-        f"column {name!r} holds {what} alone; it is read as {as_type}, as the root's schema has it"
+        f"column {name!r} holds only {what}; it is read as {as_type}, as in the root's schema"
         for names, what, as_type in (
             (as_text, "numbers", "text"),
             (overrides.floats, "whole numbers", "float32"),

@@ -79,7 +79,7 @@ class LabelCheck:
             return Findings((difference,), record)
         failure = RunFailedError(
             self.component,
-            f"{difference}. A model would be judged on other data than it is made for. Correct the "
+            f"{difference}. The model would be evaluated on other data than it was trained for. Correct the "
             f'split (split.by = "{self.split_by}"), or continue with split.on_label_difference = "warn"',
             is_bad_input=True,
         )
@@ -103,8 +103,8 @@ class SplitCheck:
             if not num_examples:
                 failure = RunFailedError(
                     self.component,
-                    f"no row fell into the split {split!r}: the data have too few. More rows are "
-                    "needed to train and to evaluate",
+                    f"the split {split!r} has no rows, because the data have too few. More are needed to "
+                    "train and to evaluate",
                     is_bad_input=True,
                 )
                 return Findings(notes, details=details, failure=failure)
@@ -143,10 +143,9 @@ class AnomalyCheck:
                 accepting += ", or name a column that is meant to change in example_validator.moving"
             failure = RunFailedError(
                 self.component,
-                "the data are not what the model needs "
-                f"({counted(len(failing), 'anomaly', 'anomalies')}; the first: {failing[0].text}) "
-                f"and example_validator.on_anomalies = {self.on_anomalies!r}. Correct the data; if they "
-                f"are right, {accepting}",
+                f"the data failed validation ({counted(len(failing), 'anomaly', 'anomalies')}; the first: "
+                f"{failing[0].text}) with example_validator.on_anomalies = {self.on_anomalies!r}. Correct "
+                f"the data; if they are right, {accepting}",
                 is_bad_input=True,
             )
         return Findings(notes, details=details, failure=failure)

@@ -96,15 +96,14 @@ def check_evaluator_config(config: PipelineConfig, columns: list[str]) -> None:
     for bound in thresholds:
         if bound.max_regression is not None and METRICS[bound.metric].higher_is_better is None:
             raise BadInputError(
-                f"evaluator.thresholds: max_regression = {bound.max_regression} has no meaning for "
-                f"{bound.metric!r}, since neither higher nor lower values are better."
+                f"evaluator.thresholds: max_regression = {bound.max_regression} does not apply to "
+                f"{bound.metric!r}, where neither higher nor lower values are better."
             )
     merge_thresholds(thresholds)
     if not thresholds and not config.evaluator.default_checks:
         raise BadInputError(
-            "evaluator.default_checks = false: then there are no criteria for a model to be "
-            "pushed. Give evaluator.thresholds, such as "
-            '[[evaluator.thresholds]] with metric = "auc" and lower = 0.6.'
+            "evaluator.default_checks = false leaves nothing that a model has to pass. Give "
+            'evaluator.thresholds, such as [[evaluator.thresholds]] with metric = "auc" and lower = 0.6.'
         )
     label = config.evaluator.label
     if config.module is None and label not in (None, LABEL_KEY):

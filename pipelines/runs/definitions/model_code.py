@@ -147,8 +147,8 @@ def _tuning_of_plan(plan: TabularPlan, config: PipelineConfig, num_rows: int) ->
         return None
     if config.tuner.group is not None:
         raise BadInputError(
-            f"tuner.group = {config.tuner.group!r}: only a module has one; the generic models hold out whole "
-            "groups of split.column. Leave it out."
+            f"tuner.group = {config.tuner.group!r} is for modules; the generic models hold out whole groups "
+            "of split.column. Leave it out."
         )
     tuning.check_metric(config.tuner, plan.label.problem_type)
     space = tuning.search_space(plan, config.tuner)
@@ -168,15 +168,15 @@ def _tuning_of_module(config: PipelineConfig, num_rows: int) -> TunerSettings | 
     parameters = list(config.tuner.parameters())
     if not parameters:
         raise BadInputError(
-            "tuner.space is missing: the module's settings are its own. Name those that its training "
-            "function reads with components.hyperparameters, such as [tuner.space] with learning_rate = "
-            "{low = 1e-4, high = 1e-1, log = true}."
+            "tuner.space is missing. Name the settings that the module's training function reads with "
+            "components.hyperparameters, such as [tuner.space] with learning_rate = {low = 1e-4, high = "
+            "1e-1, log = true}."
         )
     for group, _ in parameters:
         if group is not None:
             raise BadInputError(
-                f"tuner.space.{group}: a module has no groups of settings, which are those of the generic "
-                "models. Write its settings directly into [tuner.space]."
+                f"tuner.space.{group}: groups of settings are for the generic models. Write the module's "
+                "settings directly into [tuner.space]."
             )
     _check_group(config.tuner.group, config.split)
     space = SearchSpace(tuple(parameter for _, parameter in parameters))
@@ -188,7 +188,7 @@ def _check_group(group: str | None, split: SplitConfig) -> None:
         return
     raise BadInputError(
         f"tuner.group is missing: with split.by = {split.by!r}, the Tuner must not hold out single rows "
-        "either, whose neighbours are learned from. Let preprocessing_fn return "
+        "either, because related rows would be trained on. Let preprocessing_fn return "
         f"{_GROUPS[split.by].format(column=split.column)}, and name that output in tuner.group: rows with "
         "the same value are held out together."
     )

@@ -28,7 +28,7 @@ def render_plan_file(config: PipelineConfig, plan: DataPlan, folder: Path) -> st
             settings[section][key] = os.path.relpath(settings[section][key], folder)
     inferred = _inferred(plan)
     lines = [
-        "# A setting in a comment has its default, which is the value shown where one is.",
+        "# A setting in a comment has its default: the value shown, if there is one.",
         f"name = {_toml(config.name)}",
         "",
     ]
@@ -90,7 +90,7 @@ def _columns(config: PipelineConfig, plan: DataPlan) -> list[str]:
         if row.name in config.columns:
             lines.append(f"{_toml(row.name)} = {_toml(config.columns[row.name])}")
         elif row.name in copies:
-            lines.append(f'{_toml(row.name)} = "ignore"  # it is the label in other words')
+            lines.append(f'{_toml(row.name)} = "ignore"  # target leakage')
         else:
             shown = use if use in ("number", "category", "date", "list", "text", "id") else "ignore"
             lines.append(f"# {_toml(row.name)} = {_toml(shown)}  # {comment}")

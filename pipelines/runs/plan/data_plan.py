@@ -112,7 +112,7 @@ def check_same_files(config: PipelineConfig, data: CsvProfile, spans: ResolvedSp
         more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
         raise BadInputError(
             f"{changed[0]}{more} {'came' if changed[0] in now else 'went'} while the data in "
-            f"{config.data.path} were read. Try again once no other process is writing there."
+            f"{config.data.path} were being read. Try again once no other process is writing there."
         )
 
 
@@ -162,14 +162,14 @@ def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = Tru
     if copies and stops_at_copies:
         leak = copies[0]
         raise BadInputError(
-            f"{leak.evidence}: it is the label in other words, and a model that reads it learns "
-            f"nothing else. Leave it out with {columns_entry(leak.column, 'ignore')}; if it is known when "
-            f'a prediction is made, keep it with {columns_entry(leak.column, "category")} (or "number").'
+            f"{leak.evidence}: this is target leakage, and a model with this column learns nothing else. "
+            f"Leave it out with {columns_entry(leak.column, 'ignore')}; if it is known at prediction time, "
+            f'keep it with {columns_entry(leak.column, "category")} (or "number").'
         )
-    warnings = {leak.column: "may be the label in other words" for leak in leaks}
+    warnings = {leak.column: "may be target leakage" for leak in leaks}
     rows = list_columns(data.profile, data.kinds, config.data.label, code.plan, warnings)
     leak_notes = tuple(
-        f"{LEAK_PREFIX}{leak.evidence}. If it is not known when a prediction is made, leave it out: "
+        f"{LEAK_PREFIX}{leak.evidence}. If it is not known at prediction time, leave it out: "
         f"{columns_entry(leak.column, 'ignore')}"
         for leak in leaks
     )

@@ -69,7 +69,7 @@ def describe_plan(
     copies = [leak.column for leak in plan.leaks if leak.is_copy]
     if any(not data.kinds[name].is_given for name in copies):
         lines.append(
-            f"! `run` stops at {copies[0]!r}, which is the label in other words, until [columns] names it"
+            f"! `run` stops at {copies[0]!r}, because it is target leakage, until [columns] names it"
         )
     return plan, lines
 

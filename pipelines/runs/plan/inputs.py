@@ -1,8 +1,10 @@
 """The first look at a run: the request, and its data. Nothing heavy is imported."""
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pipelines.beam.options import check_beam_args
 from pipelines.beam.runners import find_runner
@@ -31,18 +33,19 @@ class RunRequest:
     data: str | None = None
     label: str | None = None
     settings: tuple[str, ...] = ()  # Values of `--set`, each `section.key=value`
+    sections: Mapping[str, Any] = field(default_factory=dict)  # Settings of `pipelines.run`
     runner: str = "local"
     enable_cache: bool = True  # Skips unchanged components
     resume: bool = False  # Continues the newest run if it did not end
     force: bool = False  # Continues, with `resume`, even if the code of that run has changed
-    # Configuration that was validated before, in place of the four above.
+    # Configuration that was validated before, in place of the five above.
     config: PipelineConfig | None = None
     scheduled_by: str | None = None  # Tick of the schedule that started the run
 
     @property
     def gives_configuration(self) -> bool:
         """True if any option provides configuration."""
-        return bool(self.config_file or self.data or self.label or self.settings)
+        return bool(self.config_file or self.data or self.label or self.settings or self.sections)
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ def read_inputs(request: RunRequest, display: Display) -> RunInputs:
         config = unfinished.validated_config()
     else:
         config = request.config or load_config(
-            request.config_file, request.data, request.label, request.settings
+            request.config_file, request.data, request.label, request.settings, request.sections
         )
     config = named_as_in_root(root, config)
     check_beam_args(config.beam.args)
@@ -100,7 +103,7 @@ def nothing_to_resume(root: Root) -> str:
         why = f"its newest run {newest.run_id} has ended ({newest.status})"
     return (
         f"--resume: there is nothing to resume in {root}: {why}. Leave --resume out to start a new run; "
-        "unchanged components are reused all the same."
+        "unchanged components are reused anyway."
     )
 
 
@@ -110,7 +113,7 @@ def check_root(root: Root) -> None:
     while not _exists(place):
         place = place.parent
     if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
-        raise BadInputError(f"--root {root}: {place} is not a folder that can be written to.")
+        raise BadInputError(f"--root {root}: {place} is not a writable folder.")
     marks = [mark for mark in PATTERN_MARKS if mark in str(root)]
     if marks:
         raise BadInputError(

@@ -46,8 +46,8 @@ def plan_run(request: RunRequest, display: Display, inputs: RunInputs | None = N
     findings = learned.findings
     if request.runner == "local" and config.beam.has_engine:
         findings += (
-            f"--runner local has Beam work in its own process; for {engine_name(config.beam)} as [beam] "
-            "says, run with --runner beam",
+            f"--runner local runs Beam in its own process; to use {engine_name(config.beam)}, as in [beam], "
+            "give --runner beam",
         )
     return RunPlan(
         **{**vars(learned), "profile": profile.without_cells(), "findings": findings},
@@ -77,8 +77,8 @@ def _doubts(root: Root, learned: DataPlan) -> Iterator[str]:
             kind = learned.kinds[leak.column].name
             use = "category" if kind == "boolean" else kind
             yield (
-                f"{leak.evidence}: it may be the label in other words. If it is not known when a prediction "
-                f"is made, leave it out: {columns_entry(leak.column, 'ignore')}; if it is, accept it: "
+                f"{leak.evidence}: this may be target leakage. If it is not known at prediction time, leave "
+                f"it out: {columns_entry(leak.column, 'ignore')}; if it is, accept it: "
                 f"{columns_entry(leak.column, use)}"
             )
 
@@ -104,8 +104,8 @@ def check_same_root_schema(plan: RunPlan) -> None:
 
 def _check_same_run(unfinished: RunRecord, config: PipelineConfig, profile: CsvProfile) -> None:
     """Checks that the request matches the unfinished run."""
-    advice = "Start a new run without --resume; unchanged components are reused all the same"
-    advice += "." if unfinished.mended is None else ", but not what two versions of the code trained."
+    advice = "Start a new run without --resume; unchanged components are reused anyway"
+    advice += "." if unfinished.mended is None else ", but not a training with two versions of the code."
     recorded_config = unfinished.validated_config()  # with defaults for settings added since
     before, now = (
         flat_settings(settings_of_run.model_dump(mode="json", exclude=set(WITHOUT_EFFECT_ON_RESULT)))
@@ -132,7 +132,7 @@ def _was_accepted_since(origin: SchemaOrigin, run: RunRecord) -> bool:
 
 def _check_same_schema(unfinished: RunRecord, root_schema: RootSchema | None) -> None:
     """Checks that an unfinished run does not depend on a validation that no longer counts."""
-    advice = "Start a new run without --resume; unchanged components are reused all the same."
+    advice = "Start a new run without --resume; unchanged components are reused anyway."
     origin = root_schema.origin if root_schema else None
     if origin and origin.accepted_for is not None and _was_accepted_since(origin, unfinished):
         raise BadInputError(
@@ -145,7 +145,7 @@ def _check_same_schema(unfinished: RunRecord, root_schema: RootSchema | None) ->
         and (unfinished.components[-1].name == "ExampleValidator")
     ):
         raise BadInputError(
-            f"--resume: run {unfinished.run_id} ended as its data did not fit, and would again. {advice}"
+            f"--resume: run {unfinished.run_id} ended because of its data, and would again. {advice}"
         )
 
 
@@ -174,10 +174,10 @@ def touches_training(
     step = trained_step(root, records)
     reached = f", which has reached step {step}," if step else ""
     raise BadInputError(
-        f"--resume: the code of {where} has changed since run {record.run_id} started"
-        f"{f' ({named})' if named else ''}. --resume=force keeps what Transform has made with the old "
-        f"code, and continues the training{reached} with the new code. Without --resume a new "
-        "run begins, and trains from the start."
+        f"--resume: the code of {where} has changed since run {record.run_id} "
+        f"started{f' ({named})' if named else ''}. --resume=force keeps Transform's output of the old code, "
+        f"and continues the training{reached} with the new code. Without --resume, a new run trains from the "
+        "start."
     )
 
 

@@ -176,21 +176,21 @@ def _steps(
     for step in reversed(finished):  # an interrupted removal leaves no step without its inputs
         if not is_below(step.folder, root.artifacts):
             _LOGGER.warning(
-                "%s is %s, which is not below %s: prune leaves it alone.",
+                "%s is %s, which is outside of %s: prune leaves it alone.",
                 step.folder,
                 with_real_parent(step.folder),
                 root.artifacts,
             )
         elif step.key not in needed:
-            why = f"none of the newest {rules.artifacts} runs whose artifacts stay has used it"
+            why = f"not used by the newest {rules.artifacts} runs whose artifacts are kept"
             if rules.artifacts is None:
-                why = f"the runs that have used it are {_beyond(rules)}"
+                why = f"the runs that used it are {_beyond(rules)}"
             yield Removal("step", step.folder, why, _size(step.folder))
         elif _CHECKPOINTS in step.outputs and step.key not in trained:
-            number, what = rules.checkpoints, "runs whose checkpoints stay"
+            number, what = rules.checkpoints, "runs whose checkpoints are kept"
             if step.key not in of_runs or number is None:
-                number, what = rules.artifacts, "runs whose artifacts stay"
-            why = f"none of the newest {number} {what} has used it"
+                number, what = rules.artifacts, "runs whose artifacts are kept"
+            why = f"not used by the newest {number} {what}"
             folder = step.folder / _CHECKPOINTS
             if folder.exists():
                 yield Removal("artifact", folder, why, _size(folder))
@@ -199,7 +199,7 @@ def _steps(
         return  # what a run has left unfinished is for `--resume`
     for folder in StepFolders(root.artifacts).unfinished():
         if is_below(folder, root.artifacts):
-            yield Removal("step", folder, "a run that cannot be resumed left it", _size(folder))
+            yield Removal("step", folder, "left by a run that cannot be resumed", _size(folder))
     read = set()  # names of the folders that the ExampleGens have read
     for step in finished:
         if step.key in of_runs:
@@ -207,7 +207,7 @@ def _steps(
             read.add(Path(base.get("fieldValue", {}).get("stringValue", "")).name)
     for folder in sorted(root.data.glob("[!.]*")):
         if folder.name not in read:
-            why = "a copy of data that no run reads whose artifacts stay"
+            why = "a copy of data that no run with kept artifacts reads"
             yield Removal("data", folder, why, _size(folder))
 
 
@@ -262,7 +262,7 @@ def _older_artifacts(root: Root, kept: KeptRuns, records: Sequence[RunRecord]) -
         is_older = folder.name.isdecimal() or folder.parent.name == ".system"
         is_needed = any(path.is_relative_to(with_real_parent(folder)) for path in needed)
         if is_older and not is_needed and is_below(folder, root.artifacts):
-            why = "an earlier version of this program made it, and no version of the model needs it"
+            why = "made by an earlier version of this program, and needed by no version of the model"
             yield Removal("artifact", folder, why, _size(folder))
 
 

@@ -146,12 +146,12 @@ def _model_metrics(root: Root) -> Iterator[Metric]:
     versions = root.versions.served()
     if not versions:
         return
-    yield _gauge("served_version", "The version that serves", versions[-1])
+    yield _gauge("served_version", "The live version", versions[-1])
     record = run_of_version(root, str(versions[-1]))
     if record is None:
         return
     metrics = {(name,): value for name, value in record.metrics.items()}
-    text = "Metrics of the model that serves, of the evaluation in its run"
+    text = "Metrics of the live model, from the evaluation in its run"
     yield _gauge("served_model_metric", text, metrics, "metric")
     if record.finished is not None:
         yield _gauge("served_model_push_time_seconds", "When its run ended", _end(record))

@@ -34,9 +34,9 @@ class ServerMetrics:
         self._batch_secs = Histogram(
             "batch_seconds", "Time that the model took for a batch.", buckets=_SECS, **common
         )
-        self._waiting = Gauge("waiting_rows", "Rows that wait for their batch.", **common)
-        self._version = Gauge("version", "Version of the model that serves.", **common)
-        self._load_secs = Gauge("load_seconds", "Time of loading the last version.", **common)
+        self._waiting = Gauge("waiting_rows", "Rows waiting for a batch.", **common)
+        self._version = Gauge("version", "Version of the model that is served.", **common)
+        self._load_secs = Gauge("load_seconds", "Seconds that loading the last version took.", **common)
         self._failures = Counter("load_failures", "Versions that could not be loaded.", **common)
         self._failures.inc(0)
         self._sampled_rows = Gauge("sampled_rows", "Rows of requests in the sample.", **common)

@@ -56,9 +56,9 @@ def infer(model: Model, body: Any, name: str) -> PreparedRequest:
     if "inputs" not in fields:
         raise RequestError(400, 'The body needs "inputs", a list of tensors.')
     if not isinstance(inputs, list) or not inputs:
-        raise RequestError(400, f'"inputs" is a list of tensors. Received: {as_json(inputs)}')
+        raise RequestError(400, f'"inputs" must be a list of tensors. Received: {as_json(inputs)}')
     if "id" in fields and not isinstance(fields["id"], str):
-        raise RequestError(400, f'"id" is a text. Received: {as_json(fields["id"])}')
+        raise RequestError(400, f'"id" must be a string. Received: {as_json(fields["id"])}')
     columns: dict[str, Any] = {}
     for tensor in inputs:
         column, values = _column(tensor)
@@ -94,7 +94,7 @@ def infer(model: Model, body: Any, name: str) -> PreparedRequest:
 def _column(tensor: Any) -> tuple[str, list[Any]]:
     """Returns the name and the values of a tensor of shape [rows] or [rows, 1]."""
     if not isinstance(tensor, dict) or not isinstance(tensor.get("name"), str):
-        raise RequestError(400, f"An input is an object with a name. Received: {as_json(tensor)}")
+        raise RequestError(400, f"An input must be an object with a name. Received: {as_json(tensor)}")
     name, shape = tensor["name"], tensor.get("shape")
     if not isinstance(tensor.get("datatype"), str) or tensor["datatype"] not in _DATATYPES:
         raise RequestError(
@@ -105,17 +105,17 @@ def _column(tensor: Any) -> tuple[str, list[Any]]:
     if not isinstance(shape, list) or not _is_column(shape):
         raise RequestError(
             400,
-            f"The input {name!r} is a column: its shape is [rows] or [rows, 1]. Received: {as_json(shape)}",
+            f"The input {name!r} must have the shape [rows] or [rows, 1]. Received: {as_json(shape)}",
         )
     data = tensor.get("data")
     if not isinstance(data, list):
-        raise RequestError(400, f'The input {name!r} has its values in "data". Received: {as_json(data)}')
+        raise RequestError(400, f'The input {name!r} needs its values in "data". Received: {as_json(data)}')
     values = data
     if len(shape) == 2:
         values = [item[0] if isinstance(item, list) and len(item) == 1 else item for item in data]
     if len(values) != shape[0]:
         raise RequestError(
-            400, f"The input {name!r} has the shape {shape}, and {counted(len(values), 'value')}."
+            400, f"The input {name!r} has the shape {shape}, but {counted(len(values), 'value')}."
         )
     return name, with_bytes(values)
 
@@ -127,7 +127,7 @@ def _is_column(shape: list[Any]) -> bool:
 
 def _wanted(outputs: Any, existing: list[str]) -> list[str]:
     if not isinstance(outputs, list):
-        raise RequestError(400, f'"outputs" is a list of objects with a name. Received: {as_json(outputs)}')
+        raise RequestError(400, f'"outputs" must be a list of named objects. Received: {as_json(outputs)}')
     names = []
     for output in outputs:
         name = output.get("name") if isinstance(output, dict) else None

@@ -126,12 +126,12 @@ def _examples_request(model: Model, body: Any, method: str) -> PreparedRequest:
         raise RequestError(400, 'The body needs "examples", a list of objects with the columns of the CSV.')
     examples, context = fields["examples"], fields.get("context", {})
     if not isinstance(examples, list) or not all(isinstance(example, dict) for example in examples):
-        raise RequestError(400, f'"examples" is a list of objects. Received: {as_json(examples)}')
+        raise RequestError(400, f'"examples" must be a list of objects. Received: {as_json(examples)}')
     if not isinstance(context, dict):
-        raise RequestError(400, f'"context" is an object. Received: {as_json(context)}')
+        raise RequestError(400, f'"context" must be an object. Received: {as_json(context)}')
     for example in examples:
         if both := sorted(context.keys() & example.keys()):
-            raise RequestError(400, f"{both[0]!r} stands in the context and in an example.")
+            raise RequestError(400, f"{both[0]!r} is in the context and in an example.")
     rows = [_decoded({**context, **example}) for example in examples]
     inputs = inputs_of_rows(rows, signature)
     answer = _results_of_classes if method == "classify" else _results_of_values
@@ -154,7 +154,7 @@ def _other_method(model: Model, signature: Signature, method: str) -> str:
 def _from_instances(instances: Any, signature: Signature) -> Inputs:
     if not isinstance(instances, list) or not instances:
         raise RequestError(
-            400, f'"instances" is a list with at least one row. Received: {as_json(instances)}'
+            400, f'"instances" must be a list with at least one row. Received: {as_json(instances)}'
         )
     names = list(signature.inputs)
     if len(names) == 1:

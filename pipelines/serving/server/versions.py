@@ -51,7 +51,7 @@ def load_version(folder: Path) -> LoadedVersion:
                 model.run(signature.name, signature_inputs({}, signature, 1))
         predictions = model.predict_cells({}, 1)
     except BadInputError as error:
-        _LOGGER.info("version %d predicts no row without values: %s", model.version, error)
+        _LOGGER.info("version %d cannot predict a row without values: %s", model.version, error)
     return LoadedVersion(model, {name: values.dtype for name, values in predictions.items()})
 
 

@@ -190,7 +190,7 @@ def arrays(pipeline):
 def test_elements_are_those_of_beams_runner(build, tmp_path, caplog):
     caplog.set_level(logging.DEBUG, in_memory_runner.__name__)
     ours = outputs(build, tmp_path / "ours", in_memory=True)
-    assert "FnApiRunner runs" not in caplog.text
+    assert "Using Beam's FnApiRunner" not in caplog.text
     beams = outputs(build, tmp_path / "beam", in_memory=False)
     assert repr(ours) == repr(beams)  # 1 and 1.0 differ
 

@@ -190,7 +190,7 @@ def test_a_baseline_without_an_evaluation_model_and_an_empty_slice_are_named(
     verdict = evaluate(make_examples(binary_rows(20)), binary_model, config, baseline_model=baseline).verdict
     assert sorted(verdict.not_checked) == [
         "the model against the baseline, which has no evaluation model (Format-TFMA)",
-        "the slices by hour, hour_xf: no example falls into one. Slices are by raw columns",
+        "the slices by hour, hour_xf: they have no examples. Slices are by raw columns",
     ]
     assert (verdict.blessed, verdict.baseline_metrics) == (True, {})
 

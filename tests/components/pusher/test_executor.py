@@ -178,8 +178,8 @@ def test_the_same_push_is_made_once(
 @pytest.mark.parametrize(
     ("second", "config", "reason"),
     [
-        ({}, {}, "which serves already"),  # the same artifact, as from the cache
-        ({"uri": "b"}, {"model_fingerprint": "f"}, "which serves already"),
+        ({}, {}, "which is already live"),  # the same artifact, as from the cache
+        ({"uri": "b"}, {"model_fingerprint": "f"}, "which is already live"),
         ({"uri": "b"}, {"model_fingerprint": "g"}, None),
         ({"uri": "b"}, {}, None),
         ({}, {"skip_unchanged": False}, None),

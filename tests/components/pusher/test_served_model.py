@@ -65,7 +65,7 @@ def test_the_baseline_is_what_is_served_not_what_is_newest(root):
 
 def test_a_version_of_unknown_origin_is_an_error_where_a_baseline_is_needed(root):
     add_model(root.serving / "1")
-    message = r"Version 1 in .*serving is served.* no Pusher of ours.* without max_regression"
+    message = r"Version 1 in .*serving is live.* not pushed by this Pusher.* without max_regression"
     with pytest.raises(LookupError, match=message):
         root.resolve()
     assert root.resolve(required=False) == []
@@ -75,5 +75,5 @@ def test_a_version_whose_model_was_deleted_is_an_error_too(root):
     model = root.train("1")
     root.push(model, 1000)
     Path(model).rename(Path(model).with_name("elsewhere"))
-    with pytest.raises(LookupError, match=f"its model is not in {model} any more"):
+    with pytest.raises(LookupError, match=f"its model is no longer in {model}"):
         root.resolve()

@@ -87,12 +87,12 @@ def test_a_process_that_nothing_takes_is_ended_and_none_starts_without_a_model(p
 
 
 def test_a_failure_of_the_process_and_of_this_one_are_told(program):
-    with pytest.raises(RuntimeError, match="ended with code 1: no memory"):
+    with pytest.raises(RuntimeError, match="exited with code 1: no memory"):
         model_process.take("p").ask({"fail": True}, lambda: None)
     ended = model_process.take("p")
     ended._process.kill()
     ended._process.wait()
-    with pytest.raises(RuntimeError, match="ended with code -9"):
+    with pytest.raises(RuntimeError, match="exited with code -9"):
         ended.ask({"rows": "a"}, lambda: None)
     asked = model_process.take("p")
     with pytest.raises(ZeroDivisionError):
@@ -103,5 +103,5 @@ def test_a_failure_of_the_process_and_of_this_one_are_told(program):
 def test_a_model_that_does_not_answer_in_time_is_given_up(program, monkeypatch):
     program.write_text("import sys, threading\nthreading.Event().wait()\n")
     monkeypatch.setattr(model_process, "MAX_SECONDS", 0.01)
-    with pytest.raises(TimeoutError, match=r"not answered within 0\.01 s"):
+    with pytest.raises(TimeoutError, match=r"not responded within 0\.01 s"):
         model_process.take("p").ask({}, lambda: None)

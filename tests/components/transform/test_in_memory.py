@@ -183,7 +183,7 @@ def by_beam(monkeypatch, *arguments):
 def test_files_are_those_of_beams_runner(folder, function, monkeypatch, caplog):
     caplog.set_level(logging.DEBUG, in_memory_runner.__name__)
     ours = transform(folder, "ours", function)
-    assert "FnApiRunner runs" not in caplog.text
+    assert "Using Beam's FnApiRunner" not in caplog.text
     assert ours == by_beam(monkeypatch, folder, "beam", function)
     assert len([name for name in ours if "Split-train" in name]) == 3
 
@@ -211,8 +211,8 @@ def test_a_cache_is_written_and_read(folder, monkeypatch, caplog):
     caplog.set_level(logging.DEBUG, in_memory_runner.__name__)
     expected = by_beam(monkeypatch, folder, "beam", "little")
     assert transform(folder, "writes", "little", (None, "cache")) == expected
-    assert "FnApiRunner runs" not in caplog.text
+    assert "Using Beam's FnApiRunner" not in caplog.text
     assert len(list((folder / "cache").rglob("*.gz"))) >= 2
     # Beam's source of the cache's files is a splittable DoFn.
     assert transform(folder, "reads", "little", ("cache", "other cache")) == expected
-    assert "FnApiRunner runs the pipeline, because of OptimizeRun/ReadCache" in caplog.text
+    assert "Using Beam's FnApiRunner, because of OptimizeRun/ReadCache" in caplog.text

@@ -56,7 +56,7 @@ def test_a_trial_in_which_the_process_was_killed_again_and_again_fails(tmp_path)
     study = Study(tmp_path, SETTINGS)
     assert study.next_trial().number == 1
     first = study.results()[0]
-    assert (first.state, first.reason) == ("failed", "the process was killed in it 3 times")
+    assert (first.state, first.reason) == ("failed", "its process was killed 3 times")
 
 
 def test_a_search_goes_on_in_the_fold_in_which_it_was_killed(tmp_path):

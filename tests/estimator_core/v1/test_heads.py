@@ -108,3 +108,29 @@ def test_a_name_is_that_of_the_optimizers_variables_and_of_every_summary_and_met
 def test_what_can_not_work_is_refused_at_once(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_each_replica_names_the_sum_that_its_mean_divides(tmp_path):
+    class Sums(tf1.train.SessionRunHook):
+        def before_run(self, run_context):
+            names = [f"{replica}linear/head/weighted_loss/Sum:0" for replica in ("", "replica_1/")]
+            return tf1.train.SessionRunArgs(names)
+
+        def after_run(self, run_context, run_values):
+            self.sums = [float(value) for value in run_values.results]
+
+    def input_fn():
+        features = {"x": [[1.0]] * 4, "w": [[2.0], [0.5], [1.0], [4.0]]}
+        return tf.data.Dataset.from_tensor_slices((features, [[1.0], [3.0], [2.0], [0.0]])).batch(2)
+
+    strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
+    estimator = est.v1.LinearRegressor(
+        [tf.feature_column.numeric_column("x")],
+        weight_column="w",
+        loss_reduction="weighted_mean",
+        config=est.RunConfig(str(tmp_path), train_distribute=strategy),
+    )
+    hook = Sums()
+    estimator.train(input_fn, hooks=[hook], steps=1)
+    # All logits are 0: 2 * 1^2 + 0.5 * 3^2, and 1 * 2^2 + 4 * 0^2.
+    assert hook.sums == [6.5, 4.0]

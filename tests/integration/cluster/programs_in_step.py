@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 import estimator_core as est
-from tests.integration.cluster.programs import Note, files, task_name, wait_until
+from tests.integration.cluster.programs import Note, NoteSteps, files, task_name, wait_until
 
 tf1 = tf.compat.v1
 
@@ -236,17 +236,6 @@ def train_until_nan(root):
     except est.NanLossDuringTrainingError as error:
         with open(os.path.join(root, f"nan.{task_name()}"), "w") as file:
             file.write(str(error.global_step))
-
-
-class NoteSteps(tf1.train.SessionRunHook):
-    """Notes the steps of this process in a file."""
-
-    def __init__(self, root):
-        self._path = os.path.join(root, f"steps.{task_name()}")
-
-    def after_run(self, run_context, run_values):
-        with open(self._path, "a") as file:
-            file.write(".")
 
 
 def train_for_long(root):

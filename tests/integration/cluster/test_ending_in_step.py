@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import os
 import time
 
 import pytest
@@ -11,7 +10,7 @@ import tensorflow as tf
 from estimator_core.experimental.local_cluster import LocalClusterError, launch_local_cluster, local_cluster
 from estimator_core.training.termination import SIGTERM_EXIT_CODE
 from tests.integration.cluster import programs_in_step as programs
-from tests.integration.cluster.programs import wait_until
+from tests.integration.cluster.programs import steps_of, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -25,11 +24,6 @@ def training_for_long(root):
             task.start()
         wait_until(lambda: all(steps_of(root, task) >= 10 for task in tasks), 300)
         yield tasks
-
-
-def steps_of(root, task):
-    path = root / f"steps.{task.name}"
-    return os.path.getsize(path) if path.exists() else 0
 
 
 def log_of(root, name):

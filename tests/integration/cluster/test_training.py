@@ -33,27 +33,24 @@ def trained(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_training_ends_at_max_steps_or_a_few_steps_later(trained, name):
+def test_all_workers_train_up_to_max_steps_or_a_few_steps_later(trained, name):
     root, _ = trained
     step = est.Estimator(programs.one_weight_model_fn, model_dir=str(root / name)).get_variable_value(
         "global_step"
     )
     assert MAX_STEPS <= step <= LAST_STEP
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_what_the_tasks_return(trained, name):
     _, results = trained
     assert results.chief[name] is None
     metrics, exports = results.evaluator[name]
     assert exports == []
     assert MAX_STEPS <= metrics["global_step"] <= LAST_STEP
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_every_worker_trains(trained, name):
     root, _ = trained
     assert files(root / f"{name}_notes", "five.") == ALL
+    assert len(files(root / name, "events.")) == 1
+    assert len(list((root / name / "eval").iterdir())) == 1
+    path = tf.train.latest_checkpoint(str(root / name))
+    shards = files(root / name, f"{path.rpartition('/')[2]}.data-")
+    assert shards == ["00000-of-00002", "00001-of-00002"]
 
 
 def test_the_weight_is_that_of_so_many_steps(trained):
@@ -66,26 +63,19 @@ def test_the_weight_is_that_of_so_many_steps(trained):
     np.testing.assert_allclose(estimator.get_variable_value("weight"), 2.0, atol=1e-3)
 
 
-def test_hooks_of_the_chief_run_in_the_chief_alone(trained):
+def test_hooks_of_the_chief_run_in_the_chief_alone_and_each_task_has_its_log(trained):
     root, _ = trained
     notes = root / "custom_notes"
     assert files(notes, "chief_hook.") == ["chief 0"]
     assert files(notes, "training_hook.") == ALL
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_only_the_chief_writes_summaries(trained, name):
-    root, _ = trained
-    assert len(files(root / name, "events.")) == 1
-    assert len(list((root / name / "eval").iterdir())) == 1
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_each_parameter_server_writes_its_part_of_a_checkpoint(trained, name):
-    root, _ = trained
-    path = tf.train.latest_checkpoint(str(root / name))
-    shards = files(root / name, f"{path.rpartition('/')[2]}.data-")
-    assert shards == ["00000-of-00002", "00001-of-00002"]
+    names = sorted(path.name for path in (root / "logs").iterdir())
+    assert names == [
+        "chief-0.log", "evaluator-0.log", "ps-0.log", "ps-1.log", "worker-0.log", "worker-1.log",
+    ]  # fmt: skip
+    chief, worker = ((root / "logs" / f"{name}-0.log").read_text() for name in ("chief", "worker"))
+    assert re.search(r"Saving checkpoints for 0 into .*/custom/model.ckpt", chief)
+    assert "Saving checkpoints" not in worker
+    assert "Loss for final step" in worker
 
 
 @pytest.mark.parametrize(
@@ -101,15 +91,3 @@ def test_the_checkpoint_is_restored_on_one_device(trained, name, api, make):
     np.testing.assert_allclose(found["loss"], metrics["loss"], rtol=1e-5)
     estimator.train(programs.canned_input_fn, steps=1)
     assert estimator.get_variable_value("global_step") == metrics["global_step"] + 1
-
-
-def test_the_logs_are_those_of_each_task(trained):
-    root, _ = trained
-    names = sorted(path.name for path in (root / "logs").iterdir())
-    assert names == [
-        "chief-0.log", "evaluator-0.log", "ps-0.log", "ps-1.log", "worker-0.log", "worker-1.log",
-    ]  # fmt: skip
-    chief, worker = ((root / "logs" / f"{name}-0.log").read_text() for name in ("chief", "worker"))
-    assert re.search(r"Saving checkpoints for 0 into .*/custom/model.ckpt", chief)
-    assert "Saving checkpoints" not in worker
-    assert "Loss for final step" in worker

@@ -11,7 +11,7 @@ import pytest
 from tests.kubeflow_cluster.stand_in.executing_server import ExecutingServer
 from tests.kubeflow_cluster.stand_in.pods_server import PROJECT, PodsServer
 from tests.kubeflow_cluster.target import NotUsableError, Target
-from tests.pipelines.kubeflow.kfp_server import RefusedError
+from tests.pipelines.kubeflow.loopback import RefusedError
 
 FOLDER = "tests/kubeflow_cluster"
 IMAGE = "registry.example.com/pipelines:1.0"

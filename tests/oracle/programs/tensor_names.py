@@ -52,7 +52,7 @@ def _names(family, kind, case, mode):
         predictions += ["logistic", "ExpandDims"] if is_binary else ["ExpandDims_2"]
         names += [f"{head}predictions/{name}" for name in predictions]
     if mode != "infer":
-        names.append(head + ("weighted_loss/value" if case == "mean" else "weighted_loss/Sum"))
+        names += [f"{head}weighted_loss/Sum", *([f"{head}weighted_loss/value"] if case == "mean" else [])]
     if mode == "train" and case != "mean":
         names.append(f"{head}truediv")
     return names

@@ -59,7 +59,7 @@ def test_a_file_that_was_cut_off_counts_up_to_there(tmp_path, caplog):
     file.write_bytes(file.read_bytes()[:-5])
     found = read_curves(str(tmp_path))["curves"][0]["points"]
     assert found == [[1, 0.5], [2, 0.25]]
-    assert "ends early" in caplog.text
+    assert "is cut off" in caplog.text
 
 
 def test_no_event_files(tmp_path):

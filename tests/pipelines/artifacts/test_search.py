@@ -27,17 +27,18 @@ START = "the best of 2 trials has auc 0.8125"
 def test_the_best_trial_is_compared_with_the_training_without_a_search():
     expected = f"{START}, without a search 0.7: rate = 0.01235, units = 64"
     assert search_in_words(SEARCH) == expected
-    assert search_in_words({**SEARCH, "default": 1}).endswith("none was better")
-    assert search_in_words({**SEARCH, "default": None}) == f"{START}; without a search, there was no result"
+    assert search_in_words({**SEARCH, "default": 1}).endswith("no others were better")
+    without = search_in_words({**SEARCH, "default": None})
+    assert without == f"{START}; the values used without a search gave no result"
 
 
 def test_a_difference_that_may_be_chance_is_said_to_be():
     search = {**SEARCH, "chosen": 0}
     assert search_in_words(search) == (
-        f"{START}, without a search 0.7: that may be chance, as the difference is not above 0.2, two "
-        "standard errors of the difference over the 3 folds; so the values stay as without a search"
+        f"{START}, without a search 0.7: the difference may be chance, because it is not above 0.2 (two "
+        "standard errors of the difference over the 3 folds), so the values used without a search are kept"
     )
-    assert "0.2, 1 % of the value without a search;" in search_in_words({**search, "folds": 1})
+    assert "0.2 (1 % of the value without a search)," in search_in_words({**search, "folds": 1})
 
 
 def test_trials_without_a_result_are_counted():

@@ -43,21 +43,17 @@ def test_the_version_of_the_cluster_chooses_the_jar():
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("overview", "settings", "message"),
     [
-        ({"version": "2.0"}, r"version = '2\.0'.*is Flink 1\.19\.3.*write '1\.19'"),
-        ({"parallelism": 5}, r"parallelism = 5: .* has 4 task slots \(2 task managers\)"),
+        ({}, {"version": "2.0"}, r"version = '2\.0'.*is Flink 1\.19\.3.*write '1\.19'"),
+        ({}, {"parallelism": 5}, r"parallelism = 5: .* has 4 task slots \(2 task managers\)"),
+        ({"taskmanagers": 0, "slots-total": 0}, {}, "has 0 task slots"),
     ],
 )
-def test_what_the_cluster_does_not_have_is_refused(settings, message):
-    with job_manager(json.dumps(OVERVIEW)) as master, pytest.raises(BadInputError, match=message):
+def test_what_the_cluster_does_not_have_is_refused(overview, settings, message):
+    answer = json.dumps({**OVERVIEW, **overview})
+    with job_manager(answer) as master, pytest.raises(BadInputError, match=message):
         checked_flink(FlinkConfig(master=master, **settings))
-
-
-def test_a_cluster_without_task_managers_is_refused():
-    empty = json.dumps({**OVERVIEW, "taskmanagers": 0, "slots-total": 0})
-    with job_manager(empty) as master, pytest.raises(BadInputError, match="has 0 task slots"):
-        checked_flink(FlinkConfig(master=master))
 
 
 @pytest.mark.parametrize("answer", ["<html>", '{"other": 1}', "[]"])

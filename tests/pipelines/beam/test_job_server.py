@@ -1,4 +1,3 @@
-import re
 import socket
 import subprocess
 import sys
@@ -113,15 +112,11 @@ def test_one_that_does_not_start_says_why(java, jar, tmp_path, program, message)
         pass
 
 
-def test_a_job_server_without_java_is_refused(jar, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "message"), [("server.jar", "needs Java 11"), ("such.jar", r"Set beam\..*\.job_server")]
+)
+def test_a_job_server_without_java_or_its_jar_is_refused(jar, tmp_path, monkeypatch, name, message):
     monkeypatch.setenv("PATH", str(tmp_path))
-    config = FlinkConfig(master="jobs:8081", job_server=jar)
-    with pytest.raises(RunFailedError, match="needs Java 11"), job_server(config, tmp_path):
-        pass
-
-
-def test_a_jar_that_is_not_there(tmp_path):
-    config = FlinkConfig(master="jobs:8081", job_server="/no/such.jar")
-    message = re.escape("Set beam.*.job_server")
+    config = FlinkConfig(master="jobs:8081", job_server=str(tmp_path / name))
     with pytest.raises(RunFailedError, match=message), job_server(config, tmp_path):
         pass

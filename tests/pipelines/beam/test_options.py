@@ -5,6 +5,7 @@ from apache_beam.options import pipeline_options
 
 from pipelines.beam import options
 from pipelines.config import beam as config
+from pipelines.errors import BadInputError
 
 LAUNCHER = Path("/root/beam/worker.sh")
 
@@ -70,21 +71,12 @@ def test_spark_options_name_the_master_and_run_workers_as_processes():
 
 
 def test_dataflow_options_hold_each_setting():
-    given = options.dataflow_options(
-        config.DataflowConfig(
-            project="a-project",
-            region="europe-west1",
-            temp_location="gs://bucket/tmp",
-            service_account="me@a-project.iam.gserviceaccount.com",
-            worker_image="image:1",
-            machine_type="n2-standard-4",
-            num_workers=2,
-            max_num_workers=9,
-            disk_size_gb=50,
-            subnetwork="regions/europe-west1/subnetworks/s",
-            public_ips=False,
-        )
-    )
+    dataflow = config.DataflowConfig(
+        project="a-project", region="europe-west1", temp_location="gs://bucket/tmp", worker_image="image:1",
+        service_account="me@a-project.iam.gserviceaccount.com", machine_type="n2-standard-4", num_workers=2,
+        max_num_workers=9, disk_size_gb=50, subnetwork="regions/europe-west1/subnetworks/s", public_ips=False,
+    )  # fmt: skip
+    given = options.dataflow_options(dataflow)
     assert view(given, pipeline_options.StandardOptions).runner == "DataflowRunner"
     cloud = view(given, pipeline_options.GoogleCloudOptions)
     assert (cloud.project, cloud.region) == ("a-project", "europe-west1")
@@ -107,3 +99,21 @@ def test_dataflow_options_hold_each_setting():
 )
 def test_engines_in_words(settings, expected):
     assert options.engine_name(config.BeamConfig.model_validate(settings)) == expected
+
+
+def test_options_that_beam_has():
+    options.check_beam_args(["--direct_num_workers=2", "--direct_running_mode=multi_threading"])
+    options.check_beam_args(["--runner=DirectRunner", "--temp_location=/somewhere"])
+
+
+@pytest.mark.parametrize(
+    ("arg", "message"),
+    [
+        ("--direct_num_worker=2", r"no option '--direct_num_worker=2'.*mean '--direct_num_workers'"),
+        ("--direct_num_workers=two", r"--direct_num_workers: invalid int value: 'two'"),
+        ("--direct_running_mode=x", r"--direct_running_mode: invalid choice: 'x'"),
+    ],
+)
+def test_options_that_it_has_not(arg, message):
+    with pytest.raises(BadInputError, match=rf"^beam\.args: .*{message}"):
+        options.check_beam_args(["--runner=DirectRunner", arg])

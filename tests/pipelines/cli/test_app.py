@@ -6,27 +6,22 @@ import sys
 
 import pytest
 import typer
-from typer.testing import CliRunner
 
 from pipelines.cli.app import app
 from pipelines.config.load import load_config
 from pipelines.report.files import write_pages
 from pipelines.root import Root
 from pipelines.root.records import RunRecord
+from tests.pipelines.cli.invocation import invoke
 
 PROJECT = pathlib.Path(__file__).parents[3]
 
 
 HEAVY = (
-    "apache_beam",
-    "estimator_core",
+    "apache_beam", "estimator_core", "kfp", "ml_metadata", "pandas", "tensorflow", "tfx",
     "google.api_core",  # of all of google.cloud, which is a name in each environment
-    "kfp",
-    "ml_metadata",
-    "pandas",
-    "tensorflow",
-    "tfx",
-)
+)  # fmt: skip
+
 HELP_NEEDS_NOT = (*HEAVY, "numpy", "pipelines.config.pipeline_config", "pyarrow")
 
 
@@ -80,6 +75,18 @@ def test_the_check_of_imports_sees_them(tmp_path):
     assert imported == ["typer", "json"]
 
 
+def recorded(root, **changes):
+    """Writes the record of a run that has pushed."""
+    fields = {
+        "run_id": "20260101-000000", "name": "a", "status": "pushed", "log": "", "version": "7",
+        "started": "2026-01-01T00:00:00+00:00", "config": {"data": {"path": "d.csv"}},
+        "data_fingerprint": "", "metrics": {"auc": 0.75},
+    }  # fmt: skip
+    record = RunRecord(**{**fields, **changes})
+    Root(root).records.write(record)
+    return record
+
+
 def root_with_two_versions(folder):
     """Makes a root with a run, its report, its schema, and two versions."""
     for version in ("7", "12"):
@@ -89,18 +96,7 @@ def root_with_two_versions(folder):
             json.dumps({"pipeline_run_id": "20260101-000000", "model": "../model"})
         )
     config = load_config(data="trips.csv", label="y").model_dump(mode="json")
-    record = RunRecord(
-        run_id="20260101-000000",
-        name="trips",
-        status="pushed",
-        started="2026-01-01T00:00:00+00:00",
-        config=config,
-        data_fingerprint="d",
-        log=str(folder / "logs" / "run.log"),
-        version="12",
-        metrics={"auc": 0.75},
-    )
-    Root(folder).records.write(record)
+    record = recorded(folder, name="trips", config=config, version="12")
     write_pages(Root(folder), record, folder / "runs" / "20260101-000000.html")
     (folder / "schema").mkdir()
     (folder / "schema" / "schema.pbtxt").write_text('feature { name: "a" type: INT }')
@@ -110,50 +106,47 @@ def test_behind_a_rollback_the_index_says_what_serves(tmp_path):
     root_with_two_versions(tmp_path / "root")
     index = tmp_path / "root" / "runs" / "index.html"
     assert "Version <strong>12</strong>" in index.read_text()
-    result = CliRunner().invoke(app, ["rollback", "--root", str(tmp_path / "root")])
-    assert (result.exit_code, result.stdout) == (0, "7\n")
+    assert invoke("rollback", "--root", tmp_path / "root").stdout == "7\n"
     assert "Version <strong>7</strong>" in index.read_text()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("command", "said", "more"),
     [
-        (["runs"], "20260101-000000"),
-        (["runs", "--json"], '"version": "12"'),
-        (["report"], "20260101-000000.html"),
-        (["rollback"], "7"),
-        (["schema", "show"], "schema.pbtxt"),
+        ("runs", "20260101-000000", ()),
+        ("runs --json", '"version": "12"', ()),
+        ("report", "20260101-000000.html", ()),
+        ("lineage", "version 12 (serving)", ("numpy", "matplotlib", "jinja2")),
+        ("rollback", "7", ()),
+        ("schema show", "schema.pbtxt", ()),
     ],
-    ids=["runs", "runs --json", "report", "rollback", "schema show"],
 )
-def test_what_reads_a_root_needs_no_heavy_import(tmp_path, arguments, said):
+def test_what_reads_a_root_needs_no_heavy_import(tmp_path, command, said, more):
     root_with_two_versions(tmp_path / "root")
-    result, imported = imported_by(tmp_path, [*arguments, "--root", "root"], HEAVY)
+    result, imported = imported_by(tmp_path, [*command.split(), "--root", "root"], (*HEAVY, *more))
     assert (result.returncode, imported) == (0, []), result.stderr
     assert said in result.stdout
 
 
 @pytest.mark.more
 @pytest.mark.parametrize(
-    "arguments",
+    ("command", "code"),
     [
-        ["runs", "--root", "root"],
-        ["report", "--root", "root"],
-        ["lineage", "--root", "root"],
-        ["rollback", "--root", "root"],
-        ["schema", "show", "--root", "root"],
-        ["plan", "--data", "trips.csv", "--label", "y"],
-        ["run", "--data", "trips.csv", "--label", "none"],  # is refused
+        ("runs --root root", 2),  # which is not there
+        ("report --root root", 2),
+        ("lineage --root root", 2),
+        ("rollback --root root", 2),
+        ("schema show --root root", 2),
+        ("plan --data trips.csv --label y", 0),
+        ("run --data trips.csv --label none", 2),
     ],
-    ids=["runs", "report", "lineage", "rollback", "schema show", "plan", "run"],
 )
-def test_what_trains_nothing_needs_no_tensorflow(tmp_path, arguments):
+def test_what_trains_nothing_needs_no_tensorflow(tmp_path, command, code):
     (tmp_path / "trips.csv").write_text("a,b,y\n" + ROWS)
-    reads_data = arguments[0] in ("plan", "run")  # pyarrow imports pandas for that
+    reads_data = "--data" in command  # pyarrow imports pandas for that
     heavy = [name for name in HEAVY if not (reads_data and name == "pandas")]
-    result, imported = imported_by(tmp_path, arguments, heavy)
-    assert result.returncode == (0 if arguments[0] == "plan" else 2), result.stderr
-    assert imported == []
+    result, imported = imported_by(tmp_path, command.split(), heavy)
+    assert (result.returncode, imported) == (code, []), result.stderr
 
 
 ROWS = "".join(f"{number},{number % 7}.5,{'pq'[number % 2]}\n" for number in range(40))
@@ -177,9 +170,8 @@ def test_bad_data_exit_with_2_one_message_and_no_root(warm_command, tmp_path, te
         (data / "trips.csv").write_text(text)
     root = tmp_path / "root"
     result = warm_command("run", "--data", data, "--label", "y", "--root", root)
-    assert result.returncode == 2
+    line = outcome_of(result)
     assert not root.exists()
-    line = json.loads(result.stdout.splitlines()[-1])
     assert (line["status"], line["run_id"], line["version"]) == ("failed", None, None)
     messages = [text for text in result.stderr.splitlines() if text.startswith("✗")]
     assert messages == [f"✗ {line['reason']}"]
@@ -189,11 +181,15 @@ def test_bad_data_exit_with_2_one_message_and_no_root(warm_command, tmp_path, te
         assert part in line["reason"]
 
 
+def outcome_of(result, code=2):
+    """Returns the last line of a command that has ended with an exit code."""
+    assert result.returncode == code, result.stderr
+    return json.loads(result.stdout.splitlines()[-1])
+
+
 def test_a_root_that_is_taken_is_told_apart(warm_command, data, tmp_path):
     with Root(tmp_path / "root").lock.writing.held():
-        result = warm_command("run", "--data", data, "--label", "y", "--root", tmp_path / "root")
-    assert result.returncode == 2
-    line = json.loads(result.stdout.splitlines()[-1])
+        line = outcome_of(warm_command("run", "--data", data, "--label", "y", "--root", tmp_path / "root"))
     assert line["error"] == "root_busy"
     assert "Another run is in progress" in line["reason"]
 
@@ -217,8 +213,7 @@ def test_bad_configuration_exits_with_2(warm_command, tmp_path):
         (["--set", "module.path=no_such_module"], "no_such_module cannot be imported"),
     ):
         result = warm_command("run", "--data", data, "--label", "y", "--root", tmp_path / "root", *arguments)
-        assert result.returncode == 2, arguments
-        assert part in json.loads(result.stdout.splitlines()[-1])["reason"]
+        assert part in outcome_of(result)["reason"]
     assert not (tmp_path / "root").exists()
 
 
@@ -227,9 +222,7 @@ def test_a_module_that_exits_as_it_is_imported_is_refused(warm_command, tmp_path
     data.write_text("a,b,y\n" + ROWS)
     module.write_text("import sys\nsys.exit(0)\n")
     arguments = ("--data", data, "--label", "y", "--root", tmp_path / "root")
-    result = warm_command("run", *arguments, "--set", f"module.file={module}")
-    assert result.returncode == 2
-    line = json.loads(result.stdout.splitlines()[-1])
+    line = outcome_of(warm_command("run", *arguments, "--set", f"module.file={module}"))
     assert line["status"] == "failed"
     assert "quits.py cannot be imported: SystemExit: 0" in line["reason"]
 
@@ -246,9 +239,7 @@ def test_commands_on_an_empty_root(warm_command, tmp_path):
 
 
 def test_resume_with_nothing_to_resume_is_refused_and_starts_nothing(warm_command, tmp_path):
-    result = warm_command("run", "--resume", "--root", tmp_path / "root")
-    assert result.returncode == 2
-    reason = json.loads(result.stdout)["reason"]
+    reason = outcome_of(warm_command("run", "--resume", "--root", tmp_path / "root"))["reason"]
     assert reason.startswith(f"--resume: there is nothing to resume in {tmp_path / 'root'}: it has no")
     assert not (tmp_path / "root").exists()
 
@@ -265,17 +256,6 @@ def test_plan_prints_the_columns_and_writes_a_configuration(warm_command, tmp_pa
     again = warm_command("plan", "--config", target, "--set", "columns.b=date")
     assert again.returncode == 2
     assert '[columns] b = "date": no format fits all 40 cells' in again.stderr
-
-
-def recorded(root, **changes):
-    from pipelines.root.records import RunRecord
-
-    fields = {
-        "run_id": "20260101-000000", "name": "a", "status": "pushed", "log": "", "version": "7",
-        "started": "2026-01-01T00:00:00+00:00", "config": {"data": {"path": "d.csv"}},
-        "data_fingerprint": "", "metrics": {"auc": 0.75},
-    }  # fmt: skip
-    Root(root).records.write(RunRecord(**{**fields, **changes}))
 
 
 def test_two_runs_are_compared_by_id_or_version(warm_command, tmp_path):
@@ -319,4 +299,4 @@ def test_the_index_is_over_all_runs(warm_command, tmp_path):
     recorded(tmp_path)
     result = warm_command("report", "20260101-000000", "--index", "--root", tmp_path)
     assert result.returncode == 2
-    assert "--index is over all runs. Received: 20260101-000000 --index" in result.stderr
+    assert "--index shows all runs: leave out the run. Received: 20260101-000000 --index" in result.stderr

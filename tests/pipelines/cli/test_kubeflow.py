@@ -1,36 +1,21 @@
-import contextlib
 import json
 
 import pytest
 import yaml
-from typer.testing import CliRunner
 
 from pipelines.cli import kubeflow as kubeflow_commands
-from pipelines.cli.app import app
 from pipelines.cli.run import KubeflowOptions, _run_tfx_pipeline
 from pipelines.kubeflow.local_execution import local_run
 from pipelines.kubeflow.run_folder import RunFolder
 from pipelines.kubeflow.server import submission
 from pipelines.root import Root
 from pipelines.runs.plan.inputs import RunRequest
-from tests.pipelines.kubeflow.kfp_server import KfpServer
+from tests.pipelines.cli.invocation import KUBEFLOW, as_options, invoke
+from tests.pipelines.kubeflow.loopback import RefusedError
 from tests.pipelines.root.test_records import RECORD
 from tests.pipelines.steps.conftest import Team
 
-CONFIG = """
-name = "taxi"
-[data]
-path = "/mnt/pipelines/taxi.csv"
-label = "tips"
-[kubeflow]
-image = "pipelines:1.0"
-pipeline_root = "minio://mlpipeline/v2/artifacts"
-root = "/mnt/pipelines/taxi"
-service_account = "runner"
-[[kubeflow.volumes]]
-claim = "pipelines"
-path = "/mnt/pipelines"
-"""
+CONFIG = f'name = "taxi"\n{KUBEFLOW}'
 
 
 @pytest.fixture
@@ -50,26 +35,14 @@ def team(tmp_path):
             return pipeline(write, Copy(examples=write.outputs["examples"], times=times))
     """)
     team.config = tmp_path / "team.toml"
-    kubeflow = CONFIG[CONFIG.index("[kubeflow]") :].replace("/taxi", "/team")
-    team.config.write_text(kubeflow.replace("[kubeflow]", '[kubeflow]\ncode = "/code"'))
+    kubeflow = KUBEFLOW.partition("[kubeflow]")[2]
+    team.config.write_text(f'[kubeflow]\ncode = "/code"{kubeflow}')
     return team
-
-
-@pytest.fixture
-def server(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    with contextlib.closing(KfpServer()) as started:
-        yield started
-
-
-def call(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def test_compile_writes_the_yaml_without_the_data(config, tmp_path):
     output = tmp_path / "taxi.yaml"
-    ran = call("compile", "--config", config, "--param", "trainer.seed", "-o", output)
-    assert ran.exit_code == 0, ran.output
+    invoke("compile", "--config", config, "--param", "trainer.seed", "-o", output)
     specification = next(yaml.safe_load_all(output.read_text()))
     assert specification["schemaVersion"] == "2.1.0"
     assert "trainer_seed" in specification["root"]["inputDefinitions"]["parameters"]
@@ -90,41 +63,35 @@ def test_compile_takes_a_pipeline_of_the_users_own(team, tmp_path):
     output = tmp_path / "team.yaml"
     command = ("compile", "--config", team.config, "-o", output)
     words = ("--arg", "times=5", "--param", "a-text=b")
-    ran = call(*command, "--pipeline", f"{team.file}:create_pipeline", *words)
-    assert ran.exit_code == 0, ran.output
+    invoke(*command, "--pipeline", f"{team.file}:create_pipeline", *words)
     defaults, pipeline = compiled_defaults(output)
     assert defaults == {"a_text": "b"}
     assert pipeline["file"] == f"/code/{team.file.name}"
     assert (pipeline["function"], pipeline["arguments"]) == ("create_pipeline", {"times": "5"})
 
-    ran = call(*command, "--pipeline", team.file, "--param", "a-text")
-    assert ran.exit_code == 2
+    ran = invoke(*command, "--pipeline", team.file, "--param", "a-text", code=2)
     assert "--param takes name=value. Received: 'a-text'" in ran.stderr
 
     # The configuration can name it, relative to its own folder.
     source = f'[pipeline]\nfile = "{team.file.name}"\nparameters = {{ a-text = "c" }}\n'
     team.config.write_text(source + team.config.read_text())
-    ran = call(*command)
-    assert ran.exit_code == 0, ran.output
+    invoke(*command)
     assert compiled_defaults(output)[0] == {"a_text": "c"}
 
 
 def test_arguments_are_for_a_pipeline_of_the_users_own(config, server, tmp_path):
     for command in (("compile", "-o", tmp_path / "a"), ("submit", "--host", server.url)):
-        ran = call(*command, "--config", config, "--arg", "times=5")
-        assert ran.exit_code == 2
+        ran = invoke(*command, "--config", config, "--arg", "times=5", code=2)
         assert "--arg times=5 is for --pipeline FILE.py:FUNCTION only" in ran.stderr
     assert not server.requests
 
 
 def test_submit_starts_a_run_of_a_pipeline_of_the_users_own(team, server):
     command = ("submit", "--host", server.url, "--config", team.config, "--pipeline", team.file)
-    ran = call(*command)
-    assert ran.exit_code == 2
+    ran = invoke(*command, code=2)
     assert "Give --param a-text=VALUE" in ran.stderr
     assert not server.runs
-    ran = call(*command, "--param", "a-text=d")
-    assert ran.exit_code == 0, ran.output
+    invoke(*command, "--param", "a-text=d")
     (run,) = server.runs.values()
     assert run["runtime_config"]["parameters"] == {"a_text": "d"}
     (experiment,) = server.experiments.values()
@@ -142,41 +109,39 @@ def test_a_run_here_compiles_with_its_runtime_parameters(team, monkeypatch):
     assert own == ({"a-text": "e"}, {})
 
 
-def test_compile_says_what_has_no_effect_there(config, tmp_path):
-    settings = ("notify.command=tell", "retention.artifacts=3")
-    given = [word for setting in settings for word in ("--set", setting)]
-    ran = call("compile", "--config", config, *given, "-o", tmp_path / "taxi.yaml")
-    assert ran.exit_code == 0, ran.output
+def test_compile_says_what_has_no_effect_there_and_what_is_wrong(config, tmp_path):
+    settings = as_options(("notify.command=tell", "retention.artifacts=3"))
+    ran = invoke("compile", "--config", config, *settings, "-o", tmp_path / "taxi.yaml")
     assert "! [notify] has no effect on Kubeflow" in ran.stderr
     assert "[retention]" not in ran.stderr
-
-
-def test_compile_says_what_is_wrong(config, tmp_path):
-    ran = call("compile", "--config", config, "--set", "kubeflow.root=/else/where", "-o", tmp_path / "a")
-    assert ran.exit_code == 2
+    ran = invoke(
+        "compile", "--config", config, "--set", "kubeflow.root=/else/where", "-o", tmp_path / "a", code=2
+    )
     assert "is not on a volume" in ran.output
     assert not (tmp_path / "a").exists()
 
 
-def test_compile_looks_at_its_output_first(config, tmp_path, monkeypatch):
-    def compiled(*given):
-        raise AssertionError("nothing is compiled when there is no place for it")
+@pytest.fixture
+def never_compiles(monkeypatch):
+    """Nothing is compiled for what is refused anyway."""
+    monkeypatch.setattr(kubeflow_commands, "_compiled", lambda *given: pytest.fail("it is compiled"))
 
-    monkeypatch.setattr(kubeflow_commands, "_compiled", compiled)
+
+@pytest.mark.usefixtures("never_compiles")
+def test_compile_looks_at_its_output_first(config, tmp_path):
     for output, message in (
         (tmp_path / "nowhere" / "x.yaml", f"-o: the folder {tmp_path / 'nowhere'} does not exist"),
         (tmp_path, f"-o: {tmp_path} is a folder"),
     ):
-        ran = call("compile", "--config", config, "-o", output)
-        assert ran.exit_code == 2
-        assert message in ran.stderr
+        assert message in invoke("compile", "--config", config, "-o", output, code=2).stderr
 
 
 def test_submit_starts_a_run_and_waits_for_it(config, server, monkeypatch):
     monkeypatch.setattr(submission, "_POLL_SECS", 0.0)
     server.states = ["RUNNING", "FAILED"]
-    ran = call("submit", "--config", config, "--host", server.url, "--param", "train_steps=70", "--wait")
-    assert ran.exit_code == 1
+    ran = invoke(
+        "submit", "--config", config, "--host", server.url, "--param", "train_steps=70", "--wait", code=1
+    )
     line = json.loads(ran.stdout.splitlines()[-1])
     assert line["status"] == "FAILED"
     (run,) = server.runs.values()
@@ -200,27 +165,24 @@ def test_submit_closes_the_record_of_a_run_whose_last_pod_never_started(
 
     monkeypatch.setattr(submission.Server, "wait", wait)
     place = f'kubeflow.volumes=[{{claim = "pipelines", path = "{tmp_path}"}}]'
-    settings = [f"kubeflow.root={root}", place, f"data.path={tmp_path}/taxi.csv"]
-    given = [word for setting in settings for word in ("--set", setting)]
+    given = as_options((f"kubeflow.root={root}", place, f"data.path={tmp_path}/taxi.csv"))
     root.path.mkdir()
-    ran = call("submit", "--config", config, "--host", server.url, "--wait", *given)
-    assert ran.exit_code == 1, ran.output
+    invoke("submit", "--config", config, "--host", server.url, "--wait", *given, code=1)
     assert root.records.read(RECORD.run_id).status == status
 
 
 def test_submit_makes_a_recurring_run(config, server):
-    ran = call("submit", "--config", config, "--host", server.url, "--cron", "0 0 3 * * *")
-    assert ran.exit_code == 0, ran.output
+    ran = invoke("submit", "--config", config, "--host", server.url, "--cron", "0 0 3 * * *")
     (recurring,) = server.recurring.values()
-    assert json.loads(ran.stdout.splitlines()[-1])["recurring_run_id"] == (recurring["recurring_run_id"])
+    assert json.loads(ran.stdout.splitlines()[-1])["recurring_run_id"] == recurring["recurring_run_id"]
     assert not server.runs
 
 
 def test_submit_replaces_the_schedule(config, server):
     schedule = ("submit", "--config", config, "--host", server.url, "--cron")
     steps = ("--param", "train_steps=70")
-    first = json.loads(call(*schedule, "0 0 3 * * *", *steps).stdout.splitlines()[-1])
-    ran = call(*schedule, "0 4 * * *")  # second 0
+    first = json.loads(invoke(*schedule, "0 0 3 * * *", *steps).stdout.splitlines()[-1])
+    ran = invoke(*schedule, "0 4 * * *")  # second 0
     assert "! the previous schedule set --param train_steps=70" in ran.stderr
     assert f"deleted: the previous schedule of the pipeline, {first['recurring_run_id']}" in ran.stderr
     assert json.loads(ran.stdout.splitlines()[-1])["replaced"] == [first["recurring_run_id"]]
@@ -232,30 +194,27 @@ def test_submit_does_not_speak_to_vertex(server, tmp_path):
     config = tmp_path / "vertex.toml"
     config.write_text(CONFIG.replace('service_account = "runner"\n', ""))
     settings = (
-        "kubeflow.backend=vertex",
-        "kubeflow.volumes=[]",
-        "kubeflow.root=/gcs/bucket/taxi",
-        "kubeflow.pipeline_root=gs://bucket/artifacts",
-        "data.path=/gcs/bucket/taxi.csv",
-    )
-    given = ["--config", config, *(word for one in settings for word in ("--set", one))]
-    ran = call("submit", *given, "--host", server.url)
-    assert ran.exit_code == 2
+        "kubeflow.backend=vertex", "kubeflow.volumes=[]", "kubeflow.root=/gcs/bucket/taxi",
+        "kubeflow.pipeline_root=gs://bucket/artifacts", "data.path=/gcs/bucket/taxi.csv",
+    )  # fmt: skip
+    given = ["--config", config, *as_options(settings)]
+    ran = invoke("submit", *given, "--host", server.url, code=2)
     assert "aiplatform.PipelineJob(" in ran.output
     assert not server.requests
-    assert call("compile", *given, "-o", tmp_path / "pipeline.yaml").exit_code == 0
+    invoke("compile", *given, "-o", tmp_path / "pipeline.yaml")
 
 
 def test_submit_with_a_token(config, server, tmp_path):
     server.token = "abc.def"
     (tmp_path / "token").write_text("abc.def\n")
-    ran = call("submit", "--config", config, "--host", server.url, "--token-file", tmp_path / "token")
-    assert ran.exit_code == 0, ran.output
-    ran = call("submit", "--config", config, "--host", server.url, "--token-file", tmp_path / "other")
-    assert ran.exit_code == 2
+    ran = invoke("submit", "--config", config, "--host", server.url, "--token-file", tmp_path / "token")
+    ran = invoke(
+        "submit", "--config", config, "--host", server.url, "--token-file", tmp_path / "other", code=2
+    )
     assert "abc.def" not in ran.output
 
 
+@pytest.mark.usefixtures("never_compiles")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -268,21 +227,13 @@ def test_submit_with_a_token(config, server, tmp_path):
         (("--param", "train_steps"), "takes name=value"),
     ],
 )
-def test_submit_refuses_what_the_server_would(config, server, arguments, message, monkeypatch):
-    def compiled(*given):
-        raise AssertionError("nothing is compiled for what is refused anyway")
-
-    monkeypatch.setattr(kubeflow_commands, "_compiled", compiled)
-    ran = call("submit", "--config", config, "--host", server.url, *arguments)
-    assert ran.exit_code == 2
+def test_submit_refuses_what_the_server_would(config, server, arguments, message):
+    ran = invoke("submit", "--config", config, "--host", server.url, *arguments, code=2)
     assert message in ran.output
     assert not server.runs
 
 
 def test_a_server_that_refuses(config, server):
-    from tests.pipelines.kubeflow.kfp_server import RefusedError
-
-    server.refuses = None
     created = server._route
 
     def refuse(method, path, query, body):
@@ -291,7 +242,6 @@ def test_a_server_that_refuses(config, server):
         return created(method, path, query, body)
 
     server._route = refuse
-    ran = call("submit", "--config", config, "--host", server.url)
-    assert ran.exit_code == 1
+    ran = invoke("submit", "--config", config, "--host", server.url, code=1)
     assert "403" in ran.output
     assert "not in this namespace" in ran.output

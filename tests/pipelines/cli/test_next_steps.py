@@ -1,4 +1,3 @@
-import dataclasses
 import sys
 from pathlib import Path
 
@@ -9,11 +8,16 @@ from pipelines.root import Root
 
 
 @pytest.fixture
+def root(tmp_path):
+    return Root(tmp_path / "root")
+
+
+@pytest.fixture
 def pushed(killed, tmp_path, monkeypatch):
     """The record of a run in `tmp_path`, which is the working directory."""
     monkeypatch.chdir(tmp_path)
     report = str(tmp_path / "root" / "runs" / "a run.html")
-    return dataclasses.replace(killed, status="pushed", version="5", report=report)
+    return killed.changed(status="pushed", version="5", report=report)
 
 
 @pytest.fixture
@@ -23,42 +27,33 @@ def is_active(monkeypatch):
 
 
 @pytest.mark.usefixtures("is_active")
-def test_there_is_a_line_for_the_report_for_predictions_and_for_the_server(pushed, tmp_path):
-    assert next_steps(pushed, Root(tmp_path / "root"), "python -m pipelines") == [
+def test_there_is_a_line_for_the_report_for_predictions_and_for_the_server(pushed, root):
+    assert next_steps(pushed, root, "python -m pipelines") == [
         "look at the report:  'root/runs/a run.html'",
         "get predictions:     python -m pipelines predict --root root --data data.csv",
         "serve the model:     python -m pipelines serve --root root",
     ]
-
-
-@pytest.mark.usefixtures("is_active")
-def test_a_pattern_is_no_file_to_predict(pushed, tmp_path):
     config = {**pushed.config, "data": {**pushed.config["data"], "path": "day-{SPAN}.csv"}}
-    record = dataclasses.replace(pushed, config=config)
-    lines = next_steps(record, Root(tmp_path / "root"), "python -m pipelines")
+    lines = next_steps(pushed.changed(config=config), root, "python -m pipelines")
     assert lines[1].endswith("--data NEW.csv")
 
 
-def test_a_program_that_the_shell_does_not_find_is_called_by_its_path(pushed, tmp_path, monkeypatch):
+def test_a_program_that_the_shell_does_not_find_is_called_by_its_path(pushed, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     lines = next_steps(pushed, Root(Path("/elsewhere")), "python -m pipelines")
     own = Path(sys.executable).parent / "python"
     assert lines[2] == f"serve the model:     {own} -m pipelines serve --root /elsewhere"
 
 
-def test_a_run_that_serves_nothing_has_its_report_only(pushed, tmp_path):
-    record = dataclasses.replace(pushed, status="not_blessed", version=None)
-    lines = next_steps(record, Root(tmp_path / "root"), "python -m pipelines")
+def test_the_lines_of_a_run_that_serves_nothing_or_read_no_csv(pushed, root, tmp_path):
+    record = pushed.changed(status="not_blessed", version=None)
+    lines = next_steps(record, root, "python -m pipelines")
     assert [line.partition(":")[0] for line in lines] == ["look at the report"]
-    served = dataclasses.replace(record, serving_version="4")
-    assert len(next_steps(served, Root(tmp_path / "root"), "python -m pipelines")) == 3
-
-
-def test_predictions_from_a_csv_are_for_models_of_a_csv(pushed, tmp_path):
-    record = dataclasses.replace(pushed, config={"pipeline": {"file": "a.py"}})
-    lines = next_steps(record, Root(tmp_path / "root"), "python -m pipelines")
+    assert len(next_steps(record.changed(serving_version="4"), root, "python -m pipelines")) == 3
+    record = pushed.changed(config={"pipeline": {"file": "a.py"}})
+    lines = next_steps(record, root, "python -m pipelines")
     assert [line.partition(":")[0] for line in lines] == ["look at the report", "serve the model"]
     (tmp_path / "new.csv").touch()
     files = ({"path": str(tmp_path / "new.csv"), "bytes": 0, "sha256": ""},)
-    lines = next_steps(record.changed(data_files=files), Root(tmp_path / "root"), "program")
+    lines = next_steps(record.changed(data_files=files), root, "program")
     assert lines[1].endswith("predict --root root --data new.csv")

@@ -52,7 +52,7 @@ def test_a_copy_of_the_label_is_said_and_does_not_stop(tmp_path):
     file = tmp_path / "data.csv"
     file.write_text("a,y\n" + "".join(f"{'uv'[row % 2]},{'pq'[row % 2]}\n" for row in range(60)))
     _, lines = describe_plan(load_config(data=str(file), label="y"))
-    assert lines[-1].startswith("! `run` stops at 'a', which is the label in other words")
+    assert lines[-1].startswith("! `run` stops at 'a', because it is target leakage")
     given = load_config(data=str(file), label="y", settings=("columns.a=category",))
     assert not any("`run` stops" in line for line in describe_plan(given)[1])
 
@@ -80,7 +80,7 @@ def test_what_tensorflow_says_when_a_module_imports_it_is_left_out(data, tmp_pat
         (['evaluator.metrics=["acu"]'], "Did you mean 'auc'"),
         (['evaluator.metrics=["mean_squared_error"]'], "is not a metric for a binary problem"),
         (['evaluator.slices=[["z"]]'], "no column 'z'"),
-        (["evaluator.default_checks=false"], "then there are no criteria for a model"),
+        (["evaluator.default_checks=false"], "leaves nothing that a model has to pass"),
         (["evaluator.label=z"], "has no such label"),
         (['example_validator.moving=["z"]'], "no column 'z'"),
         (["schema.path=none.pbtxt"], "none.pbtxt cannot be read"),

@@ -20,15 +20,12 @@ def root(push):
     return root
 
 
-def test_columns_that_have_drifted_are_named(warm_command, root):
+def test_columns_that_have_drifted_are_named_and_json_has_every_measure(warm_command, root):
     result = warm_command("requests", "--root", root)
     assert result.returncode == 0
     *_, last = result.stdout.splitlines()
     assert last == "200 rows of requests to version 5. Columns that have drifted: city."
     assert "'Moss' was 0 % of the values, now 100 %" in result.stdout
-
-
-def test_json_has_every_measure(warm_command, root):
     first, *others = json.loads(warm_command("requests", "--root", root, "--json").stdout)
     text = first.pop("text")
     assert first.pop("by_chance") < 1

@@ -30,20 +30,13 @@ pipelines.__main__.main()
 def pushed(killed, tmp_path):
     """A record of a run that has pushed version 5, in `tmp_path / "root"`."""
     report = str(tmp_path / "root" / "runs" / "run.html")
-    record = type(killed)(**{**vars(killed), "status": "pushed", "version": "5", "report": report})
-    Root(tmp_path / "root").records.write(record)
+    Root(tmp_path / "root").records.write(killed.changed(status="pushed", version="5", report=report))
 
 
 def run(folder, stdout):
-    return subprocess.run(
-        [sys.executable, "-c", SCRIPT],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(PROJECT)},
-        stdin=subprocess.DEVNULL,
-        stdout=stdout,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    streams = {"stdin": subprocess.DEVNULL, "stdout": stdout, "stderr": subprocess.PIPE}
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    return subprocess.run([sys.executable, "-c", SCRIPT], cwd=folder, env=environment, text=True, **streams)
 
 
 @pytest.mark.more
@@ -57,11 +50,8 @@ def test_a_terminal_shows_what_to_do_next(tmp_path):
     finally:
         os.close(ours)
         os.close(theirs)
-    assert [line.partition(":")[0] for line in lines] == [
-        "look at the report",
-        "get predictions",
-        "serve the model",
-    ]
+    steps = ["look at the report", "get predictions", "serve the model"]
+    assert [line.partition(":")[0] for line in lines] == steps
     assert lines[1].endswith("predict --root root --data data.csv")
 
 

@@ -3,10 +3,9 @@ import json
 import pytest
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
-from typer.testing import CliRunner
 
-from pipelines.cli.app import app
 from pipelines.root import Root
+from tests.pipelines.cli import invocation
 
 
 @pytest.fixture
@@ -15,9 +14,7 @@ def root(killed, tmp_path):
 
 
 def invoke(root, *arguments):
-    result = CliRunner().invoke(app, [*arguments, "--root", str(root)])
-    assert result.exit_code == 0, result.output
-    return result
+    return invocation.invoke(*arguments, "--root", root)
 
 
 def test_runs_of_the_future_are_told_once_and_listed_in_their_order(root, killed):

@@ -16,20 +16,17 @@ from pathlib import Path
 import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
-from typer.testing import CliRunner
 
-from pipelines.cli.app import app
 from pipelines.root import Root
 from pipelines.scheduling.store import ScheduleStore
 from pipelines.scheduling.ticks import time_of_key
+from tests.pipelines.cli.invocation import invoke
 
 PROJECT = Path(__file__).parents[3]
 
 
-def invoke(*words, code=0):
-    result = CliRunner().invoke(app, ["schedule", *map(str, words)])
-    assert result.exit_code == code, result.output
-    return result
+def schedule(*words, code=0):
+    return invoke("schedule", *words, code=code)
 
 
 class SchedulerProcess:
@@ -65,7 +62,7 @@ def here(data, tmp_path, monkeypatch):
         f'command = "tee -a {tmp_path}/told.jsonl"\n'
         '[kubeflow]\nimage = "own:1"\n'
     )
-    invoke(
+    schedule(
         *("create", "--config", "trips.toml", "--root", "root", "--every", "3s"),
         *("--missed", "catch-up", "--grace", "5m"),
     )
@@ -149,7 +146,7 @@ def test_once_makes_the_runs_that_are_due_and_ends(here, records):
     scheduler = SchedulerProcess(here, "--once")
     while scheduler.process.poll() is None and not records():
         time.sleep(0.1)
-    invoke("disable", "trips", "--root", "root")  # where a run takes 3 s, the next is always due
+    schedule("disable", "trips", "--root", "root")  # where a run takes 3 s, the next is always due
     assert scheduler.process.wait(120) == 1  # a run has failed
     assert len(records()) >= 1
     assert SchedulerProcess(here, "--once").process.wait(60) == 0
@@ -157,56 +154,56 @@ def test_once_makes_the_runs_that_are_due_and_ends(here, records):
 
 @pytest.mark.more
 def test_now_runs_what_is_not_due_and_a_run_of_a_broken_configuration_is_listed(here, records):
-    invoke("disable", "trips", "--root", "root")
-    ended = invoke("run", "--now", "trips", "--root", "root", code=1)
+    schedule("disable", "trips", "--root", "root")
+    ended = schedule("run", "--now", "trips", "--root", "root", code=1)
     (record,) = records()
     expected = {"run_id": record.run_id, "status": "failed", "version": None, "reason": record.reason}
     assert record.reason
     assert json.loads(ended.stdout.splitlines()[-1]) == expected
     assert record.scheduled_by.startswith("trips/now-")
-    listed = CliRunner().invoke(app, ["runs", "--root", "root"])
+    listed = invoke("runs", "--root", "root")
     assert record.run_id in listed.stdout
     assert json.loads((here / "told.jsonl").read_text())["event"] == "failed"
-    refused = invoke("run", "--now", "tripz", "--root", "root", code=2)
+    refused = schedule("run", "--now", "tripz", "--root", "root", code=2)
     assert "no schedule 'tripz'" in refused.stderr
 
 
 def test_check_says_what_is_late(here):
-    assert invoke("check", "--root", "root").stdout == "1 schedule, none late\n"
+    assert schedule("check", "--root", "root").stdout == "1 schedule, none late\n"
     file = here / "root" / "schedules" / "trips.json"
     fields = json.loads(file.read_text())
     past = datetime(2026, 1, 31, tzinfo=timezone.utc).isoformat()
     file.write_text(json.dumps({**fields, "since": past, "created": past, "every_secs": 86_400}))
-    late = invoke("check", "--root", "root", code=1).stdout
+    late = schedule("check", "--root", "root", code=1).stdout
     assert re.match(r"trips: \d+ late, the oldest by [\dwdhms]+: it was due at 2026-02-01T", late)
     file.write_text("{")
-    assert "trips.json cannot be read" in invoke("check", "--root", "root", code=1).stdout
+    assert "trips.json cannot be read" in schedule("check", "--root", "root", code=1).stdout
 
 
 def test_metrics_are_printed_or_written_to_a_file(here):
-    text = invoke("metrics", "--root", "root").stdout
+    text = schedule("metrics", "--root", "root").stdout
     families = {family.name: family for family in text_string_to_metric_families(text)}
     assert families["estimator_pipelines_schedule_enabled"].samples[0].value == 1
-    invoke("metrics", "--root", "root", "--metrics-file", here / "p.prom")
+    schedule("metrics", "--root", "root", "--metrics-file", here / "p.prom")
     assert "estimator_pipelines_schedule_enabled" in (here / "p.prom").read_text()
 
 
 def test_manifests_are_made_for_systemd_and_for_a_schedule(here):
-    unit = invoke("manifest", "--kind", "systemd", "--root", "root", "--metrics-port", "9200").stdout
+    unit = schedule("manifest", "--kind", "systemd", "--root", "root", "--metrics-port", "9200").stdout
     assert f'"--root" "{here}/root" "--metrics-port" "9200"\n' in unit
     words = ("manifest", "--kind", "kubernetes", "--root", "root")
-    job = yaml.safe_load(invoke(*words).stdout)
+    job = yaml.safe_load(schedule(*words).stdout)
     assert job["metadata"]["name"] == "pipelines-trips"
     assert job["spec"]["schedule"] == "*/5 * * * *"
-    job = yaml.safe_load(invoke(*words, "--image", "own:2", "--cron", "0 * * * *").stdout)
+    job = yaml.safe_load(schedule(*words, "--image", "own:2", "--cron", "0 * * * *").stdout)
     (container,) = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
     assert (job["spec"]["schedule"], container["image"]) == ("0 * * * *", "own:2")
-    assert "kubeflow.image = 'Own': give" in invoke(*words, "--image", "Own", code=2).stderr
+    assert "kubeflow.image = 'Own': give" in schedule(*words, "--image", "Own", code=2).stderr
     file = here / "trips.toml"
     file.write_text(file.read_text().replace('image = "own:1"', ""))
-    assert "needs an image: give --image" in invoke(*words, code=2).stderr
-    invoke("delete", "trips", "--root", "root")
-    refused = invoke("manifest", "--kind", "kubernetes", "--root", "root", code=2)
+    assert "needs an image: give --image" in schedule(*words, code=2).stderr
+    schedule("delete", "trips", "--root", "root")
+    refused = schedule("manifest", "--kind", "kubernetes", "--root", "root", code=2)
     assert "There are no schedules" in refused.stderr
 
 
@@ -216,30 +213,16 @@ def test_a_backfill_reports_and_notifies_of_failed_spans(spans, tmp_path, monkey
     config = f'name = "trips"\n[data]\npath = "{spans}"\nlabel = "nothing"\n'
     config += '[notify]\ncommand = "tee -a told.jsonl"\n'
     (tmp_path / "trips.toml").write_text(config)
-    invoke("create", "--config", "trips.toml", "--root", "root", "--on-new-span")
+    schedule("create", "--config", "trips.toml", "--root", "root", "--on-new-span")
     shutil.rmtree(tmp_path / "span-9")
     words = ("backfill", "--root", "root", "--from", "8", "--to", "10")
-    assert "there is no span 9" in invoke(*words, code=2).stderr
+    assert "there is no span 9" in schedule(*words, code=2).stderr
     words = (*words[:-1], "8")
-    ended = invoke(*words, code=1)  # there is no such label
-    assert json.loads(ended.stdout.splitlines()[-1]) == {
-        "name": "trips",
-        "pushed": 0,
-        "unchanged": 0,
-        "finished": 0,
-        "held": 0,
-        "not_blessed": 0,
-        "failed": 1,
-        "left": [],
-    }
+    ended = schedule(*words, code=1)  # there is no such label
+    none = dict.fromkeys(("pushed", "unchanged", "finished", "held", "not_blessed"), 0)
+    summary = {"name": "trips", **none, "failed": 1, "left": []}
+    assert json.loads(ended.stdout.splitlines()[-1]) == summary
     assert "span 8: failed: " in ended.stderr
     # There is no scheduler that could tell it later.
     assert json.loads((tmp_path / "told.jsonl").read_text())["event"] == "failed"
     assert "nothing" in ended.stderr
-
-
-@pytest.mark.parametrize("command", ["run", "check", "metrics"])
-def test_a_root_that_is_not_there_is_an_error_and_is_not_made(tmp_path, command):
-    root = tmp_path / "volume that is not mounted"
-    assert f"There is no folder {root}" in invoke(command, "--root", root, code=1).stderr
-    assert not root.exists()

@@ -26,7 +26,7 @@ def test_the_name_is_that_of_the_pipeline(warm_command, push):
         (KSERVE, "--manifest kserve needs --image and --storage."),
         ([*KSERVE, "--versions", "2"], "--versions is not in the manifest."),
         ([*KSERVE, "--host", "::"], "--host is not in the manifest."),
-        (["--image", "x"], "--image and --storage belong to --manifest kserve."),
+        (["--image", "x"], "--image and --storage are for --manifest kserve only."),
         ([*KSERVE, "--storage", "s3://b/r", "--root", "absent"], "There is no folder "),
         ([*KSERVE, "--storage", "here", "--name", "x"], "The storage is the address of the root"),
     ],
@@ -55,21 +55,26 @@ def test_the_command_takes_the_arguments_of_the_manifest(push, monkeypatch):
     assert asked == {"name": "sums", "host": "0.0.0.0", "port": 8501, "token": "secret"}
 
 
-def run_serve(monkeypatch, root, *arguments):
-    """Returns the settings with which the command starts a server, and its output."""
-    started = []
-    monkeypatch.setattr(
-        "pipelines.serving.server.process.serve",
-        lambda root, name, address, say, versions, settings, sample, grpc: started.append(settings),
-    )
-    result = CliRunner().invoke(app, ["serve", "--root", str(root), *arguments])
-    return started, result.output
+@pytest.fixture
+def serve(monkeypatch, tmp_path):
+    """Returns a function that returns the settings with which the command starts a server, and its output."""
+
+    def run(*arguments):
+        started = []
+        monkeypatch.setattr(
+            "pipelines.serving.server.process.serve",
+            lambda root, name, address, say, versions, settings, sample, grpc: started.append(settings),
+        )
+        result = CliRunner().invoke(app, ["serve", "--root", str(tmp_path), "--name", "m", *arguments])
+        return started, result.output
+
+    return run
 
 
-def test_options_are_the_limits(monkeypatch, tmp_path):
+def test_options_are_the_limits(serve):
     limits = ["--max-body", "1000", "--max-rows", "11", "--max-waiting", "12", "--timeout", "13"]
     more = ["--max-connections", "14", "--max-header", "500", "--header-timeout", "1.5"]
-    (settings,), _ = run_serve(monkeypatch, tmp_path, *limits, *more, "--idle-timeout", "16", "--name", "m")
+    (settings,), _ = serve(*limits, *more, "--idle-timeout", "16")
     batches, connections = settings.batches, settings.connections
     assert settings.max_body_bytes == 1_000
     assert (batches.max_request_rows, batches.max_waiting_rows, batches.timeout_secs) == (11, 12, 13)
@@ -77,41 +82,45 @@ def test_options_are_the_limits(monkeypatch, tmp_path):
     assert (connections.header_secs, connections.idle_secs) == (1.5, 16)
 
 
-@pytest.mark.parametrize("token", ["geheimß", "two words", "two\nlines", b"\xff\xfe", "\ufefftoken"])
-def test_a_token_that_no_header_can_carry_is_refused(monkeypatch, tmp_path, token):
+@pytest.mark.parametrize(
+    ("token", "in_file", "in_environment"),
+    [
+        ("geheimß", "of the token is", "ESTIMATOR_PIPELINES_TOKEN: character"),
+        ("two words", "of the token is", "ESTIMATOR_PIPELINES_TOKEN: character"),
+        ("two\nlines", "of the token is", "ESTIMATOR_PIPELINES_TOKEN: character"),
+        ("\ufefftoken", "of the token is", "ESTIMATOR_PIPELINES_TOKEN: character"),
+        ("", "token.txt is empty", "ESTIMATOR_PIPELINES_TOKEN is empty"),
+        (" \n", "token.txt is empty", "ESTIMATOR_PIPELINES_TOKEN is empty"),
+    ],
+)
+def test_a_token_that_no_header_can_carry_is_refused(
+    serve, monkeypatch, tmp_path, token, in_file, in_environment
+):
     file = tmp_path / "token.txt"
-    file.write_bytes(token if isinstance(token, bytes) else token.encode())
-    started, output = run_serve(monkeypatch, tmp_path, "--token-file", str(file), "--name", "m")
-    assert started == []
-    assert "of the token is" in output
-    if isinstance(token, str):
-        monkeypatch.setenv("ESTIMATOR_PIPELINES_TOKEN", token)
-        started, output = run_serve(monkeypatch, tmp_path, "--name", "m")
-        assert (started, "ESTIMATOR_PIPELINES_TOKEN: character" in output) == ([], True)
+    file.write_text(token)
+    started, output = serve("--token-file", str(file))
+    assert (started, in_file in output) == ([], True)
+    monkeypatch.setenv("ESTIMATOR_PIPELINES_TOKEN", token)
+    started, output = serve()
+    assert (started, in_environment in output) == ([], True)
 
 
-def test_white_space_around_a_token_does_not_count(monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    ("size", "content", "message"),
+    [(2, b"\xff\xfe", "of the token is"), (100 << 20, b"", "too much for a token")],  # a device has no end
+)
+def test_what_is_no_token_file_is_refused(serve, tmp_path, size, content, message):
+    file = tmp_path / "token.txt"
+    with file.open("wb") as stream:
+        stream.write(content)
+        stream.truncate(size)
+    started, output = serve("--token-file", str(file))
+    assert (started, message in output) == ([], True)
+
+
+def test_white_space_around_a_token_does_not_count(serve, monkeypatch, tmp_path):
     (tmp_path / "token.txt").write_text("secret!~\n")
     monkeypatch.setenv("ESTIMATOR_PIPELINES_TOKEN", " other\n")
     for arguments, token in ((["--token-file", f"{tmp_path}/token.txt"], "secret!~"), ([], "other")):
-        (settings,), _ = run_serve(monkeypatch, tmp_path, "--name", "m", *arguments)
+        (settings,), _ = serve(*arguments)
         assert settings.token == token
-
-
-@pytest.mark.parametrize("token", ["", " \n"])
-def test_an_empty_token_is_refused(monkeypatch, tmp_path, token):
-    file = tmp_path / "token.txt"
-    file.write_text(token)
-    started, output = run_serve(monkeypatch, tmp_path, "--token-file", str(file), "--name", "m")
-    assert (started, "token.txt is empty" in output) == ([], True)
-    monkeypatch.setenv("ESTIMATOR_PIPELINES_TOKEN", token)
-    started, output = run_serve(monkeypatch, tmp_path, "--name", "m")
-    assert (started, "ESTIMATOR_PIPELINES_TOKEN is empty" in output) == ([], True)
-
-
-def test_a_device_is_no_token_file(monkeypatch, tmp_path):
-    file = tmp_path / "token.txt"
-    with file.open("wb") as stream:
-        stream.truncate(100 << 20)  # a device has no end
-    started, output = run_serve(monkeypatch, tmp_path, "--token-file", str(file), "--name", "m")
-    assert (started, "too much for a token" in output) == ([], True)

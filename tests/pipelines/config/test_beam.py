@@ -6,13 +6,12 @@ from pipelines.errors import BadInputError
 
 FLINK = {"runner": "flink", "flink.master": "jobs:8081"}
 SPARK = {"runner": "spark", "spark.master": "spark://host:7077"}
+
+
 DATAFLOW = {
-    "runner": "dataflow",
-    "dataflow.project": "a-project",
-    "dataflow.region": "europe-west1",
-    "dataflow.temp_location": "gs://bucket/tmp",
-    "dataflow.worker_image": "image:1",
-}
+    "runner": "dataflow", "dataflow.project": "a-project", "dataflow.region": "europe-west1",
+    "dataflow.temp_location": "gs://bucket/tmp", "dataflow.worker_image": "image:1",
+}  # fmt: skip
 
 
 def load(settings):
@@ -83,7 +82,7 @@ def test_sections_of_other_engines_are_kept(tmp_path):
         ({"direct.workers": 0}, ["beam.direct.workers = 0"]),
         (
             {"args": "['--direct_num_workers=3']"},
-            ["alone makes no processes", "[beam.direct] workers = 3", "--runner beam"],
+            ["alone starts no processes", "[beam.direct] workers = 3", "--runner beam"],
         ),
     ],
 )

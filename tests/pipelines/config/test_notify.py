@@ -18,13 +18,8 @@ def test_the_section_names_channels_and_events(load):
     notify = load('command = "mail me"\non = ["failed", "pushed"]\ntimeout_secs = 3').notify
     assert (notify.command, notify.on, notify.timeout_secs) == ("mail me", ("failed", "pushed"), 3)
     assert notify.has_receiver
-    assert load('webhook = "https://example.com/x"').notify.on == (
-        "failed",
-        "held",
-        "not_blessed",
-        "drifted",
-        "missed",
-    )
+    events = ("failed", "held", "not_blessed", "drifted", "missed")
+    assert load('webhook = "https://example.com/x"').notify.on == events
     assert load('webhook_env = "HOOK"').notify.has_receiver
     assert not load("").notify.has_receiver
 

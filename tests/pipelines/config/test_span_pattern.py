@@ -48,7 +48,7 @@ def test_a_width_is_a_number_of_digits(found):
     assert found("d/{SPAN:2}{VERSION:3}.csv", "d/12345.csv") == [(12, 345, "d/12345.csv")]
 
 
-def test_dates_are_found_in_paths(found):
+def test_dates_are_found_in_paths_and_must_be_dates(found):
     names = ("logs/2026/01/31.csv", "logs/2026/02/01.csv", "logs/2026/02/1.csv", "logs/26/2/3.csv")
     days = [datetime.date(2026, 1, 31), datetime.date(2026, 2, 1)]
     assert found("logs/{YYYY}/{MM}/{DD}.csv", *names) == [
@@ -56,6 +56,8 @@ def test_dates_are_found_in_paths(found):
         (days[1], None, "logs/2026/02/01.csv"),
     ]
     assert found("d{DD}{MM}{YYYY}/v{VERSION}", "d31012026/v7/x.csv") == [(days[0], 7, "d31012026/v7")]
+    with pytest.raises(BadInputError, match=r"2026-02-30\.csv: 2026-02-30 is not a date \(day"):
+        found("{YYYY}-{MM}-{DD}.csv", "2026-02-30.csv")
 
 
 def test_a_placeholder_in_two_places_says_the_same(found):
@@ -108,11 +110,6 @@ def test_a_relative_pattern_finds_relative_paths(tmp_path, monkeypatch):
         assert str(place.path) == path
 
 
-def test_a_name_like_a_date_that_is_none(found):
-    with pytest.raises(BadInputError, match=r"2026-02-30\.csv: 2026-02-30 is not a date \(day"):
-        found("{YYYY}-{MM}-{DD}.csv", "2026-02-30.csv")
-
-
 @pytest.mark.parametrize(
     ("path", "message"),
     [
@@ -125,10 +122,10 @@ def test_a_name_like_a_date_that_is_none(found):
         ("{SPAN:x}.csv", r"a width is a number of digits, as in \{SPAN:4\}"),
         ("{SPAN:}.csv", "a width is a number"),
         ("{SPAN:0}.csv", "a width is at least 1"),
-        ("{YYYY:4}{MM}{DD}", r"\{YYYY\} has 4 digits, and no other width"),
-        ("{SPAN}/{SPAN:3}.csv", r"\{SPAN\} occurs with two widths"),
+        ("{YYYY:4}{MM}{DD}", r"\{YYYY\} always has 4 digits; leave out the width"),
+        ("{SPAN}/{SPAN:3}.csv", r"\{SPAN\} has two different widths"),
         ("span-{SPAN/x.csv", r"\{SPAN is not closed: write \{SPAN\}"),
-        ("{SPAN}{VERSION}.csv", "two numbers follow each other"),
+        ("{SPAN}{VERSION}.csv", "two placeholders follow each other"),
     ],
 )
 def test_placeholders_that_do_not_go_together(path, message):

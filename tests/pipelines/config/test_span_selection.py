@@ -73,22 +73,18 @@ def test_spans_as_text():
 
 
 @pytest.mark.parametrize(
-    ("present", "holes"),
+    ("first", "last", "present", "holes"),
     [
-        ([3, 4, 5, 6, 7], ""),
-        ([], "3..7"),
-        ([3, 4], "5..7"),
-        ([6, 7], "3..5"),
-        ([4, 6], "3, 5, 7"),
-        ([3, 7], "4..6"),
+        (3, 7, [3, 4, 5, 6, 7], ""),
+        (3, 7, [], "3..7"),
+        (3, 7, [3, 4], "5..7"),
+        (3, 7, [6, 7], "3..5"),
+        (3, 7, [4, 6], "3, 5, 7"),
+        (3, 7, [3, 7], "4..6"),
+        (0, 10**18, [5], f"0..4, 6..{10**18}"),
+        (day(30), day(3, 2), [day(30), day(2, 2)], "2026-01-31..2026-02-01, 2026-02-03"),
+        (datetime.date.max, datetime.date.max, [datetime.date.max], ""),  # no day follows it
     ],
 )
-def test_holes_of_a_range(present, holes):
-    assert find_holes(3, 7, present) == holes
-
-
-def test_holes_of_a_range_of_dates_and_of_a_very_long_one():
-    assert find_holes(day(30), day(3, 2), [day(30), day(2, 2)]) == ("2026-01-31..2026-02-01, 2026-02-03")
-    assert find_holes(0, 10**18, [5]) == f"0..4, 6..{10**18}"
-    last = datetime.date(9999, 12, 31)  # no day follows it
-    assert find_holes(last, last, [last]) == ""
+def test_holes_of_a_range(first, last, present, holes):
+    assert find_holes(first, last, present) == holes

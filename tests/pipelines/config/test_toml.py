@@ -4,7 +4,7 @@ import pytest
 import tomllib
 
 from pipelines import atomic_files
-from pipelines.config.toml import columns_entry, read_toml, split_setting, toml_value
+from pipelines.config.toml import columns_entry, flat_settings, read_toml, split_setting, toml_value
 from pipelines.errors import BadInputError
 
 
@@ -12,6 +12,11 @@ def test_values_of_a_file(tmp_path):
     path = tmp_path / "run.toml"
     path.write_text('name = "trips"\n[pusher]\nkeep = 3\n')
     assert read_toml(path) == {"name": "trips", "pusher": {"keep": 3}}
+
+
+def test_values_have_the_keys_that_set_takes():
+    tree = {"name": "taxi", "data": {"path": "a.csv", "x": {"y": [1, {"z": 2}]}}, "columns": {}}
+    assert flat_settings(tree) == {"name": "taxi", "data.path": "a.csv", "data.x.y": [1, {"z": 2}]}
 
 
 @pytest.mark.parametrize(
@@ -31,17 +36,15 @@ def test_what_cannot_be_read_is_said(tmp_path, content, message):
         read_toml(path)
 
 
-def test_a_folder_and_a_missing_file(tmp_path):
-    with pytest.raises(BadInputError, match="is a folder"):
-        read_toml(tmp_path)
-    with pytest.raises(BadInputError, match="does not exist"):
-        read_toml(tmp_path / "none.toml")
-
-
-def test_a_file_without_end_is_refused(monkeypatch):
+def test_a_folder_a_missing_file_and_one_without_end_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(atomic_files, "MAX_SMALL_BYTES", 1_000)
-    with pytest.raises(BadInputError, match=r"/dev/zero holds more than .* for a configuration"):
-        read_toml(Path("/dev/zero"))
+    for path, message in (
+        (tmp_path, "is a folder"),
+        (tmp_path / "none.toml", "does not exist"),
+        (Path("/dev/zero"), r"/dev/zero holds more than .* for a configuration"),
+    ):
+        with pytest.raises(BadInputError, match=message):
+            read_toml(path)
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])

@@ -55,12 +55,9 @@ def test_rows_that_cannot_be_read_are_left_out_and_kept_with_place_and_reason(tm
     assert profile_csv(files).num_rows == 61 * 6
 
 
-def test_files_without_bad_rows_are_read_as_they_are(tmp_path):
+def test_files_without_bad_rows_and_another_dialect_are_kept(tmp_path):
     first = write(tmp_path, GOOD)
     assert split(first) == ([first], None)
-
-
-def test_another_dialect_is_kept(tmp_path):
     file = tmp_path / "a.csv"
     file.write_text("a;b\n" + "'1;2';3,4\n" * 30 + "1;2;3\n")
     files, found = split(file, dialect=Dialect(";", "'"))
@@ -90,16 +87,8 @@ def test_many_bad_rows_are_a_wrong_dialect(tmp_path):
         split(file)
 
 
-def test_a_quote_that_is_not_closed_is_refused(tmp_path):
-    file = write(tmp_path, b"1,b,x\n" * 50 + b'1,"b,x\n' + b"1,b,x\n" * 2)
-    with pytest.raises(
-        BadInputError, match=r"a\.csv, line 52, column 'text': a quoted field .* does not end"
-    ):
-        split(file)
-
-
 def test_a_quote_that_swallows_whole_rows_is_refused(tmp_path):
     rows = b"1,b,x\n" * 50 + b'1,b,"x\n' + b"1,b,x\n" * 9 + b'1,"b",x\n' + b"1,b,x\n" * 400
     file = write(tmp_path, rows)
-    with pytest.raises(BadInputError, match=r"a\.csv, line 52: a stray quote, .* one row of 11 lines"):
+    with pytest.raises(BadInputError, match=r"a\.csv, line 52: a stray quote .* 11 lines into one row"):
         split(file)

@@ -1,16 +1,8 @@
 import pytest
 
-from pipelines.data.column_cells import ColumnCells
 from pipelines.data.date_kinds import AmbiguousDatesError, find_date_formats, measure, recognise_dates
 from pipelines.data.formats.date_format import DAY_FIRST, ISO, MONTH_FIRST
-from pipelines.data.profile import profile_csv
-
-
-def column_of(folder, name, cells):
-    file = folder / "data.csv"
-    file.write_text("".join(f'"{cell}"\n' for cell in (name, *cells)))
-    profile = profile_csv([file])
-    return profile.columns[name], ColumnCells(profile, name)
+from tests.pipelines.data.tables import column_of
 
 
 @pytest.mark.parametrize(
@@ -36,15 +28,12 @@ def test_all_cells_decide_on_the_format(tmp_path, name, cells, expected):
     assert (found and found.date_format.name) == expected
 
 
-def test_a_date_that_may_be_either_is_asked_for(tmp_path):
+def test_dates_that_may_be_either_or_contradict_each_other_are_asked_for(tmp_path):
     column, cells = column_of(tmp_path, "a", ["01/02/2014", "03/04/2014"])
     with pytest.raises(AmbiguousDatesError):
         recognise_dates(column, cells, None)
     assert recognise_dates(column, cells, "day-first").date_format == DAY_FIRST
     assert recognise_dates(column, cells, "month-first").date_format == MONTH_FIRST
-
-
-def test_cells_that_contradict_each_other_are_asked_for(tmp_path):
     either = ["01/02/2014", "03/04/2014"] * 50
     mixed = [*either, "13/05/2014", "05/14/2014", "05/15/2014"]
     column, cells = column_of(tmp_path, "a", mixed)

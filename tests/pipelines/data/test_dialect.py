@@ -28,14 +28,11 @@ def test_the_dialect_is_the_one_that_fits_the_rows(tmp_path, text, expected):
     assert detect_dialect([file]) == expected
 
 
-def test_what_is_given_is_not_detected(tmp_path):
+def test_what_is_given_is_not_detected_and_dialects_say_what_they_are(tmp_path):
     file = tmp_path / "data.csv"
     file.write_text("a;b,c\n1;2,3\n")
     assert detect_dialect([file], delimiter=";") == Dialect(";")
     assert detect_dialect([file], quote="'") == Dialect(",", "'")
-
-
-def test_dialects_say_what_they_are():
     assert COMMAS.is_plain
     assert not Dialect(",", "'").is_plain
     assert str(Dialect(";")) == "fields are separated by semicolons and quoted by double quotes"

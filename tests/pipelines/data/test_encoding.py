@@ -1,27 +1,7 @@
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
-from pipelines.data.encoding import as_utf8, detect_encoding
-from pipelines.errors import BadInputError
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        ("größe,y\n1,2\n".encode(), "utf-8"),
-        (b"\xef\xbb\xbfa,y\n", "utf-8"),
-        ("größe,y\n1,€\n".encode("cp1252"), "cp1252"),
-        ("größe,y\n1,2\n".encode("utf-16"), "utf-16"),
-        ("größe,é\n".encode() + b"\xe9,1\n", "utf-8"),  # UTF-8 with a broken byte: said later
-        (b"\x1f\x8b\x08\xff", "utf-8"),  # gzip: said later
-        (b"a,y\n\0,\xff\n", "utf-8"),
-    ],
-)
-def test_the_encoding_is_that_of_the_bytes(tmp_path, content, expected):
-    file = tmp_path / "data.csv"
-    file.write_bytes(content)
-    assert detect_encoding(file) == expected
+from pipelines.data.encoding import as_utf8
 
 
 def test_other_files_are_copied_as_utf8_and_messages_name_the_originals(tmp_path):
@@ -34,19 +14,6 @@ def test_other_files_are_copied_as_utf8_and_messages_name_the_originals(tmp_path
     assert texts.with_original_paths(f"{texts.files[1]}, line 2") == f"{other}, line 2"
     own = as_utf8([plain])
     assert (own.files, own.are_copies, own.encoding) == ([plain], False, "utf-8")
-
-
-def test_a_given_encoding_goes_first_and_has_to_fit(tmp_path):
-    file = tmp_path / "data.csv"
-    file.write_bytes("Łódź\n".encode("cp1250"))
-    assert as_utf8([file], "cp1250").files[0].read_text(encoding="utf-8") == "Łódź\n"
-    file.write_bytes(b"a\n\x81\n")
-    with pytest.raises(
-        BadInputError, match=r"data\.csv, line 2: the file is not cp1252 text.*set data\.encoding"
-    ):
-        as_utf8([file], "cp1252")
-    with pytest.raises(BadInputError, match="cannot be read"):
-        as_utf8([tmp_path / "none.csv"])
 
 
 def test_a_parquet_file_has_no_encoding_to_read_it_by(tmp_path):

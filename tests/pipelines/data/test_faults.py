@@ -23,13 +23,8 @@ def test_the_header_is_trimmed_and_quotes_are_read(csv):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "is empty: a header line"),
-        ("\n \n", "line 1: a header line with the column names is expected"),
-        ("a,b,a\n", r"'a' appears 2 times \(columns 1, 3\)"),
         ("5,1.5,x,5\n", r"'5' appears 2 times \(columns 1, 4\)\. The first line looks like a row of data"),
         (",b,unnamed\n", r"'unnamed' appears 2 times \(columns 1, 3\)"),
-        ('"a,b",c\n', "column 1 holds a comma"),
-        ('"a\n', "the header cannot be read: unexpected end of data"),
         (b"a,caf\xe9\n", "line 1, column .*: byte 0xe9 is not UTF-8"),
     ],
 )
@@ -43,18 +38,6 @@ def test_headers_that_cannot_be_used(csv, content, message):
 )
 def test_a_plain_header_needs_no_quotes_and_no_white_space(line, is_plain):
     assert faults.is_plain_header(line + "\r\n", ["a", "b c"]) is is_plain
-
-
-def test_headers_that_differ(csv):
-    one, two = csv("", "1.csv"), csv("", "2.csv")
-
-    def difference(first, other):
-        return faults.describe_header_difference(one, first, two, other)
-
-    message = difference(["a", "b"], ["a", "c"])
-    assert message.startswith(f"{two}, line 1: the header differs from that of {one}: ")
-    assert "it lacks 'b' and it adds 'c'" in message
-    assert "column 2 is 'c', not 'b'" in difference(["a", "b", "c"], ["a", "c", "b"])
 
 
 def test_a_fault_is_found_by_line_row_and_column(csv):

@@ -30,8 +30,8 @@ def replace_and_restore(file):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (rewrite, "data.csv was changed while the data were looked at"),
-        (replace_and_restore, "data.csv was changed while the data were looked at"),
+        (rewrite, "data.csv was changed while the data were being read"),
+        (replace_and_restore, "data.csv was changed while the data were being read"),
         (lambda file: file.unlink(), "data.csv was deleted after it was read"),
     ],
 )
@@ -52,5 +52,5 @@ def test_a_file_that_is_written_while_it_is_hashed_has_no_state(file, monkeypatc
         return found
 
     monkeypatch.setattr(file_states.hashlib, "file_digest", slow)
-    with pytest.raises(BadInputError, match=r"data\.csv was written while it was read"):
+    with pytest.raises(BadInputError, match=r"data\.csv was changed while it was being read"):
         FileState.read(file)

@@ -16,39 +16,28 @@ def touch(folder, *names):
         file.write_text("a,b\n1,2\n")
 
 
-def test_file_folder_and_pattern(tmp_path):
+def test_file_folder_pattern_and_a_name_that_looks_like_one(tmp_path):
     touch(tmp_path, "b.csv", "a.csv", "notes.txt", "c.data")
+    touch(tmp_path / "x", "data[1].csv")
+    assert find_csv_files(str(tmp_path / "x" / "data[1].csv")) == [tmp_path / "x" / "data[1].csv"]
     assert find_csv_files(str(tmp_path / "c.data")) == [tmp_path / "c.data"]
     assert find_csv_files(str(tmp_path)) == [tmp_path / "a.csv", tmp_path / "b.csv"]
     assert find_csv_files(str(tmp_path / "[bc].*")) == [tmp_path / "b.csv", tmp_path / "c.data"]
 
 
-def test_a_file_whose_name_looks_like_a_pattern(tmp_path):
-    touch(tmp_path, "data[1].csv")
-    assert find_csv_files(str(tmp_path / "data[1].csv")) == [tmp_path / "data[1].csv"]
-
-
 def test_a_path_without_csv_files_is_refused(tmp_path):
     touch(tmp_path, "notes.txt")
-    with pytest.raises(BadInputError, match=r"no \*\.csv file \(it holds notes\.txt\)"):
-        find_csv_files(str(tmp_path))
-    with pytest.raises(BadInputError, match="There is no file or folder"):
-        find_csv_files(str(tmp_path / "none.csv"))
-    with pytest.raises(BadInputError, match="No file matches"):
-        find_csv_files(str(tmp_path / "*.csv"))
-    with pytest.raises(NoCsvFileError, match=r"is a URL.* Download it \(`curl -LO 'https://a\.org/"):
-        find_csv_files("https://a.org/b.csv?x=1&y=2")
-    with pytest.raises(NoCsvFileError, match=r"s3://a/b\.csv is a URL.* Copy it to this machine"):
-        find_csv_files("s3://a/b.csv")
-    for path in (tmp_path, tmp_path / "none.csv", tmp_path / "*.csv"):
-        with pytest.raises(NoCsvFileError):
+    touch(tmp_path / "sheets", "a.XLSX", "notes.txt")
+    for path, message in {
+        tmp_path: r"no \*\.csv file \(it holds notes\.txt",
+        tmp_path / "none.csv": "There is no file or folder",
+        tmp_path / "*.csv": "No file matches",
+        tmp_path / "sheets": r"it holds a\.XLSX, notes\.txt\)\. Save the sheets as CSV",
+        "https://a.org/b.csv?x=1&y=2": r"is a URL.* Download it \(`curl -LO 'https://a\.org/",
+        "s3://a/b.csv": r"s3://a/b\.csv is a URL.* Copy it to this machine",
+    }.items():
+        with pytest.raises(NoCsvFileError, match=message):
             find_csv_files(str(path))
-
-
-def test_a_folder_with_spreadsheets_alone(tmp_path):
-    touch(tmp_path, "a.XLSX", "notes.txt")
-    with pytest.raises(NoCsvFileError, match=r"it holds a\.XLSX, notes\.txt\)\. Save the sheets as CSV"):
-        find_csv_files(str(tmp_path))
 
 
 def test_capitals_and_compressed_files_are_read_but_not_each_compression(tmp_path):
@@ -58,13 +47,9 @@ def test_capitals_and_compressed_files_are_read_but_not_each_compression(tmp_pat
     touch(tmp_path, "f.CSV.xz")
     with pytest.raises(BadInputError, match=r"holds f\.CSV\.xz, which is compressed"):
         find_csv_files(str(tmp_path))
-
-
-def test_the_same_rows_in_two_forms_are_refused(tmp_path):
-    touch(tmp_path, "a.csv", "a.csv.gz", "b.csv")
-    for path in (tmp_path, tmp_path / "a*"):
-        with pytest.raises(BadInputError, match=r"a\.csv and a\.csv\.gz seem to be the same rows"):
-            find_csv_files(str(path))
+    touch(tmp_path, "a.csv.gz")
+    with pytest.raises(BadInputError, match=r"a\.csv and a\.csv\.gz seem to be the same rows"):
+        find_csv_files(str(tmp_path / "a*"))
 
 
 def test_parquet_files_have_no_csv_beside_them(tmp_path):
@@ -73,15 +58,6 @@ def test_parquet_files_have_no_csv_beside_them(tmp_path):
     touch(tmp_path, "c.csv.gz")
     with pytest.raises(BadInputError, match=r"a\.parquet is a Parquet file, and there are CSV"):
         find_csv_files(str(tmp_path))
-
-
-def test_paths_that_the_system_refuses(tmp_path):
-    (tmp_path / "one").symlink_to(tmp_path / "two")
-    (tmp_path / "two").symlink_to(tmp_path / "one")
-    with pytest.raises(BadInputError, match="is a symbolic link that leads nowhere, or back"):
-        find_csv_files(str(tmp_path / "one"))
-    with pytest.raises(BadInputError, match=r"\(5000 characters\) cannot be read: File name too"):
-        find_csv_files("x" * 5000)
 
 
 @pytest.fixture

@@ -7,13 +7,12 @@ from pipelines.data.formats.number_format import COMMA, POINT, NumberFormat
 from pipelines.data.kinds import recognise_columns, text_columns, to_date_format
 from pipelines.data.profile import profile_csv
 from pipelines.errors import BadInputError
+from tests.pipelines.data.tables import write_table
 
 
 def kinds_of(folder, columns, given=None, **settings):
-    file = folder / "data.csv"
-    rows = zip(*columns.values(), strict=True)
-    file.write_text("".join(";".join(map(str, row)) + "\n" for row in [list(columns), *rows]))
-    return recognise_columns(profile_csv([file], Dialect(";")), given or {}, **settings)
+    profile = profile_csv([write_table(folder, columns, ";")], Dialect(";"))
+    return recognise_columns(profile, given or {}, **settings)
 
 
 NUM = 150
@@ -120,7 +119,7 @@ def test_dates_that_may_be_either_are_not_used_until_it_is_said(tmp_path):
     assert "line 2: '01/02/2014'" in kind.doubt
     assert "Set data.dates" in kind.doubt
     assert kinds_of(tmp_path, columns, dates="month-first")["a"].date_format == "month-first"
-    with pytest.raises(BadInputError, match="no row tells whether the day or the month is first"):
+    with pytest.raises(BadInputError, match="no row shows whether the day or the month is first"):
         kinds_of(tmp_path, columns, {"a": "date"})
 
 
@@ -192,31 +191,19 @@ def test_codes_by_their_name_have_no_unit(tmp_path, name):
     assert (kinds[name].name, kinds["weight"].name) == ("category", "number")
 
 
-def test_phone_numbers_in_groups_are_no_numbers(tmp_path):
+def test_codes_phone_numbers_and_serial_numbers_are_no_numbers(tmp_path):
     cells = [f"601 {number} {999 - number}" for number in range(200, 240)]
     kinds = kinds_of(tmp_path, {"phone": cells, "population": cells})
     assert (kinds["phone"].name, kinds["population"].name) == ("text", "number")
-
-
-def test_serial_numbers_with_the_same_letters_are_ids(tmp_path):
     cells = [f"{number}AB" for number in range(1000, 1150)]
     weights = [f"{number}.5 AB" for number in range(1000, 1150)]
     kinds = kinds_of(tmp_path, {"sku": cells, "weight": weights})
     assert (kinds["sku"].name, kinds["weight"].name) == ("id", "number")
-
-
-def test_zeros_in_front_of_the_hours_make_no_code(tmp_path):
     cells = [f"0{number % 10}:{number % 60:02d}" for number in range(99)]
     kind = kinds_of(tmp_path, {"a": [*cells, "soon"]})["a"]
     assert (kind.name, kind.moments.num_unreadable) == ("number", 1)
-
-
-def test_two_signs_are_no_number(tmp_path):
     kind = kinds_of(tmp_path, {"a": [*range(1, 99), "--5"]})["a"]
     assert (kind.name, kind.moments.num_unreadable, kind.moments.minimum) == ("number", 1, 1)
-
-
-def test_months_are_dates_if_configured_or_not(tmp_path):
     cells = [f"{year}-{month:02d}" for year in (2015, 2016) for month in range(1, 13)]
     for given in ({}, {"a": "date"}):
         kind = kinds_of(tmp_path, {"a": cells}, given)["a"]
@@ -243,6 +230,6 @@ def test_a_column_of_fractions_with_many_words_says_why_it_is_no_number(tmp_path
     assert (kinds["weight"].name, kinds["room"].name) == ("category", "category")
     assert kinds["room"].note == ""
     assert kinds["weight"].note == (
-        "not read as numbers: 10 of 100 cells do not fit the numbers of the others, the first: "
+        "not read as numbers: 10 of 100 cells do not fit the numbers in the other cells, the first: "
         f"{tmp_path}/data.csv, line 2: 'unknown'"
     )

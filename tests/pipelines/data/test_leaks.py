@@ -6,16 +6,13 @@ from pipelines.data import row_sample
 from pipelines.data.kinds import recognise_columns
 from pipelines.data.leaks import find_leaks
 from pipelines.data.profile import profile_csv
+from tests.pipelines.data.tables import write_table
 
 NUM = 1_200
 
 
 def leaks_of(folder, columns, label="y", is_regression=False):
-    file = folder / "data.csv"
-    rows = zip(*columns.values(), strict=True)
-    lines = [",".join(map(str, row)) for row in ([*columns], *rows)]
-    file.write_text("\n".join(lines) + "\n")
-    profile = profile_csv([file])
+    profile = profile_csv([write_table(folder, columns)])
     names = tuple(name for name in columns if name != label)
     found = find_leaks(profile, recognise_columns(profile, {}), label, is_regression, names)
     return {leak.column: leak for leak in found}
@@ -46,11 +43,11 @@ def test_a_column_that_says_the_class_by_itself_is_found(tmp_path, classes):
     assert [name for name, leak in found.items() if leak.is_copy] == ["copy"]
     share = classes["y"].count("no") / NUM
     assert found["copy"].evidence == (
-        "column 'copy' alone predicts 'y' right in 100 % of 1200 rows "
+        "column 'copy' alone predicts 'y' correctly in 100 % of 1200 rows "
         f"(the most frequent class alone: {share:.1%})"
     )
     # "?" counts as missing: the rows with it are predicted as the more frequent of their classes.
-    assert "right in 99." in found["near"].evidence
+    assert "correctly in 99." in found["near"].evidence
 
 
 def test_a_sample_of_many_rows_is_enough(tmp_path, classes, monkeypatch):
@@ -80,7 +77,7 @@ def test_a_number_that_goes_with_the_label_is_found(tmp_path):
     assert [name for name, leak in found.items() if leak.is_copy] == ["same"]
     assert "equals 'y' in all 1200 rows" in found["same"].evidence
     assert "linear function of 'y' (correlation 1.00000)" in found["cents"].evidence
-    assert "in the order of 'y' (rank correlation 1.00000)" in found["cube"].evidence
+    assert "orders the rows as 'y' does (rank correlation 1.00000)" in found["cube"].evidence
 
 
 def test_a_column_that_is_filled_in_after_the_fact_is_found_by_its_gaps(tmp_path):
@@ -101,7 +98,7 @@ def test_a_column_that_is_filled_in_after_the_fact_is_found_by_its_gaps(tmp_path
         },
     )
     assert set(found) == {"date", "reason", "survey", "complaint"}
-    assert found["date"].evidence.startswith("whether column 'date' is empty predicts 'y' right in 98.")
+    assert found["date"].evidence.startswith("whether column 'date' is empty predicts 'y' correctly in 98.")
     assert not any(leak.is_copy for leak in found.values())
 
 

@@ -1,15 +1,11 @@
 import pytest
 
-from pipelines.data.column_cells import ColumnCells
-from pipelines.data.dialect import Dialect
 from pipelines.data.kinds import MAX_PARTS, ListParts, find_list
-from pipelines.data.profile import profile_csv
+from tests.pipelines.data.tables import column_of
 
 
 def cells_of(folder, cells):
-    file = folder / "data.csv"
-    file.write_text("".join(f'"{cell}"\n' for cell in ("a", *cells)))
-    return ColumnCells(profile_csv([file], Dialect(",")), "a")
+    return column_of(folder, "a", cells)[1]
 
 
 @pytest.mark.parametrize(
@@ -25,19 +21,13 @@ def test_parts_of_lists(tmp_path, cells, expected):
     assert find_list(cells_of(tmp_path, cells * 10)) == expected
 
 
-def test_parts_have_to_repeat_and_lists_to_be_common(tmp_path):
+def test_lists_have_to_be_common_and_their_parts_to_repeat_unless_configured(tmp_path):
     assert find_list(cells_of(tmp_path, [f"t{number};u{number}" for number in range(50)])) is None
     rare = ["a"] * 91 + ["a;b"] * 9
     assert find_list(cells_of(tmp_path, rare)) is None
     assert find_list(cells_of(tmp_path, [*rare, "a;b", "a;b"])) == ListParts(";", ("a", "b"), 2)
-
-
-def test_what_is_configured_may_be_rare_or_have_commas(tmp_path):
     assert find_list(cells_of(tmp_path, ["a, b", "c"]), is_given=True).parts == ("a", "b", "c")
     assert find_list(cells_of(tmp_path, ["a", "c"]), is_given=True) is None
-
-
-def test_only_the_most_frequent_parts_are_used(tmp_path):
     cells = [f"p{number:03d};q" for number in range(120)] * 10
     found = find_list(cells_of(tmp_path, cells))
     assert (found.num_parts, len(found.parts), found.parts[:2]) == (121, MAX_PARTS, ("q", "p000"))

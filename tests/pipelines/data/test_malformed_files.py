@@ -75,7 +75,7 @@ BY_ROW = {
     "the header once more, in quotes": ('"n","city", "day" ,y\n'.replace(' "day" ', "day"), ": the row is the header once more", "the header once more"),
     "a carriage return in a cell": ("1.5,os\rlo,2024-01-01,1\n", ", column 2: .* a carriage return outside", "a carriage return"),
     "a carriage return as an end": ("1.5,oslo,2024-01-01,1\r2.5,oslo,2024-01-01,0\n", ", column 4: .* a carriage return", "a carriage return"),
-    "a long cell": (f"1.5,{'x' * 131_073},2024-01-01,1\n", ", column 'city': a field of 131073 characters", "131073 characters"),
+    "a long cell": (f"1.5,{'x' * 131_073},2024-01-01,1\n", ", column 'city': a field has 131073 characters", "131073 characters"),
 }  # fmt: skip
 
 
@@ -106,8 +106,8 @@ def test_a_row_is_refused_with_its_place_or_left_out(tmp_path, read_as_a_run, ki
 
 # Content, message of the refusal, which `quarantine` repeats unless the third part says otherwise.
 WHOLE = {
-    "a quote that stays open": (with_row('1.5,"oslo,2024-01-01,1\n'), f"{FILE}, line 22, column 'city': .* does not end"),
-    "a quote that stays open at the end": (GOOD + '1.5,oslo,2024-01-01,"1', f"{FILE}, line 42, column 'y': .* does not end"),
+    "a quote that stays open": (with_row('1.5,"oslo,2024-01-01,1\n'), f"{FILE}, line 22, column 'city': .* is never closed"),
+    "a quote that stays open at the end": (GOOD + '1.5,oslo,2024-01-01,"1', f"{FILE}, line 42, column 'y': .* is never closed"),
     "two stray quotes": (GOOD.replace(ROWS[8], '1.5,"oslo,2024-01-01,1\n').replace(ROWS[15], '1.5,rome",2024-01-01,1\n'), f"{FILE}, line 10, column 'city': .* a stray quote"),
     "a quote in the header": (with_row(header='n,"city,day,y\n'), f"{FILE}, line 1: the header cannot be read"),
     "NULs after a crash": (GOOD + "\0" * 512, r"data\.csv, line 42, column 1: .* holds a NUL character, .* Remove it", "left out"),
@@ -222,7 +222,7 @@ def parquet(**columns):
 
 
 GZIP = gzip.compress(GOOD.encode())
-DAMAGED = "It is damaged or incomplete, or has the wrong suffix: get it again"
+DAMAGED = "It is damaged or incomplete, or has the wrong suffix: download it again"
 
 # Files of a folder, of which the first one is read, or all if the name of the kind starts with "folder".
 FILES = {
@@ -278,6 +278,12 @@ def test_a_short_row_in_gzip_is_refused_with_its_place_or_left_out(tmp_path, rea
     assert re.search(r"left out: 1 row .*a\.csv\.gz, line 42: 1 cell", found.notes)
 
 
+def test_text_that_a_configured_encoding_does_not_fit_is_refused(tmp_path, read_as_a_run):
+    path = write(tmp_path, b"n,y\n\x81,1\n")
+    said = refusal(read_as_a_run, path, encoding="cp1252")
+    assert re.search(f"{FILE}, line 2: the file is not cp1252 text.*set data.encoding", said)
+
+
 def test_files_of_other_types_are_noted(tmp_path, read_as_a_run):
     write(tmp_path, GOOD, "a.csv")
     write(tmp_path, HEADER + "".join(f"no. {row}" for row in ROWS), "b.csv")
@@ -297,7 +303,7 @@ def _loop(place):
 PLACES = {
     "a link that leads nowhere": (_link, "is a symbolic link that leads nowhere"),
     "a link to itself": (_loop, "is a symbolic link that leads nowhere, or back to itself"),
-    "a pipe": (os.mkfifo, "is a pipe or a device, not a file"),
+    "a pipe": (os.mkfifo, "is a pipe or a device. Give a file"),
     "a folder": (os.mkdir, r"has no \*\.csv file \(it is empty\)"),
     "nothing": (lambda place: None, "There is no file or folder"),
 }

@@ -6,15 +6,13 @@ from pipelines.data.dialect import Dialect
 from pipelines.data.formats.number_format import COMMA, POINT, NumberFormat
 from pipelines.data.number_kinds import compute_moments, describe_format, find_formats, mark_of_file, measure
 from pipelines.data.profile import profile_csv
+from tests.pipelines.data.tables import write_table
 
 MONEY = NumberFormat(".", "USD")
 
 
 def profile_of(folder, **columns):
-    file = folder / "data.csv"
-    rows = zip(*columns.values(), strict=True)
-    file.write_text("".join(";".join(row) + "\n" for row in [list(columns), *rows]))
-    return profile_csv([file], Dialect(";"))
+    return profile_csv([write_table(folder, columns, ";")], Dialect(";"))
 
 
 @pytest.mark.parametrize(

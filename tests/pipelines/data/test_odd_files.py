@@ -69,6 +69,7 @@ LEGAL = {
     "UTF-16 of big endian": (b"\xfe\xff" + ("n,t\n" + ROWS + "40,é\n").encode("utf-16-be"), {"encoding": "utf-16"}),
     "Windows-1252": (("n,t\n" + ROWS + "40,café €\n").encode("cp1252"), {"encoding": "cp1252"}),
     "Latin-1": (("n,t\n" + ROWS + "40,café\n").encode("latin-1"), {"encoding": "latin-1"}),
+    "Polish letters, whose encoding is configured": (("n,t\n" + ROWS + "40,Łódź\n").encode("cp1250"), {"encoding": "cp1250"}),
     "an encoding that is configured": (("n,t\n" + ROWS + "40,Ж\n").encode("koi8-r"), {"encoding": "koi8-r"}),
     "Windows line ends": (("n,t\n" + ROWS).replace("\n", "\r\n"), {}),
     "line ends of old Macs": (("n,t\n" + ROWS).replace("\n", "\r"), {}),
@@ -160,7 +161,7 @@ def test_the_cells_of_a_legal_file_are_those_of_pandas(tmp_path, read_as_a_run, 
     path, options = write(tmp_path, *LEGAL[kind])
     expected = pd.read_csv(path, dtype=str, keep_default_na=False, na_filter=False, **options)
     settings = {}
-    if "that is configured" in kind:
+    if "is configured" in kind:
         settings = {"delimiter": options["sep"], "encoding": options["encoding"]}
     found = read_as_a_run(path, label=None, **settings)
     assert found.cells == {name: expected[name].tolist() for name in expected.columns}

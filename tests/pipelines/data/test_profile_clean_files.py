@@ -70,21 +70,8 @@ def test_any_text_is_profiled_as_the_checks_do_it_or_not_at_all(tmp_path, small_
     draw = random.Random(7)
     file = tmp_path / "data.csv"
     pieces = [
-        "1",
-        "é",
-        ",",
-        '"',
-        '""',
-        "\n",
-        "\r",
-        "\r\n",
-        " ",
-        "x,2\n",
-        '"a\nb",3\n',
-        "a,b\n",
-        "\ufeff",
-        "\0",
-    ]
+        "1", "é", ",", '"', '""', "\n", "\r", "\r\n", " ", "x,2\n", '"a\nb",3\n', "a,b\n", "\ufeff", "\0",
+    ]  # fmt: skip
     num_found = 0
     for _ in range(400):
         body = "".join(draw.choices(pieces[: draw.choice((3, 10, 14))], k=draw.randrange(30)))

@@ -4,15 +4,12 @@ from pipelines.data import row_sample
 from pipelines.data.row_sample import RowSample
 
 
-def test_each_second_row_is_kept_of_a_table_that_is_too_large(monkeypatch):
+def test_each_second_row_is_kept_of_tables_and_files_that_are_too_large(monkeypatch):
     monkeypatch.setattr(row_sample, "MAX_ROWS", 4)
     sample = RowSample(num_columns=1)
     for start in (0, 3):  # the second batch begins at an odd row
         sample.add(pa.record_batch({"x": [str(start + row) for row in range(3)]}))
     assert sample.column(0).to_pylist() == ["0", "2", "4"]
-
-
-def test_more_files_of_one_row_than_the_sample_may_hold(monkeypatch):
     monkeypatch.setattr(row_sample, "MAX_ROWS", 2)
     sample = RowSample(num_columns=1)
     for file in range(5):

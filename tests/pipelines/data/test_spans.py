@@ -69,20 +69,11 @@ def test_the_newest_version_of_each_span_wins(resolve, tmp_path):
     assert describe_spans(found.as_records()) == "1 (version 10), 2 (version 3)"
 
 
-def test_a_window_of_fewer_spans_is_noted(resolve, tmp_path):
+def test_windows_that_end_with_a_span_or_have_fewer(resolve, tmp_path):
     make(tmp_path, *FOUR)
     found = resolve("s{SPAN}", "last 6")
     assert [span.key for span in found.spans] == [2, 7, 9, 10]
     assert found.notes == ("data.spans = 'last 6': there are only 4",)
-
-
-def test_a_window_that_ends_before_all_spans(resolve, tmp_path):
-    make(tmp_path, "s2/x.csv", "s3/x.csv")
-    with pytest.raises(BadInputError, match=r"'last 2 to 1': .* has no span as old as that\. There: 2\.\.3"):
-        resolve("s{SPAN}", "last 2 to 1")
-
-
-def test_a_window_that_ends_with_a_span_keeps_to_it_when_resumed(resolve, tmp_path):
     make(tmp_path, "s2/x.csv", "s3/x.csv")
     pinned = ({"span": 2, "version": None, "num_files": 1},)
     assert resolve("s{SPAN}", "last 1 to 2", pinned=pinned).notes == ()
@@ -94,23 +85,37 @@ def test_holes_of_a_range_are_named(resolve, tmp_path):
     with pytest.raises(BadInputError) as error:
         resolve("s{SPAN}", "2..11")
     assert str(error.value) == (
-        f"data.spans = '2..11': there is no span 3..6, 8, 11 of {tmp_path}/s{{SPAN}} (span 8 has no "
-        'file to read (it is empty)). There: 2, 7..10. Give a range without holes, or "last N" for the '
+        f"data.spans = '2..11': there is no span 3..6, 8, 11 of {tmp_path}/s{{SPAN}} (span 8 has no data "
+        'file (it is empty)). Existing spans: 2, 7..10. Give a range without gaps, or "last N" for the '
         "newest N existing spans."
     )
-    with pytest.raises(BadInputError, match="there is no span 4 of"):
-        resolve("s{SPAN}", "4")
 
 
-def test_no_span_at_all(resolve, tmp_path, monkeypatch):
-    make(tmp_path, "s-old/x.csv")
+V = "s{SPAN}/v{VERSION}"
+TWO_VERSIONS = ("s3/v1/x.csv", "s3/v01/x.csv", "s4/v1/x.csv", "s04/v2/x.csv")
+REFUSED = {
+    "a window that ends before all": (("s2/x.csv", "s3/x.csv"), "s{SPAN}", "last 2 to 1",
+                                      r"'last 2 to 1': .* has no span that old\. Existing spans: 2\.\.3"),
+    "one that is not there": (FOUR, "s{SPAN}", "4", "there is no span 4 of"),
+    "none at all": (("s-old/x.csv",), "s{SPAN}", "newest", r"No span matches .*in {here}\): {{SPAN}}"),
+    "no date": (("s-old/x.csv",), "{YYYY}{MM}{DD}.csv", "newest", "stand for a date, as in 2026-01-31"),
+    "no folder": (("s-old/x.csv",), "none/s{SPAN}", "newest", "No span matches"),
+    "two names of a span": (("s1/x.csv", "s3/x.csv", "s03/x.csv"), "s{SPAN}", "newest",
+                            r"s03 and .*/s3 are both span 3\. Remove one of them, or"),
+    "two names of a version": (TWO_VERSIONS, V, "3", r"v01 and .*/v1 are both version 1 of span 3\."),
+    "versions of a span that lie apart": (TWO_VERSIONS, V, "4",
+                                          r"s04/v2 and .*/s4/v1 are both span 4\.|s4/v1 and"),
+    "a compressed file": (("s1/x.csv", "s2/x.csv.zip"), "s{SPAN}", "newest",
+                                           r"x\.csv\.zip, which is compressed"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("files", "pattern", "spans", "message"), REFUSED.values(), ids=REFUSED)
+def test_spans_that_are_refused(resolve, tmp_path, monkeypatch, files, pattern, spans, message):
+    make(tmp_path, *files)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(BadInputError, match=rf"No span matches .*\(seen from {tmp_path}\): {{SPAN}}"):
-        resolve("s{SPAN}")
-    with pytest.raises(BadInputError, match="stand for a date, as in 2026-01-31"):
-        resolve("{YYYY}{MM}{DD}.csv")
-    with pytest.raises(BadInputError, match="No span matches"):
-        resolve("none/s{SPAN}")
+    with pytest.raises(BadInputError, match=message.format(here=tmp_path)):
+        resolve(pattern, spans)
 
 
 def test_spans_and_versions_without_a_finished_file_are_passed_over_and_noted(resolve, tmp_path):
@@ -118,9 +123,9 @@ def test_spans_and_versions_without_a_finished_file_are_passed_over_and_noted(re
     found = resolve("s{SPAN}/v{VERSION}")
     assert names(found, tmp_path) == ["s9/v1/x.csv"]
     assert found.notes == (
-        "span 11 has no file to read (it is empty): it is skipped",
-        "version 1 of span 10 has no file to read (it is empty): it is skipped",
-        "version 2 of span 9 has no file to read (there is x.csv.tmp): it is skipped",
+        "span 11 has no data file (it is empty): it is skipped",
+        "version 1 of span 10 has no data file (it is empty): it is skipped",
+        "version 2 of span 9 has no data file (there is x.csv.tmp): it is skipped",
     )
 
 
@@ -128,10 +133,10 @@ def test_a_pattern_that_matches_nothing_in_a_span(resolve, tmp_path):
     make(tmp_path, "s1/a.csv", "s2/a.txt", "s2/b.txt", "s2/c.txt", "s2/d.txt")
     found = resolve("s{SPAN}/*.csv")
     assert found.notes == (
-        "span 2 has no file to read (there is a.txt, b.txt, c.txt and 1 more): it is skipped",
+        "span 2 has no data file (there is a.txt, b.txt, c.txt and 1 more): it is skipped",
     )
     (tmp_path / "s1" / "a.csv").unlink()
-    with pytest.raises(BadInputError, match=r"has a file to read: span 2 has no .* 1 more\)\.$"):
+    with pytest.raises(BadInputError, match=r"has a data file: span 2 has no .* 1 more\)\.$"):
         resolve("s{SPAN}/*.csv")
 
 
@@ -158,23 +163,14 @@ def test_what_is_being_written_beside_files_of_other_spans_is_no_span(resolve, t
     assert names(resolve("{SPAN}.csv"), tmp_path) == ["2.csv"]
     found = resolve("x/{SPAN}.*")
     assert names(found, tmp_path) == ["x/1.csv"]
-    assert "span 2 has no file to read (there is 2.csv.part)" in found.notes[0]
+    assert "span 2 has no data file (there is 2.csv.part)" in found.notes[0]
 
 
-def test_two_names_of_a_span(resolve, tmp_path):
-    make(tmp_path, "s1/x.csv", "s3/x.csv", "s03/x.csv")
-    with pytest.raises(BadInputError, match=r"s03 and .*/s3 are both span 3\. Remove one of them, or"):
-        resolve("s{SPAN}")
+def test_digits_and_places_that_a_pattern_asks_for(resolve, tmp_path):
+    make(tmp_path, "s1/x.csv", "s3/x.csv", "s03/x.csv", "eu/s1.csv", "us/s1.csv", "eu/s2.csv")
     assert names(resolve("s{SPAN:2}"), tmp_path) == ["s03/x.csv"]
     assert names(resolve("s{SPAN}", "1"), tmp_path) == ["s1/x.csv"]
-
-
-def test_two_names_of_a_version_and_a_span_whose_versions_lie_apart(resolve, tmp_path):
-    make(tmp_path, "s3/v1/x.csv", "s3/v01/x.csv", "s4/v1/x.csv", "s04/v2/x.csv")
-    with pytest.raises(BadInputError, match=r"v01 and .*/v1 are both version 1 of span 3\."):
-        resolve("s{SPAN}/v{VERSION}", "3")
-    with pytest.raises(BadInputError, match=r"s04/v2 and .*/s4/v1 are both span 4\.|s4/v1 and"):
-        resolve("s{SPAN}/v{VERSION}", "4")
+    assert names(resolve("*/s{SPAN}.csv", "1"), tmp_path) == ["eu/s1.csv", "us/s1.csv"]
 
 
 def test_two_spans_of_the_same_file(resolve, tmp_path):
@@ -185,31 +181,18 @@ def test_two_spans_of_the_same_file(resolve, tmp_path):
     assert names(resolve("s{SPAN}"), tmp_path) == ["s1/x.csv"]
 
 
-def test_several_places_of_a_span(resolve, tmp_path):
-    make(tmp_path, "eu/s1.csv", "us/s1.csv", "eu/s2.csv")
-    assert names(resolve("*/s{SPAN}.csv", "1"), tmp_path) == ["eu/s1.csv", "us/s1.csv"]
-
-
-def test_a_compressed_file_is_an_error_and_no_empty_span(resolve, tmp_path):
-    make(tmp_path, "s1/x.csv", "s2/x.csv.zip")
-    with pytest.raises(BadInputError, match=r"x\.csv\.zip, which is compressed"):
-        resolve("s{SPAN}")
-
-
 def test_pinned_spans_stay_though_there_are_newer_ones(resolve, tmp_path):
     make(tmp_path, "s1/v1/x.csv", "s2/v1/x.csv", "s2/v2/x.csv")
     before = resolve("s{SPAN}/v{VERSION}", "last 2")
     make(tmp_path, "s2/v3/x.csv", "s3/v1/x.csv")
     found = resolve("s{SPAN}/v{VERSION}", "last 2", pinned=before.as_records())
     assert found.spans == before.spans
-    assert found.notes == (
-        "left to the next run, as they are newer: version 3 of span 2, version 1 of span 3",
-    )
+    assert found.notes == ("newer spans, left for the next run: version 3 of span 2, version 1 of span 3",)
     # Of a range, later spans are no part.
     (note,) = resolve("s{SPAN}/v{VERSION}", "1..2", pinned=before.as_records()).notes
-    assert note.endswith("newer: version 3 of span 2")
+    assert note.endswith("run: version 3 of span 2")
     (tmp_path / "s2" / "v2" / "x.csv").unlink()
-    with pytest.raises(BadInputError, match=r"the run read version 2 of span 2 of .* not there any"):
+    with pytest.raises(BadInputError, match=r"the run read version 2 of span 2 of .* no longer exists"):
         resolve("s{SPAN}/v{VERSION}", "last 2", pinned=before.as_records())
 
 
@@ -218,10 +201,10 @@ def test_pinned_dates_leave_newer_ones_to_the_next_run(resolve, tmp_path):
     pinned = ({"span": "2026-01-31", "version": None, "num_files": 1},)
     found = resolve("{YYYY}-{MM}-{DD}.csv", pinned=pinned)
     assert names(found, tmp_path) == ["2026-01-31.csv"]
-    assert found.notes == ("left to the next run, as they are newer: span 2026-02-01",)
+    assert found.notes == ("newer spans, left for the next run: span 2026-02-01",)
 
 
-def test_spans_in_words():
+def test_spans_in_words_and_a_path_without_placeholders():
     def record(span, version=None):
         return {"span": span, "version": version, "num_files": 2}
 
@@ -231,8 +214,5 @@ def test_spans_in_words():
     assert describe_spans([record("2026-01-31"), record("2026-02-01")]) == "2026-01-31..2026-02-01"
     assert name_spans([record(4, 3)]) == "span 4 (version 3)"
     assert name_spans([record(4), record(6)]) == "spans 4, 6"
-
-
-def test_a_path_without_placeholders():
     with pytest.raises(ValueError, match=r"Received: path='data\.csv'"):
         resolve_spans("data.csv", parse_selection("newest"))

@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.config.data import SplitConfig
-from pipelines.data.dialect import Dialect
+from pipelines.data.dialect import COMMAS, Dialect
 from pipelines.data.kinds import recognise_columns
 from pipelines.data.profile import profile_csv
 from pipelines.data.splits import Splits, plan_splits
@@ -13,84 +13,83 @@ from pipelines.data.staging import stage
 from pipelines.errors import BadInputError
 
 
+def stage_text(folder, content, name="data.csv", label="y", dialect=COMMAS):
+    """Stages a file; returns the reasons for a copy, and the copy's text."""
+    (folder / name).write_bytes(content.encode())
+    staged = stage(profile_csv([folder / name], dialect), label, folder / "copies")
+    copy = staged.folder / "data-00000.csv"
+    return staged.reasons, copy.read_bytes().decode() if copy.exists() else None
+
+
+def write(*files):
+    for file in files:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("x,y\n1,2\n")
+
+
 def test_good_files_are_read_where_they_are(tmp_path):
-    file = tmp_path / "data.csv"
-    file.write_text("a,y\n1,2\n")
-    staged = stage(profile_csv([file]), "y", tmp_path / "copies")
+    write(tmp_path / "data.csv")
+    staged = stage(profile_csv([tmp_path / "data.csv"]), "y", tmp_path / "copies")
     assert (staged.folder, staged.pattern, staged.reasons) == (tmp_path, "data.csv", ())
     assert not (tmp_path / "copies").exists()
 
 
-def test_rows_without_a_label_are_left_out(tmp_path):
-    file = tmp_path / "data.csv"
-    file.write_text('a,y\n"1,\n5",p\n2,\n3,NA\n4,q\n')
-    staged = stage(profile_csv([file]), "y", tmp_path / "copies")
-    assert staged.reasons == ("2 rows without a value in 'y' are left out",)
-    assert (staged.folder / "data-00000.csv").read_text() == 'a,y\n"1,\n5",p\n4,q\n'
-    assert stage(profile_csv([file]), None, tmp_path / "copies").reasons == ()
+PLAIN_HEADER = (
+    "the header is written without quotes and white space"  # which ExampleGen would read as part of it
+)
+NO_LABELS = "2 rows without a value in 'y' are left out"
+MENDED = {
+    "rows without a label": ('a,y\n"1,\n5",p\n2,\n3,NA\n4,q\n', {}, NO_LABELS,
+                             'a,y\n"1,\n5",p\n4,q\n'),
+    "rows without another label": ("a,b\n1,\n,2\n", {"label": "a"},
+                                   "1 row without a value in 'a' is left out", "a,b\n1,\n"),
+    "a header in quotes": ('"a","y"\n1,2\n', {}, PLAIN_HEADER, "a,y\n1,2\n"),
+    "a blank line": ("\na,y\n1,2\n", {}, PLAIN_HEADER, "a,y\n1,2\n"),
+    "white space in the header": ("a, y \n1,2\n", {}, PLAIN_HEADER, "a,y\n1,2\n"),
+    "line ends of old Macs": ("a,y\r1,2\r", {}, PLAIN_HEADER, "a,y\n1,2\n"),
+    "a name with a date": ("a,y\n1,2\n", {"name": "d{YYYY}.csv"}, "d{YYYY}.csv' would be read as a pattern",
+                           "a,y\n1,2\n"),
+    "a name with a span": ("a,y\n1,2\n", {"name": "{SPAN:3}.csv"}, "{SPAN:3}.csv' would be read as a pattern",
+                           "a,y\n1,2\n"),
+    "another dialect": ("a;y\n'1;5';2\n0,5;say \"x\"\n", {"dialect": Dialect(";", "'")},
+                        "fields are separated by commas and quoted by double quotes",
+                        'a,y\n1;5,2\n"0,5","say ""x"""\n'),
+    "a carriage return in a cell": ('a,y\n"x\ry",1\nz,NA\nu,2\n', {},
+                                    "1 row without a value in 'y' is left out", 'a,y\n"x\ry","1"\nu,2\n'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("content", "settings", "reason", "copy"), MENDED.values(), ids=MENDED)
+def test_a_file_that_would_be_misread_is_copied(tmp_path, content, settings, reason, copy):
+    (found,), text = stage_text(tmp_path, content, **settings)
+    assert found.endswith(reason)
+    assert text == copy
+
+
+def test_each_label_has_a_copy_of_its_own(tmp_path):
+    texts = [stage_text(tmp_path, "a,b\n1,\n,2\n", label=label)[1] for label in ("a", "b")]
+    assert texts == ["a,b\n1,\n", "a,b\n,2\n"]
+    assert stage_text(tmp_path, "a,b\n1,\n,2\n", label=None)[0] == ()
 
 
 def test_marks_and_missing_names_are_mended(tmp_path):
-    file = tmp_path / "data[1].csv"
-    file.write_bytes(b"\xef\xbb\xbf,y\n0,1\n1,2\n")
-    staged = stage(profile_csv([file]), "y", tmp_path / "copies")
-    assert len(staged.reasons) == 3
-    assert (staged.folder / "data-00000.csv").read_text() == "unnamed,y\n0,1\n1,2\n"
+    reasons, text = stage_text(tmp_path, "\ufeff,y\n0,1\n1,2\n", "data[1].csv")
+    assert (len(reasons), text) == (3, "unnamed,y\n0,1\n1,2\n")
 
 
 def test_a_selection_of_a_folder_is_gathered(tmp_path):
     files = [tmp_path / name for name in ("a.csv", "b.csv", "c.csv")]
-    for file in files:
-        file.write_text("x,y\n1,2\n")
+    write(*files)
     assert stage(profile_csv(files), "y", tmp_path / "copies").pattern == "*.csv"
     staged = stage(profile_csv(files[:2]), "y", tmp_path / "copies")
     assert sorted(file.name for file in staged.folder.iterdir()) == ["data-00000.csv", "data-00001.csv"]
 
 
-def test_a_header_that_example_gen_would_misread_is_written_plainly(tmp_path):
-    # It splits the first line at commas as it stands: quotes would become part of the names.
-    file = tmp_path / "data.csv"
-    for text in ('"a","y"\n1,2\n', "\na,y\n1,2\n", "a, y \n1,2\n", "a,y\r1,2\r"):
-        file.write_text(text, newline="")
-        staged = stage(profile_csv([file]), "y", tmp_path / "copies")
-        assert staged.reasons == ("the header is written without quotes and white space",)
-        assert (staged.folder / "data-00000.csv").read_text() == "a,y\n1,2\n"
-
-
-def test_each_label_has_a_copy_of_its_own(tmp_path):
-    file = tmp_path / "data.csv"
-    file.write_text("a,b\n1,\n,2\n")
-    for label, rows in (("a", "1,\n"), ("b", ",2\n")):
-        staged = stage(profile_csv([file]), label, tmp_path / "copies")
-        assert (staged.folder / "data-00000.csv").read_text() == f"a,b\n{rows}"
-
-
 def test_a_folder_that_would_be_read_as_a_pattern(tmp_path):
-    folder = tmp_path / "data[1]"
-    folder.mkdir()
-    files = [folder / "a.csv", folder / "b.csv"]
-    for file in files:
-        file.write_text("x,y\n1,2\n")
+    files = [tmp_path / "data[1]" / "a.csv", tmp_path / "data[1]" / "b.csv"]
+    write(*files)
     for chosen in (files, files[:1]):
         assert "pattern" in stage(profile_csv(chosen), "y", tmp_path / "copies").reasons[0]
-
-
-def test_names_that_tfx_would_read_a_date_or_a_span_from(tmp_path):
-    for name in ("d{YYYY}.csv", "{SPAN:3}.csv"):
-        file = tmp_path / name
-        file.write_text("a,y\n1,2\n")
-        staged = stage(profile_csv([file]), "y", tmp_path / "copies")
-        assert staged.reasons == (f"the name {str(file)!r} would be read as a pattern",)
-        assert [copy.name for copy in staged.folder.iterdir()] == ["data-00000.csv"]
-
-
-def test_other_dialects_are_written_plainly(tmp_path):
-    file = tmp_path / "data.csv"
-    file.write_text("a;y\n'1;5';2\n0,5;say \"x\"\n")
-    dialect = Dialect(";", "'")
-    staged = stage(profile_csv([file], dialect), "y", tmp_path / "copies")
-    assert staged.reasons == ("fields are separated by commas and quoted by double quotes",)
-    assert (staged.folder / "data-00000.csv").read_text() == ('a,y\n1;5,2\n"0,5","say ""x"""\n')
 
 
 def test_rows_are_divided_by_time(tmp_path):
@@ -147,13 +146,6 @@ def test_parquet_and_compressed_files_are_read_where_they_are(tmp_path):
     staged = stage(profile_csv(parquet), "y", tmp_path / "copies")
     assert staged.reasons == ("2 rows without a value in 'y' are left out",)
     assert (staged.folder / "data-00001.csv").read_text() == "x,y\n01,1\n"
-
-
-def test_a_carriage_return_in_a_cell_stays_in_quotes(tmp_path):
-    file = tmp_path / "data.csv"
-    file.write_bytes(b'a,y\n"x\ry",1\nz,NA\nu,2\n')
-    staged = stage(profile_csv([file]), "y", tmp_path / "copies")
-    assert (staged.folder / "data-00000.csv").read_bytes() == b'a,y\n"x\ry","1"\nu,2\n'
 
 
 def test_a_parquet_file_may_have_no_rows_if_another_has_some(tmp_path):

@@ -1,7 +1,5 @@
 import pytest
 
-from pipelines.data.column_cells import ColumnCells
-from pipelines.data.profile import profile_csv
 from pipelines.data.word_kinds import (
     boolean_words,
     is_called_id,
@@ -10,13 +8,7 @@ from pipelines.data.word_kinds import (
     is_text_id,
     why_code,
 )
-
-
-def column_of(folder, name, cells):
-    file = folder / "data.csv"
-    file.write_text("".join(f'"{cell}"\n' for cell in (name, *cells)))
-    profile = profile_csv([file])
-    return profile.columns[name], ColumnCells(profile, name)
+from tests.pipelines.data.tables import column_of
 
 
 @pytest.mark.parametrize(
@@ -53,15 +45,12 @@ def test_digits_that_are_codes(tmp_path, name, cells, why):
     assert why_code(*column_of(tmp_path, name, cells)) == why
 
 
-def test_free_text_has_several_words_that_seldom_repeat(tmp_path):
+def test_free_text_ids_and_row_numbers(tmp_path):
     texts = [f"the order {number} came late" for number in range(60)]
     assert is_free_text(*column_of(tmp_path, "a", texts))
     assert not is_free_text(*column_of(tmp_path, "a", texts[:19]))
     assert not is_free_text(*column_of(tmp_path, "a", texts[:25] * 4))  # a quarter is distinct
     assert not is_free_text(*column_of(tmp_path, "a", [f"order {number}" for number in range(60)]))
-
-
-def test_ids_are_recognized_by_their_name_or_their_distinct_values(tmp_path):
     assert is_called_id("customer_id")
     assert is_called_id("rowId")
     assert not is_called_id("idle")
@@ -69,9 +58,6 @@ def test_ids_are_recognized_by_their_name_or_their_distinct_values(tmp_path):
     assert not is_text_id(column_of(tmp_path, "a", [f"u{number}" for number in range(100)])[0], 1)
     repeated = [f"u{number % 90}" for number in range(101)]
     assert not is_text_id(column_of(tmp_path, "a", repeated)[0], 1)
-
-
-def test_row_numbers_are_consecutive_or_called_an_id(tmp_path):
     assert is_row_number(column_of(tmp_path, "a", range(5, 30))[0], 20)
     assert not is_row_number(column_of(tmp_path, "a", range(5, 15))[0], 20)
     assert not is_row_number(column_of(tmp_path, "a", range(5, 60, 2))[0], 20)

@@ -11,13 +11,14 @@ from pipelines.kubeflow.local_execution.local_run import run_locally
 from pipelines.kubeflow.training.training_job import VARIABLE
 from pipelines.root import Root
 from pipelines.terminal.progress import PlainDisplay, Progress
+from tests.pipelines.steps.conftest import Team
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # kfp warns of its own versions
     import kfp  # noqa: F401
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def config_of():
     """Returns a function that makes a configuration which Kubeflow takes, with changes by section."""
 
@@ -38,6 +39,11 @@ def config_of():
         )
 
     return make
+
+
+@pytest.fixture
+def team(tmp_path):
+    return Team(tmp_path)
 
 
 class StepsHere:

@@ -3,26 +3,19 @@
 It takes the same as the real one: schema version 2.1.0, a version that exists, known parameters.
 """
 
-import http.server
 import json
 import re
-import threading
 import uuid
 from email.parser import BytesParser
-from urllib.parse import parse_qs, urlsplit
 
 import yaml
+
+from tests.pipelines.kubeflow.loopback import LoopbackServer, RefusedError
 
 PREFIX = "/apis/v2beta1/"
 
 
-class RefusedError(Exception):
-    def __init__(self, code, message):
-        super().__init__(message)
-        self.code = code
-
-
-class KfpServer:
+class KfpServer(LoopbackServer):
     """The server.
 
     Args:
@@ -39,28 +32,8 @@ class KfpServer:
         self.requests, self.states = [], ["SUCCEEDED"]
         self.experiments, self.pipelines, self.versions = {}, {}, {}
         self.runs, self.recurring, self.lost_runs = {}, {}, []
-        self.refuses, self.token = None, None
-        outer = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def log_message(self, *args):
-                pass
-
-            def answer(self, method):
-                outer.answer(self, method)
-
-            def do_GET(self):
-                self.answer("GET")
-
-            def do_POST(self):
-                self.answer("POST")
-
-            def do_DELETE(self):
-                self.answer("DELETE")
-
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self.token = None
+        super().__init__(port)
 
     def start(self, recurring_run_id):
         """Starts a run as the clock of a recurring run does."""
@@ -72,32 +45,16 @@ class KfpServer:
             run_id for run_id, run in self.runs.items() if run.get("recurring_run_id") == recurring_run_id
         ]
 
-    def close(self):
-        self._server.shutdown()
-        self._server.server_close()
-
-    def answer(self, handler, method):
-        parts = urlsplit(handler.path)
-        query = {key: values[0] for key, values in parse_qs(parts.query).items()}
-        raw = handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
-        kind = handler.headers.get("Content-Type") or ""
+    def answer(self, method, path, query, raw, headers):
+        kind = headers.get("Content-Type") or ""
         body = _uploaded(kind, raw) if kind.startswith("multipart/") else json.loads(raw or b"null")
-        path = parts.path.removeprefix(PREFIX)
+        path = path.removeprefix(PREFIX)
         self.requests.append((method, path, body))
-        try:
-            if self.refuses is not None:
-                raise self.refuses
-            if self.token and handler.headers.get("authorization") != f"Bearer {self.token}":
-                raise RefusedError(401, "who are you?")
-            code, answer = 200, self._route(method, path, query, body)
-        except RefusedError as error:
-            code, answer = error.code, {"error": str(error)}
-        content = json.dumps(answer).encode()
-        handler.send_response(code)
-        handler.send_header("Content-Type", "application/json")
-        handler.send_header("Content-Length", str(len(content)))
-        handler.end_headers()
-        handler.wfile.write(content)
+        if self.refuses is not None:
+            raise self.refuses
+        if self.token and headers.get("authorization") != f"Bearer {self.token}":
+            raise RefusedError(401, "who are you?")
+        return self._route(method, path, query, body)
 
     def _route(self, method, path, query, body):
         if path == "healthz":

@@ -59,21 +59,13 @@ class Pod:
         if self.code is not None:
             reason = "Completed" if self.code == 0 else "Error"
             state = {"terminated": {"exitCode": self.code, "reason": reason}}
+        container = {
+            "name": "tensorflow", "state": state, "image": "image:1", "imageID": "", "ready": not state,
+            "restartCount": self.restarts,
+        }  # fmt: skip
         return {
             "metadata": {"name": self.name},
-            "status": {
-                "phase": self.phase,
-                "containerStatuses": [
-                    {
-                        "name": "tensorflow",
-                        "state": state,
-                        "image": "image:1",
-                        "imageID": "",
-                        "ready": not state,
-                        "restartCount": self.restarts,
-                    }
-                ],
-            },
+            "status": {"phase": self.phase, "containerStatuses": [container]},
         }
 
 

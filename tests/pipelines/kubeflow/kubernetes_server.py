@@ -1,25 +1,18 @@
 """Kubernetes on the loopback: jobs, Services, pods and their logs. Pods are processes of this machine."""
 
-import http.server
 import json
 import re
 import threading
 import time
 import uuid
-from urllib.parse import parse_qs, urlsplit
 
 from tests.pipelines.kubeflow.job_controller import JobController
+from tests.pipelines.kubeflow.loopback import LoopbackServer, RefusedError
 
 PLACE = "batch/v1 jobs"
 
 
-class RefusedError(Exception):
-    def __init__(self, code, message):
-        super().__init__(message)
-        self.code = code
-
-
-class KubernetesServer:
+class KubernetesServer(LoopbackServer):
     """The server.
 
     Attributes:
@@ -33,73 +26,35 @@ class KubernetesServer:
     """
 
     def __init__(self, folder):
-        self.jobs, self.pods, self.services, self.refuses = {}, {}, {}, None
+        self.jobs, self.pods, self.services = {}, {}, {}
         self.kill_once, self.denies = None, ()
         self.drops, self.failures, self.lingers = 0, 0, 0
         self.folder, self._lock, self._ends = folder, threading.RLock(), threading.Event()
         self._started = {}
         self._controller = JobController(self)
-        outer = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def log_message(self, *args):
-                pass
-
-            def answer(self, method):
-                outer.answer(self, method)
-
-            def do_GET(self):
-                self.answer("GET")
-
-            def do_POST(self):
-                self.answer("POST")
-
-            def do_DELETE(self):
-                self.answer("DELETE")
-
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        self._threads = [
-            threading.Thread(target=target, daemon=True)
-            for target in (self._server.serve_forever, self._operate)
-        ]
-        for thread in self._threads:
-            thread.start()
+        super().__init__()
+        self._operator = threading.Thread(target=self._operate, daemon=True)
+        self._operator.start()
 
     def close(self):
         self._ends.set()
-        self._threads[1].join(30)
+        self._operator.join(30)
         for pods in self.pods.values():
             for pod in pods:
                 pod.kill()
-        self._server.shutdown()
-        self._server.server_close()
+        super().close()
 
-    def answer(self, handler, method):
-        parts = urlsplit(handler.path)
-        query = {key: values[0] for key, values in parse_qs(parts.query).items()}
-        raw = handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
+    def answer(self, method, path, query, raw, headers):
         if self.drops:
             self.drops -= 1
-            handler.close_connection = True
-            return
-        try:
-            if self.failures:
-                self.failures -= 1
-                raise RefusedError(503, "etcd is electing a leader")
-            if self.refuses is not None:
-                raise self.refuses
-            with self._lock:
-                code, answer = 200, self._route(method, parts.path, query, json.loads(raw or "{}"))
-        except RefusedError as error:
-            code, answer = error.code, {"kind": "Status", "message": str(error)}
-        content = answer if isinstance(answer, str) else json.dumps(answer)
-        handler.send_response(code)
-        kind = "text/plain" if isinstance(answer, str) else "application/json"
-        handler.send_header("Content-Type", kind)
-        handler.send_header("Content-Length", str(len(content.encode())))
-        handler.end_headers()
-        handler.wfile.write(content.encode())
+            raise ConnectionAbortedError
+        if self.failures:
+            self.failures -= 1
+            raise RefusedError(503, "etcd is electing a leader")
+        if self.refuses is not None:
+            raise self.refuses
+        with self._lock:
+            return self._route(method, path, query, json.loads(raw or "{}"))
 
     def _route(self, method, path, query, body):
         if found := re.fullmatch(r"/apis/batch/v1/namespaces/[^/]+/jobs(?:/(.+))?", path):
@@ -142,12 +97,9 @@ class KubernetesServer:
     def _remove(self, name):
         """Removes a job, and all that belongs to it."""
         job = self.jobs.pop(name)
-        self.services = {
-            key: service
-            for key, service in self.services.items()
-            if job["metadata"]["uid"]
-            not in [one["uid"] for one in service["metadata"].get("ownerReferences", ())]
-        }
+        for key, service in list(self.services.items()):
+            if job["metadata"]["uid"] in [one["uid"] for one in service["metadata"]["ownerReferences"]]:
+                del self.services[key]
         return job
 
     def _answer_of_services(self, method, name, body):
@@ -175,16 +127,9 @@ class KubernetesServer:
         self._controller.accept(name)
         return self.jobs[name]
 
-    def condition(self, name, kind, message, reason=""):
-        conditions = self.jobs[name]["status"]["conditions"]
-        for one in conditions:
-            if one["type"] == "Running" and kind != "Created":
-                one["status"] = "False"
-        conditions[:] = [one for one in conditions if one["type"] != kind]
-        conditions.append({"type": kind, "status": "True", "message": message, "reason": reason})
-
-    def has_condition(self, name, *kinds):
-        return any(one["type"] in kinds for one in self.jobs[name]["status"]["conditions"])
+    def condition(self, name, kind, message, reason):
+        condition = {"type": kind, "status": "True", "message": message, "reason": reason}
+        self.jobs[name]["status"]["conditions"].append(condition)
 
     def is_too_late(self, name, deadline_secs):
         return time.monotonic() - self._started[name] > deadline_secs
@@ -199,7 +144,7 @@ class KubernetesServer:
         controller = self._controller
         if "deletionTimestamp" in self.jobs[name]["metadata"]:
             return
-        if self.has_condition(name, "Succeeded", "Complete", "Failed"):
+        if any(one["type"] in ("Complete", "Failed") for one in self.jobs[name]["status"]["conditions"]):
             return
         if name not in self.pods:
             if not controller.can_start(name):

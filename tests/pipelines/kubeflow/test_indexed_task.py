@@ -17,31 +17,31 @@ from pipelines.kubeflow.indexed_task import (
 from pipelines.kubeflow.training.indexed_job import task_addresses
 
 CLUSTER = task_addresses("t", workers=2, ps=2)
+TOLD = {CLUSTER_VARIABLE: json.dumps(CLUSTER)}
 
 
 @pytest.mark.parametrize(
-    ("index", "task"),
-    [(0, ("chief", 0)), (1, ("worker", 0)), (2, ("worker", 1)), (3, ("ps", 0)), (4, ("ps", 1))],
+    ("index", "kind", "number"),
+    [(0, "chief", 0), (1, "worker", 0), (2, "worker", 1), (3, "ps", 0), (4, "ps", 1)],
 )
-def test_the_part_belongs_to_the_index(index, task):
-    config = json.loads(pod_tf_config({CLUSTER_VARIABLE: json.dumps(CLUSTER), INDEX_VARIABLE: str(index)}))
-    assert config["cluster"] == CLUSTER
-    kind, number = task
-    assert config["task"] == {"type": kind, "index": number}
+def test_the_part_belongs_to_the_index(index, kind, number):
+    config = json.loads(pod_tf_config({**TOLD, INDEX_VARIABLE: str(index)}))
+    assert (config["cluster"], config["task"]) == (CLUSTER, {"type": kind, "index": number})
     assert f"t-{index}.t:2222" == CLUSTER[kind][number]
 
 
-def test_an_index_that_the_cluster_does_not_have():
-    with pytest.raises(ValueError, match=r"has 5 tasks.*JOB_COMPLETION_INDEX=5"):
-        pod_tf_config({CLUSTER_VARIABLE: json.dumps(CLUSTER), INDEX_VARIABLE: "5"})
-
-
-@pytest.mark.parametrize("missing", [CLUSTER_VARIABLE, INDEX_VARIABLE])
-def test_outside_of_a_job(missing):
-    environ = {CLUSTER_VARIABLE: json.dumps(CLUSTER), INDEX_VARIABLE: "0"}
-    del environ[missing]
-    with pytest.raises(LookupError, match=missing):
-        pod_tf_config(environ)
+@pytest.mark.parametrize(
+    ("environment", "error", "message"),
+    [
+        ({**TOLD, INDEX_VARIABLE: "5"}, ValueError, r"has 5 tasks.*JOB_COMPLETION_INDEX=5"),
+        ({INDEX_VARIABLE: "0"}, LookupError, CLUSTER_VARIABLE),
+        (TOLD, LookupError, INDEX_VARIABLE),
+    ],
+    ids=["an index that the cluster does not have", "no cluster", "no index"],
+)
+def test_outside_of_a_job(environment, error, message):
+    with pytest.raises(error, match=message):
+        pod_tf_config(environment)
 
 
 def never(code):

@@ -32,22 +32,17 @@ def test_steps_leave_how_they_ended(tmp_path):
     assert folder.steps() == []
 
 
-def test_components_may_be_named_like_the_files_of_the_run(tmp_path):
+def test_components_may_be_named_like_the_files_of_the_run_and_a_try_replaces_the_end(tmp_path):
     folder = RunFolder(Root(tmp_path), "run")
     folder.write_run("20260102-030405")
     folder.write_plan(PlannedRun(()))
     for component in ("run", "plan"):
-        folder.write_step(StepEnd(component, 1.5))
+        folder.write_step(StepEnd(component, 1.5, "it broke"))
+        folder.write_step(StepEnd(component, 2.5))
+        assert folder.failures() == []
         folder.forget_step(component)
     assert folder.read_run_id() == "20260102-030405"
     assert folder.read_plan() == PlannedRun(())
-
-
-def test_a_step_that_is_tried_again_replaces_its_end(tmp_path):
-    folder = RunFolder(Root(tmp_path), "run")
-    folder.write_step(StepEnd("Trainer", 1.5, "it broke"))
-    folder.write_step(StepEnd("Trainer", 2.5))
-    assert folder.failures() == []
 
 
 def test_the_run_is_known_from_the_pod_or_on_vertex_from_the_output_file():

@@ -31,30 +31,20 @@ def plan_arguments(tmp_path, config_of):
     ]  # fmt: skip
 
 
-def test_plan_hands_the_keys_of_the_steps_on(tmp_path, config_of, monkeypatch):
+def test_plan_hands_the_keys_of_the_steps_on_and_a_value_may_begin_with_a_hyphen(
+    tmp_path, config_of, monkeypatch
+):
     asked = []
 
     def plan(root, config, kubeflow_run, tasks):
-        asked.append((root, config.trainer.train_steps, kubeflow_run, tasks))
+        asked.append((root, config.trainer.train_steps, config.data.label, kubeflow_run, tasks))
         return {"Trainer": "abc", "RootSchema": "def"}
-
-    monkeypatch.setattr(plan_step, "plan_on_kubeflow", plan)
-    assert step.main(plan_arguments(tmp_path, config_of)) == 0
-    assert asked == [(Root(tmp_path), 70, "run-1", ["Trainer"])]
-    assert (tmp_path / "out" / "trainer").read_text() == "abc"
-
-
-def test_a_value_of_a_parameter_may_begin_with_a_hyphen(tmp_path, config_of, monkeypatch):
-    labels = []
-
-    def plan(root, config, kubeflow_run, tasks):
-        labels.append(config.data.label)
-        return {"Trainer": "abc"}
 
     monkeypatch.setattr(plan_step, "plan_on_kubeflow", plan)
     value = ["--parameter", "data.label", "-tips"]
     assert step.main([*plan_arguments(tmp_path, config_of), *value]) == 0
-    assert labels == ["-tips"]
+    assert asked == [(Root(tmp_path), 70, "-tips", "run-1", ["Trainer"])]
+    assert (tmp_path / "out" / "trainer").read_text() == "abc"
 
 
 @pytest.mark.parametrize(
@@ -93,7 +83,7 @@ def test_a_root_that_cannot_be_written_to_hides_no_reason(tmp_path, monkeypatch,
         raise ValueError("odd")
 
     monkeypatch.setattr(record_steps, "end_run", end)
-    assert step.main(["End", "--root", str(tmp_path / "file"), "--run", "run-1"]) == 1
+    assert run_step("End", tmp_path / "file") == 1
     said = capsys.readouterr().err
     assert "could not be saved" in said
     assert said.strip().splitlines()[-1].startswith("End: ValueError: odd")
@@ -112,7 +102,7 @@ def test_a_step_without_a_plan_does_nothing(tmp_path, capsys, has_begun):
     assert step.main(component_arguments("Trainer", root)) == 1
     last = capsys.readouterr().err.strip().splitlines()[-1]
     assert "every step mounts" in last
-    assert "the run is over" in last
+    assert "the run has ended" in last
     assert RunFolder(root, "run-1").failures()[0].component == "Trainer"
     assert not root.artifacts.exists()
 
@@ -154,14 +144,14 @@ def begun(killed, tmp_path):
     return root
 
 
-def end(root):
-    assert step.main(["End", "--root", str(root), "--run", "run-1"]) == 0
+def run_step(component, root, run="run-1"):
+    return step.main([component, "--root", str(root), "--run", run])
 
 
 def test_the_record_is_true_after_a_retry_in_which_the_exit_handler_does_not_run(begun, tmp_path):
     trainer = Component("Trainer", begun, ValueError("one"), ValueError("two"), None)
     assert trainer.main() == 1
-    end(begun)  # Argo keeps it: a Retry does not run it again
+    assert run_step("End", begun) == 0  # Argo keeps it: a Retry does not run it again
     assert trainer.record().reason.startswith("Trainer: ValueError: one")
     assert trainer.main() == 1
     record = trainer.record()
@@ -172,7 +162,7 @@ def test_the_record_is_true_after_a_retry_in_which_the_exit_handler_does_not_run
     assert trainer.main() == 0
     assert (trainer.record().status, trainer.record().reason) == ("running", None)
     assert trainer.seen == [("running", None)] * 3
-    assert step.main(["Record", "--root", str(begun), "--run", "run-1"]) == 0
+    assert run_step("Record", begun) == 0
     record = trainer.record()
     assert (record.status, record.reason) == ("finished", None)
 
@@ -206,7 +196,7 @@ def test_a_run_whose_step_got_a_signal_is_interrupted(begun, tmp_path, handles_s
     assert trainer.main() == 1
     assert trainer.record().status == "interrupted"
     assert "Trainer: stopped by a signal" in trainer.record().reason
-    end(begun)
+    assert run_step("End", begun) == 0
     assert trainer.record().status == "interrupted"
 
 
@@ -222,7 +212,7 @@ def test_a_record_that_another_run_keeps_busy_is_closed_by_the_exit_handler(
     assert "the step Pusher" in said
     assert said.splitlines()[-1].startswith("Trainer: ValueError: odd")
     assert trainer.record().status == "running"
-    end(begun)
+    assert run_step("End", begun) == 0
     assert trainer.record().reason.startswith("Trainer: ValueError: odd")
 
 
@@ -233,33 +223,33 @@ def test_the_files_of_a_run_whose_record_failed_after_the_push_stay(begun, kille
     folder = RunFolder(begun, "run-1")
     plan = folder.path / "plan.json"
     plan.rename(plan.with_suffix(".hidden"))
-    assert step.main(["Record", "--root", str(begun), "--run", "run-1"]) == 1
+    assert run_step("Record", begun) == 1
     assert begun.records.read(killed.run_id).status == "pushed"
-    end(begun)
+    assert run_step("End", begun) == 0
     assert folder.read_run_id() == killed.run_id  # Record can be tried again
     plan.with_suffix(".hidden").rename(plan)
-    assert step.main(["Record", "--root", str(begun), "--run", "run-1"]) == 0
+    assert run_step("Record", begun) == 0
     assert begun.records.read(killed.run_id).status == "unchanged"  # no step has run
 
 
 def test_a_damaged_plan_ends_the_record(begun, killed, capsys):
     plan = RunFolder(begun, "run-1").path / "plan.json"
     plan.write_text('{"steps": [')
-    assert step.main(["Record", "--root", str(begun), "--run", "run-1"]) == 1
+    assert run_step("Record", begun) == 1
     assert f"{plan} cannot be read" in capsys.readouterr().err
     assert begun.records.read(killed.run_id).status == "failed"
 
 
-def test_a_step_at_work_gives_signs_of_life(begun, tmp_path):
-    trainer = Component("Trainer", begun, ValueError("odd"), None)
+def test_a_step_at_work_gives_signs_of_life(begun, tmp_path, monkeypatch):
     folder, seen = RunFolder(begun, "run-1").path, []
-    run = trainer.run
+    run = Component.run
 
     def look(*arguments):
         seen.append([file.name for file in folder.glob("*.alive")])
         return run(*arguments)
 
-    trainer.run = look
+    monkeypatch.setattr(Component, "run", look)
+    trainer = Component("Trainer", begun, ValueError("odd"), None)
     assert [trainer.main(), trainer.main()] == [1, 0]
     assert seen == [["Trainer.alive"]] * 2
     assert not list(folder.glob("*.alive"))
@@ -337,10 +327,10 @@ def test_a_try_that_failed_does_not_count_when_the_next_one_went_well(tmp_path, 
 def test_end_says_how_the_run_ended(tmp_path, killed, capsys):
     root = tmp_path / "root"
     RunFolder(Root(root), "run-1").write_run(killed.run_id)
-    assert step.main(["End", "--root", str(root), "--run", "run-1"]) == 0
+    assert run_step("End", root) == 0
     assert f"run {killed.run_id}: failed" in capsys.readouterr().err
-    assert step.main(["End", "--root", str(root), "--run", "run-2"]) == 0
-    assert "before its record was begun" in capsys.readouterr().err
+    assert run_step("End", root, "run-2") == 0
+    assert "before its record was written" in capsys.readouterr().err
 
 
 # A training that is in the middle of a long step; the step's folder belongs to a run that `Plan` has begun.

@@ -17,20 +17,10 @@ CONFIG = {
 }
 
 CHECK = {
-    "metric": "auc",
-    "against": "trivial",
-    "value": 0.81,
-    "reference": 0.5,
-    "bound": 0.5,
-    "higher_is_better": True,
-    "difference": 0.31,
-    "low": 0.27,
-    "high": None,
-    "confidence": 0.9,
-    "num_examples": 77,
-    "passed": True,
-    "message": "auc 0.81 is better than the trivial model's 0.5",
-}
+    "metric": "auc", "against": "trivial", "value": 0.81, "reference": 0.5, "bound": 0.5,
+    "higher_is_better": True, "difference": 0.31, "low": 0.27, "high": None, "confidence": 0.9,
+    "num_examples": 77, "passed": True, "message": "auc 0.81 is better than the trivial model's 0.5",
+}  # fmt: skip
 
 RECORD = RunRecord(
     run_id="20260102-030405",

@@ -36,7 +36,7 @@ def test_all_runs_what_serves_and_the_metric_over_time(tmp_path):
     assert [row[0] for row in cells] == [
         "20260103-000000", "20260102-030405", "20260101-120000", "20260101-030405",
     ]  # fmt: skip
-    assert cells[1][2:7] == ["✓ pushed", "1770000000 serves", "0.81", "0.75", "2 min 5 s"]
+    assert cells[1][2:7] == ["✓ pushed", "1770000000 live", "0.81", "0.75", "2 min 5 s"]
     assert cells[2][2] == "✗ failed"
     assert cells[2][-1] == HOSTILE
     assert cells[3][3] == "1760000000 kept"
@@ -52,14 +52,11 @@ def test_all_runs_what_serves_and_the_metric_over_time(tmp_path):
     }  # fmt: skip
 
 
-def test_a_root_without_a_version(tmp_path):
+def test_a_root_without_a_version_and_a_page_elsewhere_that_links_to_nothing(tmp_path):
     failed = dataclasses.replace(RECORD, status="failed", version=None, metrics={}, spans=())
     page = check_page(render_index(Root(tmp_path), [failed]))
-    assert "No version is served." in page.root.text
+    assert "No version is live." in page.root.text
     assert not page.all("svg")
-
-
-def test_elsewhere_it_links_to_nothing(tmp_path):
     serve(tmp_path, "1770000000")
     write_reports(tmp_path, RECORD)
     page = check_page(render_index(Root(tmp_path), [RECORD], has_reports=False))

@@ -41,7 +41,7 @@ def test_a_plot_has_a_name_text_and_colors_of_the_theme_alone(kind):
     assert len(plot.svg) < 20_000
 
 
-def test_the_points_lie_where_the_numbers_say():
+def test_the_points_lie_where_the_numbers_say_and_the_same_plot_is_the_same_text():
     """Between the corners (0, 0) and (1, 1), the point (0.2, 0.7) is at a fifth and seven tenths."""
     root = ET.fromstring(PLOTS["unit_square"](TEXT).svg)
     curve, _ = (  # the other one is in the legend
@@ -55,6 +55,7 @@ def test_the_points_lie_where_the_numbers_say():
     assert (y1 - y0) / (y2 - y0) == pytest.approx(0.7, abs=0.005)
     assert y2 < y0  # up is more
     assert x2 > x0
+    assert PLOTS["lines"](TEXT).svg == PLOTS["lines"](TEXT).svg
 
 
 def test_no_point_of_a_calibration_lies_under_its_legend():
@@ -72,7 +73,3 @@ def test_no_point_of_a_calibration_lies_under_its_legend():
     # All but the points in the legend itself: of the baseline one, of the model one with two ends of a bar.
     assert sum(y > max(legend) + 5 for y in points) == len(points) - 4
     assert len(points) > 4 * len(everywhere)
-
-
-def test_the_same_plot_is_the_same_text():
-    assert PLOTS["lines"](TEXT).svg == PLOTS["lines"](TEXT).svg

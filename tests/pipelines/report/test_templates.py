@@ -20,11 +20,8 @@ def test_the_page_allows_its_own_style_and_script_alone():
     assert "&lt;r&gt;" in page
 
 
-def test_names_are_broken_only_behind_their_marks():
+def test_names_are_broken_only_behind_their_marks_and_templates_are_in_the_package():
     assert breakable("sparse_categorical/<b>:x") == "sparse_<wbr>categorical/&lt;b&gt;:x"
     assert breakable("-1.5 km, __init__") == "-1.<wbr>5 km, __init__"
-
-
-def test_the_package_holds_the_templates():
     names = {file.relative_to(FOLDER).as_posix() for file in FOLDER.rglob("*") if file.is_file()}
     assert {"style.css", "filter.js", "report.html.j2", "sections/verdict.html.j2"} <= names

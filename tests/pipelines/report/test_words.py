@@ -19,22 +19,16 @@ def test_numbers_are_rounded_and_grouped(value, text):
     assert words.number(value) == text
 
 
-def test_a_noun_agrees_with_its_count():
+def test_nouns_signs_shares_intervals_times_sizes_and_states_in_words():
     assert words.counted(1, "column") == "1 column"
     assert words.counted(0, "column") == "0 columns"
     assert words.counted(2000, "rarer class", "rarer classes") == "2,000 rarer classes"
-
-
-def test_signs_shares_and_intervals():
     assert words.signed(0.25) == "+0.25"
     assert words.signed(-0.25) == "\N{MINUS SIGN}0.25"
     assert words.percent(0.1234) == "12.3 %"
     assert words.percent(0.5, 0) == "50 %"
     assert words.interval(0.1, None) == "0.1 to no bound"
     assert words.interval(None, None) == words.NOTHING
-
-
-def test_times_and_sizes():
     assert words.seconds(59.94) == "59.9 s"
     assert words.seconds(125) == "2 min 5 s"
     assert words.seconds(7_380) == "2 h 3 min"
@@ -46,14 +40,8 @@ def test_times_and_sizes():
     assert words.moment("2026") == "2026"  # a text that is no time stays as it is
     assert words.duration_secs("2026-01-02T03:04:05+00:00", "2026-01-02T03:06:10+00:00") == 125
     assert words.duration_secs("2026-01-02T03:04:05+00:00", None) is None
-
-
-def test_states_have_a_mark_a_word_and_a_tone():
     assert words.state("not_blessed") == {"mark": "✗", "word": "not blessed", "tone": "warn"}
     assert words.state("new one")["word"] == "new one"
-
-
-def test_an_interval_of_a_share_ends_at_0_and_1():
     assert words.within_range("sparse_categorical_accuracy", -0.71, 1.51) == (0, 1)
     assert words.within_range("auc", 0.6, None) == (0.6, None)
     assert words.within_range("mean_squared_error", -0.1, 1.51) == (-0.1, 1.51)

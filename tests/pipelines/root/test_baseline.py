@@ -5,12 +5,8 @@ import pytest
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.root.baseline import find_baseline_model, find_baseline_statistics, statistics_folder
-from pipelines.root.records import ComponentRecord, RunRecord
-
-
-@pytest.fixture
-def root(tmp_path):
-    return Root(tmp_path / "root")
+from pipelines.root.records import ComponentRecord
+from tests.pipelines.run_records import make_record
 
 
 def put(root, version, run_id, model=None):
@@ -33,18 +29,7 @@ def keep(root, run_id):
 def record(root, run_id, status="finished", step="abc"):
     """Leaves the record of a run, and its statistics."""
     component = ComponentRecord("StatisticsGen", status, 1.0, step=step)
-    root.records.write(
-        RunRecord(
-            run_id=run_id,
-            name="taxi",
-            status="pushed",
-            started="2026-01-02T03:04:05+00:00",
-            config={},
-            data_fingerprint="",
-            log="",
-            components=(component,),
-        )
-    )
+    root.records.write(make_record(run_id, components=(component,)))
 
 
 def test_nothing_served_gives_no_baseline(root):

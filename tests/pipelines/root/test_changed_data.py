@@ -19,7 +19,7 @@ def test_metrics_that_are_apart_are_named():
         {"auc": 0.6, "binary_crossentropy": 1.5}, {"auc": (0.55, 0.65), "binary_crossentropy": (1.2, 1.8)}
     )
     assert found.startswith(
-        "the data or their meaning have changed: of version 7, auc was 0.9 and is 0.6 and its "
+        "the data or their meaning have changed: version 7's auc was 0.9 and is 0.6 and its "
         "binary_crossentropy was 0.3 and is 1.5,"
     )
     better = note({"auc": 0.99}, {"auc": (0.98, 0.999)})

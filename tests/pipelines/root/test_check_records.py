@@ -7,20 +7,10 @@ from pipelines.config.evaluator import ThresholdConfig
 from pipelines.root.check_records import against_text, check_line, check_records, interval_text, shown
 
 CHECK = Check(
-    metric="mean_squared_error",
-    against="baseline",
-    value=3.0,
-    reference=2.0,
-    bound=2.1,
-    higher_is_better=False,
-    difference=1.0,
-    low=0.5,
-    high=1.5,
-    confidence=0.95,
-    num_examples=77,
-    passed=False,
-    message="3 is worse than 2",
-)
+    metric="mean_squared_error", against="baseline", value=3.0, reference=2.0, bound=2.1,
+    higher_is_better=False, difference=1.0, low=0.5, high=1.5, confidence=0.95, num_examples=77,
+    passed=False, message="3 is worse than 2",
+)  # fmt: skip
 
 
 def records(*thresholds, checks=(), intervals=None):

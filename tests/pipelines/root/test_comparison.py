@@ -26,7 +26,7 @@ SECOND = dataclasses.replace(
 )  # fmt: skip
 
 
-def test_what_differs_and_nothing_else():
+def test_what_differs_and_nothing_else_with_the_changes_of_numbers():
     found = [(one.section, one.name, one.before, one.after) for one in compare_runs(FIRST, SECOND)]
     assert found == [
         ("outcome", "version", "1", "2"),
@@ -41,9 +41,6 @@ def test_what_differs_and_nothing_else():
         ("durations", "Trainer", 10.0, 12.0),
     ]
     assert compare_runs(FIRST, FIRST) == []
-
-
-def test_changes_are_those_of_numbers():
     changes = {one.name: one.change for one in compare_runs(FIRST, SECOND)}
     assert (changes["auc"], changes["trainer.train_steps"]) == (0.0625, 20)
     assert (changes["version"], changes["recall"], changes["m.py:f"]) == (None, None, None)

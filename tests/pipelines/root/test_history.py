@@ -19,32 +19,27 @@ from pipelines.root.history import (
 from tests.pushed_versions import write_version
 
 
-def test_a_killed_run_is_listed_as_interrupted_unless_it_goes_on(killed, tmp_path):
-    root = tmp_path / "root"
-    assert [record.status for record in read_runs(Root(root))] == ["interrupted"]
-    with Root(root).lock.writing.held():
-        assert [record.status for record in read_runs(Root(root))] == ["running"]
-    assert Root(root).records.read_all() == [killed]  # reading changes nothing
-
-
-def test_killed_runs_are_marked_on_disk_and_others_kept(killed, tmp_path):
-    records = Root(tmp_path / "root").records
+def test_killed_runs_are_listed_as_interrupted_and_marked_on_disk(killed, root):
+    assert [record.status for record in read_runs(root)] == ["interrupted"]
+    with root.lock.writing.held():
+        assert [record.status for record in read_runs(root)] == ["running"]
+    assert root.records.read_all() == [killed]  # reading changes nothing
+    records = root.records
     pushed = killed.changed(run_id="20260101-000000", status="pushed", version="7")
     records.write(pushed)
-    mark_killed(Root(tmp_path / "root"))
+    mark_killed(root)
     marked = killed.changed(status="interrupted", reason="the process was killed")
     assert records.read_all() == [pushed, marked]
 
 
-def test_only_the_newest_run_can_be_unfinished(killed, tmp_path):
-    root = tmp_path / "root"
+def test_only_the_newest_run_can_be_unfinished(killed, tmp_path, root):
     assert unfinished_run(Root(tmp_path / "other")) is None
-    assert unfinished_run(Root(root)) == killed
+    assert unfinished_run(root) == killed
     newer = killed.changed(run_id="20260102-030406", status="failed")
-    Root(root).records.write(newer)
-    assert unfinished_run(Root(root)) == newer
-    Root(root).records.write(newer.changed(status="not_blessed"))
-    assert unfinished_run(Root(root)) is None
+    root.records.write(newer)
+    assert unfinished_run(root) == newer
+    root.records.write(newer.changed(status="not_blessed"))
+    assert unfinished_run(root) is None
 
 
 @pytest.fixture
@@ -60,86 +55,80 @@ def push(tmp_path):
 
 
 @pytest.mark.parametrize("folder", ["serving", "withdrawn"])
-def test_a_run_that_was_killed_after_its_push_has_pushed(killed, push, tmp_path, folder):
-    root = tmp_path / "root"
+def test_a_run_that_was_killed_after_its_push_has_pushed(killed, push, folder, root):
     push(1000, "20260101-000000")
     push(2000, killed.run_id, folder)
     push(3000, "20260103-000000")
-    (record,) = read_runs(Root(root))
+    (record,) = read_runs(root)
     assert (record.status, record.version) == ("pushed", "2000")
     assert "killed after it had pushed" in record.reason
     # Once more it can end well, unless the version is out of service again.
-    assert unfinished_run(Root(root)) == (killed if folder == "serving" else None)
-    mark_killed(Root(root))
-    assert Root(root).records.read_all() == [record]
-    assert unfinished_run(Root(root)) is None
+    assert unfinished_run(root) == (killed if folder == "serving" else None)
+    mark_killed(root)
+    assert root.records.read_all() == [record]
+    assert unfinished_run(root) is None
 
 
-def test_a_push_is_unsettled_until_a_run_ends_well_with_it(killed, push, tmp_path):
-    root = tmp_path / "root"
-    assert unconfirmed_pushes(Root(root)) == ()
+def test_a_push_is_unsettled_until_a_run_ends_well_with_it(killed, push, root):
+    assert unconfirmed_pushes(root) == ()
     push(2000, killed.run_id)
-    mark_killed(Root(root))
-    assert unconfirmed_pushes(Root(root)) == (killed.run_id,)
+    mark_killed(root)
+    assert unconfirmed_pushes(root) == (killed.run_id,)
     next_run = killed.changed(run_id="20260103-000000", status="failed", reason="disk full")
-    Root(root).records.write(next_run)
-    assert unconfirmed_pushes(Root(root)) == (killed.run_id,)
-    Root(root).records.write(next_run.changed(status="pushed", version="2000", reason=None))
-    assert unconfirmed_pushes(Root(root)) == ()
+    root.records.write(next_run)
+    assert unconfirmed_pushes(root) == (killed.run_id,)
+    root.records.write(next_run.changed(status="pushed", version="2000", reason=None))
+    assert unconfirmed_pushes(root) == ()
 
 
-def test_the_newest_version_ever_may_be_served_withdrawn_or_gone(killed, push, tmp_path):
-    root = tmp_path / "root"
-    assert newest_version_ever(Root(root)) == 0
+def test_the_newest_version_ever_may_be_served_withdrawn_or_gone(killed, push, root):
+    assert newest_version_ever(root) == 0
     push(1000, "a")
-    assert newest_version_ever(Root(root)) == 1000
+    assert newest_version_ever(root) == 1000
     push(2000, "b", "withdrawn")
-    assert newest_version_ever(Root(root)) == 2000
-    Root(root).records.write(killed.changed(status="pushed", version="3000"))
-    assert newest_version_ever(Root(root)) == 3000
+    assert newest_version_ever(root) == 2000
+    root.records.write(killed.changed(status="pushed", version="3000"))
+    assert newest_version_ever(root) == 3000
 
 
-def test_the_run_of_a_version(killed, tmp_path):
-    root = tmp_path / "root"
+def test_the_run_of_a_version(killed, root):
     pushed = killed.changed(run_id="20260103-000000", status="pushed", version="3000")
-    Root(root).records.write(pushed)
-    assert run_of_version(Root(root), "3000") == pushed
-    assert run_of_version(Root(root), "4000") is None
-    assert run_of_version(Root(root), None) is None
+    root.records.write(pushed)
+    assert run_of_version(root, "3000") == pushed
+    assert run_of_version(root, "4000") is None
+    assert run_of_version(root, None) is None
 
 
-def test_runs_whose_training_others_went_on_with(killed, tmp_path):
-    records = Root(tmp_path / "root").records
+def test_runs_whose_training_others_went_on_with(killed, root):
+    records = root.records
     second = killed.changed(run_id="20260102-030406", mended=killed.run_id)
     third = killed.changed(run_id="20260102-030407", mended=second.run_id)
     lost = killed.changed(run_id="20260102-030408", mended="20200101-000000")
     for record in (second, third, lost):
         records.write(record)
-    assert continued_runs(Root(tmp_path / "root"), third) == (second, killed)
-    assert continued_runs(Root(tmp_path / "root"), killed) == ()
-    assert continued_runs(Root(tmp_path / "root"), lost) == ()
+    assert continued_runs(root, third) == (second, killed)
+    assert continued_runs(root, killed) == ()
+    assert continued_runs(root, lost) == ()
 
 
-def test_a_run_on_kubeflow_goes_on_though_no_process_of_this_machine_does(killed, tmp_path):
-    root = tmp_path / "root"
-    Root(root).records.write(killed.changed(kubeflow_run="run-1"))
+def test_a_run_on_kubeflow_goes_on_though_no_process_of_this_machine_does(killed, root):
+    root.records.write(killed.changed(kubeflow_run="run-1"))
     started = datetime.fromisoformat(killed.started).timestamp()
-    (record,) = read_runs(Root(root), now=started + 13 * 24 * 3600)
+    (record,) = read_runs(root, now=started + 13 * 24 * 3600)
     assert record.status == "running"
-    (record,) = read_runs(Root(root), now=started + 15 * 24 * 3600)
+    (record,) = read_runs(root, now=started + 15 * 24 * 3600)
     assert record.status == "failed"
     assert "no sign of life from this run for 14 days" in record.reason
-    mark_killed(Root(root))
-    assert Root(root).records.read(killed.run_id).status == "running"
-    assert unfinished_run(Root(root)) is None
+    mark_killed(root)
+    assert root.records.read(killed.run_id).status == "running"
+    assert unfinished_run(root) is None
 
 
 TICK = "nightly/20260101T000000Z"
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
 
 
-def test_a_new_run_gets_the_next_number_and_an_id_that_no_run_ever_had(killed, tmp_path):
-    root = Root(tmp_path / "root")
+def test_a_new_run_gets_the_next_number_and_an_id_that_no_run_ever_had(killed, tmp_path, root):
     assert new_run(Root(tmp_path / "other"), now=NOW) == {
         "run_id": "20260102-030405", "number": 1, "scheduled_by": None, "notification": "",
     }  # fmt: skip
@@ -155,9 +144,7 @@ def test_a_new_run_gets_the_next_number_and_an_id_that_no_run_ever_had(killed, t
 
 
 @pytest.mark.parametrize("is_pruned", [False, True])
-def test_a_tick_is_done_once_its_newest_run_has_ended(killed, tmp_path, is_pruned):
-    root = Root(tmp_path / "root")
-
+def test_a_tick_is_done_once_its_newest_run_has_ended(killed, is_pruned, root):
     def leave(run_id, **fields):
         record = killed.changed(run_id=run_id, **fields)
         root.pruned.add([record]) if is_pruned else root.records.write(record)
@@ -167,14 +154,14 @@ def test_a_tick_is_done_once_its_newest_run_has_ended(killed, tmp_path, is_prune
     leave("20260101-000000", number=2, scheduled_by=TICK, status="held")
     leave("20260101-000001", number=3, status="failed")
     with pytest.raises(
-        BadInputError, match=f"^Run 20260101-000000 has done {TICK} already; nothing was changed"
+        BadInputError, match=f"^Run 20260101-000000 has run {TICK} already; nothing was changed"
     ):
         new_run(root, TICK)
     assert new_run(root, "nightly/20260102T000000Z")["number"] == 4
 
 
-def test_runs_are_in_the_order_of_their_numbers_whatever_the_clock_said(killed, tmp_path):
-    root = Root(tmp_path / "root")  # killed is of an earlier version, and has no number
+def test_runs_are_in_the_order_of_their_numbers_whatever_the_clock_said(killed, root):
+    # killed is of an earlier version, and has no number
     for run_id, number in (("20270101-000000", 1), ("20260103-000000", 2), ("20260101-000000", 3)):
         root.records.write(killed.changed(run_id=run_id, number=number))
     expected = [killed.run_id, "20270101-000000", "20260103-000000", "20260101-000000"]
@@ -182,8 +169,7 @@ def test_runs_are_in_the_order_of_their_numbers_whatever_the_clock_said(killed, 
     assert unfinished_run(root).run_id == "20260101-000000"
 
 
-def test_a_run_that_failed_before_it_began_is_not_the_one_to_resume(killed, not_begun, tmp_path):
-    root = Root(tmp_path / "root")
+def test_a_run_that_failed_before_it_began_is_not_the_one_to_resume(killed, not_begun, root):
     assert root.records.read_all() == [killed, not_begun]
     assert unfinished_run(root) == killed
     assert root.records.newest(other_than=killed.run_id) is None

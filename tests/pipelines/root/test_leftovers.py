@@ -4,8 +4,8 @@ from components.pusher.provenance import Provenance
 from pipelines.root import Root
 from pipelines.root.leftovers import remove_leftovers
 from pipelines.root.lock import FileLock
-from pipelines.root.records import RunRecord
 from pipelines.steps.step_folders import StepFolders
+from tests.pipelines.run_records import make_record
 from tests.pushed_versions import write_version
 
 STEP = "0123456789abcdef" * 4
@@ -68,21 +68,9 @@ def test_what_links_lead_to_outside_of_the_root_stays(tmp_path):
 def on_kubeflow(tmp_path):
     """A root with a run on Kubeflow that goes on; returns the root and the id of the run."""
     root = Root(tmp_path / "root")
-    record = record_of("20260102-030405", "running").changed(kubeflow_run="run-1")
+    record = make_record(status="running", kubeflow_run="run-1")
     root.records.write(record)
     return root, record.run_id
-
-
-def record_of(run_id, status):
-    return RunRecord(
-        run_id=run_id,
-        name="taxi",
-        status=status,
-        started="2026-01-02T03:04:05+00:00",
-        config={},
-        data_fingerprint="",
-        log="",
-    )
 
 
 def test_what_a_run_on_kubeflow_makes_meanwhile_stays(on_kubeflow):
@@ -116,7 +104,7 @@ def test_copies_of_versions_that_cannot_be_served_any_more_go(tmp_path):
     root = Root(tmp_path / "root")
     names = [f"2026010{day}-000000" for day in range(1, 7)]
     for name in names:
-        root.records.write(record_of(name, "running" if name == names[0] else "failed"))
+        root.records.write(make_record(name, status="running" if name == names[0] else "failed"))
     for name in (*names, "serving", "withdrawn"):
         root.kept_artifact(name, "model").mkdir(parents=True)
     for number, (name, folder) in enumerate((("serving", root.serving), ("withdrawn", root.withdrawn)), 5):

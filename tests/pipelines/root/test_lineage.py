@@ -38,7 +38,7 @@ def root(tmp_path):
     return tmp_path
 
 
-def test_backward_from_what_serves(root):
+def test_backward_from_what_serves_by_version_by_run_and_forward_from_a_span(root):
     (found,) = find_lineage(Root(root))
     assert (found["run_id"], found["version"], found["version_state"]) == (
         SECOND.run_id, "1800", "serving",
@@ -48,9 +48,6 @@ def test_backward_from_what_serves(root):
     assert found["compared_by"] == [THIRD.run_id]
     assert found["code"]["module"] == "my.taxi"
     assert found["parameters"] == {"module.path": "my.taxi", "trainer.train_steps": 50}
-
-
-def test_by_version_by_run_and_forward_from_a_span(root):
     assert find_lineage(Root(root), "1700") == find_lineage(Root(root), FIRST.run_id)
     found = find_lineage(Root(root), span="4")
     assert [(one["run_id"], one["version"]) for one in found] == [
@@ -72,7 +69,7 @@ def test_runs_whose_records_were_removed_are_told(root):
         "version 1700 (removed)\n"
         f"  run        {FIRST.run_id} of 'a': pushed, {FIRST.started} to {FIRST.finished}\n"
         "  spans      3\n"
-        "  record     removed by the rules of retention; no more is known"
+        "  record     removed by the retention rules; nothing else is known"
     )
     (three, four) = versions_of_spans(Root(root), SECOND.spans, [SECOND, THIRD])
     assert [(run["run_id"], run["version_state"]) for run in three["runs"]] == [
@@ -84,11 +81,11 @@ def test_runs_whose_records_were_removed_are_told(root):
 
 
 def test_what_is_not_there_is_named_with_what_is(root, tmp_path):
-    with pytest.raises(BadInputError, match=r"No run that .* knows of has read the span 7. Spans: 3, 4"):
+    with pytest.raises(BadInputError, match=r"No recorded run of .* has read the span 7. Spans: 3, 4"):
         find_lineage(Root(root), span="7")
     with pytest.raises(BadInputError, match=r"'9' .* Versions: 1700, 1800; the newest runs: 2026"):
         find_lineage(Root(root), "9")
-    with pytest.raises(BadInputError, match="No version is served"):
+    with pytest.raises(BadInputError, match="No version is live"):
         find_lineage(Root(tmp_path / "empty"))
 
 

@@ -7,8 +7,8 @@ from pipelines.config.load import load_config
 from pipelines.root import Root
 from pipelines.root.baseline import find_baseline_statistics
 from pipelines.root.migration import take_over
-from pipelines.root.records import RunRecord
 from tests.pipelines.root.metadata_store import Event, open_store, put_statistics
+from tests.pipelines.run_records import make_record
 
 OLD, UNPUSHED, SERVED, *NEWEST = (f"2026010{day}-000000" for day in range(1, 7))
 
@@ -27,17 +27,7 @@ def root(tmp_path):
             folder.mkdir(parents=True)
             (folder / "file").write_text(run_id)
         put_statistics(store, run_id, folder, is_cached=run_id == NEWEST[-1])
-        root.records.write(
-            RunRecord(
-                run_id=run_id,
-                name="trips",
-                status="pushed",
-                started="2026-01-02T03:04:05+00:00",
-                config=config,
-                data_fingerprint="",
-                log="",
-            )
-        )
+        root.records.write(make_record(run_id, config=config))
     for version, run_id in ((5, OLD), (7, SERVED)):
         extra = root.serving / str(version) / "assets.extra"
         extra.mkdir(parents=True)
@@ -56,8 +46,8 @@ EXPECTED = {run: run for run in (OLD, SERVED, *NEWEST[:-1])} | {NEWEST[-1]: UNPU
 
 def test_statistics_that_new_data_may_be_compared_with_are_kept(root):
     line = take_over(root)
-    assert line.startswith(f"{root} is from an earlier version of this program: its versions")
-    assert line.endswith(f"Nothing reads {root}/metadata.old any longer.")
+    assert line.startswith(f"{root} is from an earlier version of this program. Its versions")
+    assert line.endswith(f"{root}/metadata.old is no longer read.")
     assert statistics(root) == EXPECTED
     assert find_baseline_statistics(root, "run-new") == root.kept_artifact(SERVED, "statistics")
     assert find_baseline_statistics(root, "run-new", NEWEST[0]) == root.kept_artifact(NEWEST[0], "statistics")
@@ -137,5 +127,5 @@ def test_a_take_over_that_was_killed_is_repeated(root):
 def test_a_root_that_an_earlier_version_used_once_more(root):
     take_over(root)
     put_statistics(open_store(root.path), NEWEST[0], "elsewhere")
-    assert take_over(root).endswith(f"Nothing reads {root}/metadata.old2 any longer.")
+    assert take_over(root).endswith(f"{root}/metadata.old2 is no longer read.")
     assert (root.path / "metadata.old" / "metadata.sqlite").is_file()

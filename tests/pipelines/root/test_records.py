@@ -3,13 +3,11 @@ import json
 import pytest
 
 from pipelines.root import Root
-from pipelines.root.records import ComponentRecord, RunRecord
+from pipelines.root.records import ComponentRecord
+from tests.pipelines.run_records import make_record
 
-RECORD = RunRecord(
-    run_id="20260102-030405",
-    name="taxi",
+RECORD = make_record(
     status="running",
-    started="2026-01-02T03:04:05+00:00",
     config={"name": "taxi"},
     data_fingerprint="abc",
     log="/var/log/run.log",
@@ -51,18 +49,11 @@ def test_summary_is_the_last_line_of_a_run():
         serving_version="7",
     ).summary()
     assert json.loads(json.dumps(line)) == {
-        "run_id": "20260102-030405",
-        "status": "pushed",
-        "version": "7",
-        "metrics": {"auc": 0.9},
-        "report": "r.html",
-        "baseline_version": "6",
-        "baseline_metrics": {"auc": 0.8},
-        "checks": [{"metric": "auc", "passed": True}],
-        "not_checked": ["the loss"],
-        "serving_version": "7",
+        "run_id": "20260102-030405", "status": "pushed", "version": "7", "metrics": {"auc": 0.9},
+        "report": "r.html", "baseline_version": "6", "baseline_metrics": {"auc": 0.8},
+        "checks": [{"metric": "auc", "passed": True}], "not_checked": ["the loss"], "serving_version": "7",
         "spans": [{"span": "2026-01-31", "version": 2, "num_files": 3}],
-    }
+    }  # fmt: skip
     assert "spans" not in RECORD.changed(spans=()).summary()
 
 

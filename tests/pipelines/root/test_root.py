@@ -12,43 +12,30 @@ ROOT = Root(Path("/data/taxi"))
 
 def test_the_folders_of_a_root_have_their_paths():
     found = {
-        "runs": ROOT.runs,
-        "runs/index.html": ROOT.index,
-        "runs/openlineage.jsonl": ROOT.openlineage,
-        "runs/details": ROOT.run_details,
-        "runs/r1.json": ROOT.records.file("r1"),
-        "runs/r1.html": ROOT.report("r1"),
-        "runs/details/r1": ROOT.details("r1").folder,
-        "logs": ROOT.logs,
-        "logs/r1.log": ROOT.log("r1"),
-        "serving": ROOT.serving,
-        "withdrawn": ROOT.withdrawn,
-        "artifacts": ROOT.artifacts,
-        "data": ROOT.data,
-        "schema/schema.pbtxt": ROOT.schema.file,
-        "schedules": ROOT.schedules,
-        "beam": ROOT.beam,
-        "kept": ROOT.kept,
-        "kept/r1/model": ROOT.kept_artifact("r1", "model"),
-        "requests": ROOT.requests,
-        "kubeflow": ROOT.kubeflow,
-        "kubeflow_local": ROOT.local_kubeflow,
-    }
+        "runs": ROOT.runs, "runs/index.html": ROOT.index, "runs/openlineage.jsonl": ROOT.openlineage,
+        "runs/details": ROOT.run_details, "runs/r1.json": ROOT.records.file("r1"),
+        "runs/r1.html": ROOT.report("r1"), "runs/details/r1": ROOT.details("r1").folder, "logs": ROOT.logs,
+        "logs/r1.log": ROOT.log("r1"), "serving": ROOT.serving, "withdrawn": ROOT.withdrawn,
+        "artifacts": ROOT.artifacts, "data": ROOT.data, "schema/schema.pbtxt": ROOT.schema.file,
+        "schedules": ROOT.schedules, "beam": ROOT.beam, "kept": ROOT.kept,
+        "kept/r1/model": ROOT.kept_artifact("r1", "model"), "requests": ROOT.requests,
+        "kubeflow": ROOT.kubeflow, "kubeflow_local": ROOT.local_kubeflow,
+    }  # fmt: skip
     assert {name: str(path) for name, path in found.items()} == {name: f"/data/taxi/{name}" for name in found}
 
 
-def test_it_is_its_path_in_messages_and_for_the_system(tmp_path):
+def test_it_is_its_absolute_path_in_messages_and_a_value(tmp_path, monkeypatch):
     root = Root(tmp_path)
     assert (f"{root}", os.fspath(root)) == (str(tmp_path), str(tmp_path))
     assert os.path.isdir(root)
     assert (tmp_path / "logs").relative_to(root) == Path("logs")
     assert (tmp_path / "logs").is_relative_to(root)
-
-
-def test_a_relative_path_is_made_absolute(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert Root(Path("root")) == Root(tmp_path / "root")
     assert Root(Path("root")).log("r1") == tmp_path / "root" / "logs" / "r1.log"
+    assert {Root(tmp_path), Root(tmp_path)} == {Root(tmp_path)}
+    with pytest.raises(AttributeError):
+        Root(tmp_path).path = Path("/")
 
 
 def test_looking_makes_no_folder(tmp_path):
@@ -74,12 +61,6 @@ def test_the_version_before_a_run_is_not_the_one_that_it_pushed(tmp_path):
         (5, "run-1"),
         (70, "run-2"),
     ]
-
-
-def test_a_root_is_a_value_that_nobody_changes(tmp_path):
-    assert {Root(tmp_path), Root(tmp_path)} == {Root(tmp_path)}
-    with pytest.raises(AttributeError):
-        Root(tmp_path).path = Path("/")
 
 
 def test_the_module_of_the_root_loads_nothing_heavy():

@@ -44,9 +44,11 @@ def test_a_new_file_is_the_same_pipeline_under_the_name_that_it_has(root):
     assert named_as_in_root(Root(given), config("feb.csv", name="trips")).name == "trips"
 
 
-def test_an_empty_root_takes_any_pipeline(tmp_path):
+def test_roots_that_are_empty_or_of_unknown_origin_take_any_pipeline(tmp_path):
     assert named_as_in_root(Root(tmp_path), config(name="trips")).name == "trips"
     assert serving_run(Root(tmp_path)) is None
+    (tmp_path / "serving/5").mkdir(parents=True)
+    assert named_as_in_root(Root(tmp_path), config()).name == "jan"
 
 
 @pytest.mark.parametrize(
@@ -83,11 +85,6 @@ def test_what_serves_after_a_rollback_counts(root):
     assert serving_run(Root(path)).version == "1000"
     with pytest.raises(BadInputError, match="received 'z'"):
         named_as_in_root(Root(path), config(label="z"))
-
-
-def test_a_version_of_unknown_origin_takes_any_pipeline(tmp_path):
-    (tmp_path / "serving/5").mkdir(parents=True)
-    assert named_as_in_root(Root(tmp_path), config()).name == "jan"
 
 
 def test_a_root_of_a_tfx_pipeline_takes_no_other(tmp_path, of_tfx_pipeline):

@@ -11,7 +11,7 @@ from pipelines.root.lineage import find_lineage, lineage_lines
 from pipelines.root.records import HeldModel
 from pipelines.runs import approval, recorder
 from pipelines.terminal.progress import PlainDisplay
-from tests.pushed_versions import write_version
+from tests.pushed_versions import serve_version
 
 FIRST, HELD, LATER = "20260101-000001", "20260101-000002", "20260101-000003"
 DOUBT = "the meaning of the new data has changed"
@@ -24,7 +24,7 @@ class HeldRoot:
         self.root = Root(path)
         self.warnings = []
         self.add(FIRST, record, status="pushed", version="1000")
-        write_version(Provenance(FIRST, "m"), str(path / "serving" / "1000"), str(path / "serving"))
+        serve_version(self.root.serving, 1000, FIRST)
         self.model = path / "artifacts" / "Trainer" / "model" / "7"
         (self.model / "Format-Serving").mkdir(parents=True)
         (self.model / "Format-Serving" / "saved_model.pb").write_text("the held one")
@@ -41,8 +41,7 @@ class HeldRoot:
 
     def push(self, run_id, version, record):
         """Adds a run that has pushed, as RunRecorder records it."""
-        base = self.root.serving
-        write_version(Provenance(run_id, "m"), str(base / str(version)), str(base))
+        serve_version(self.root.serving, version, run_id)
         started = record.changed(run_id=run_id, status="running")
         made = recorder.RunRecorder(self.root, started, PlainDisplay(open("/dev/null", "w")))  # noqa: SIM115
         made.end(recorder.RunOutcome("pushed", version=str(version)))
@@ -103,7 +102,7 @@ def test_an_approval_that_was_killed_after_its_push_is_completed_and_pushes_noth
     record = held.read()
     half = record.changed(status="held", version=None, reason=DOUBT)  # as it was before the push
     held.root.records.write(half)
-    with pytest.raises(BadInputError, match="only its push is missing"):
+    with pytest.raises(BadInputError, match="but its push was interrupted"):
         held.reject()
     again = held.approve(because="another reason")
     assert (again.version, again.decision.because) == (version, "the first reason")
@@ -154,7 +153,7 @@ def test_another_served_version_than_the_one_it_was_compared_with_is_a_warning(h
     (held.root.serving / "1000").rename(held.root.path / "withdrawn" / "1000")
     record = held.approve()
     assert int(record.version) > 1000
-    assert held.warnings == ["the model was compared with version 1000, and no version serves now"]
+    assert held.warnings == ["the model was compared with version 1000, and no version is live now"]
 
 
 def test_a_run_that_repeated_the_held_one_leads_to_it(held, killed):
@@ -174,15 +173,11 @@ def test_a_run_without_a_held_model_is_refused(held, killed, tmp_path):
         with pytest.raises(BadInputError, match=f"Run {run_id} has no held model: {why}") as caught:
             held.approve(run_id)
         assert f"Held: {HELD}." in str(caught.value)
-    (held.root.runs / "pruned.jsonl").write_text(
-        json.dumps(
-            {
-                "run_id": "20250101-000000", "name": "", "status": "held",
-                "started": "2025-01-01T00:00:00+00:00", "finished": None, "version": None, "spans": [],
-            }
-        )
-        + "\n"
-    )  # fmt: skip
+    pruned = {
+        "run_id": "20250101-000000", "name": "", "status": "held", "started": "2025-01-01T00:00:00+00:00",
+        "finished": None, "version": None, "spans": [],
+    }  # fmt: skip
+    (held.root.runs / "pruned.jsonl").write_text(json.dumps(pruned) + "\n")
     with pytest.raises(BadInputError, match=r"its record was removed by \[retention\]"):
         held.approve("20250101-000000")
     with pytest.raises(BadInputError, match="--because is empty"):
@@ -200,8 +195,7 @@ def test_nothing_is_decided_while_a_run_works_in_the_root(held):
 
 
 def test_a_newer_run_that_was_killed_after_its_push_counts(held, killed):
-    base = held.root.serving
-    write_version(Provenance(LATER, "m"), str(base / "2000"), str(base))
+    serve_version(held.root.serving, 2000, LATER)
     held.add(LATER, killed, status="running")
     with pytest.raises(BadInputError, match=f"run {LATER} has pushed version 2000 since"):
         held.approve()

@@ -79,23 +79,13 @@ def test_changes_in_a_submodule_are_noted(tmp_path):
 @pytest.mark.parametrize(
     ("key", "place"),
     [
-        ("core.fsmonitor", "config"),
-        ("core.fsmonitor", "include"),
-        ("core.fsmonitor", "worktree"),
-        ("core.fsmonitor", "submodule"),
-        ("core.hooksPath", "config"),
-        ("filter.x.clean", "config"),
-        ("filter.x.clean", "submodule"),
-        ("filter.x.process", "config"),
-        ("diff.external", "config"),
-        ("diff.x.textconv", "config"),
-        ("core.pager", "config"),
-        ("alias.status", "config"),
-        ("core.sshCommand", "config"),
-        ("remote.origin.url", "config"),
-        ("no key, but a hook", "config"),
+        ("core.fsmonitor", "config"), ("core.fsmonitor", "include"), ("core.fsmonitor", "worktree"),
+        ("core.fsmonitor", "submodule"), ("core.hooksPath", "config"), ("filter.x.clean", "config"),
+        ("filter.x.clean", "submodule"), ("filter.x.process", "config"), ("diff.external", "config"),
+        ("diff.x.textconv", "config"), ("core.pager", "config"), ("alias.status", "config"),
+        ("core.sshCommand", "config"), ("remote.origin.url", "config"), ("no key, but a hook", "config"),
     ],
-)
+)  # fmt: skip
 def test_no_program_that_a_repository_names_is_run(tmp_path, key, place):
     evil, folder = tmp_path / "evil", tmp_path / "repository"
     (tmp_path / "hooks").mkdir()

@@ -16,17 +16,12 @@ import attr
 import pytest
 from openlineage.client import event_v2, facet_v2
 
-from pipelines.config.tfx_pipeline import load_tfx_pipeline_config
 from pipelines.root import Root
 from pipelines.root.records import ComponentRecord, RunOutcome, RunRecord
 from pipelines.runs import openlineage_events
 from pipelines.runs.openlineage_events import Datasets
 from pipelines.runs.recorder import RunRecorder, record_killed_runs
-from pipelines.runs.tfx_pipeline import TfxPipelineRequest, run_tfx_pipeline
 from pipelines.steps.step_folders import FinishedStep
-from pipelines.terminal.progress import Progress
-from tests.pipelines.runs.test_run import NoCapture
-from tests.pipelines.steps.conftest import Team
 from tests.pipelines.steps.test_push_destination import DEFINITION as PUSHING
 
 FACETS = {
@@ -41,27 +36,11 @@ FACETS = {
     "dataSource": facet_v2.datasource_dataset.DatasourceDatasetFacet,
     "inputStatistics": facet_v2.input_statistics_input_dataset.InputStatisticsInputDatasetFacet,
 }
+
+
+TO_FILE = "lineage.openlineage=file"
+
 """Classes that OpenLineage generates from the JSON schema of each facet."""
-
-
-@pytest.fixture
-def team(tmp_path):
-    return Team(tmp_path)
-
-
-@pytest.fixture
-def run(team, display):
-    """Returns a function that runs the team's pipeline, with events."""
-
-    def run_it(*settings, arguments=(), **request):
-        config = load_tfx_pipeline_config(
-            None, str(team.file), dict(arguments), {}, settings or ("lineage.openlineage=file",)
-        )
-        return run_tfx_pipeline(
-            TfxPipelineRequest(team.root, config, **request), Progress(display), NoCapture()
-        )
-
-    return run_it
 
 
 @pytest.fixture
@@ -144,17 +123,16 @@ def last(events, job):
     return [event for event in events if event["job"]["name"] == job][-1]
 
 
-def test_a_run_and_its_steps_start_and_complete(run, team):
-    record = run()
+OF_TWO_STEPS = [
+    ("team", "START"), ("team.Write", "START"), ("team.Write", "COMPLETE"),
+    ("team.Copy", "START"), ("team.Copy", "COMPLETE"), ("team", "COMPLETE"),
+]  # fmt: skip
+
+
+def test_a_run_and_its_steps_start_and_complete(run_team, team):
+    record = run_team(TO_FILE)
     events = read(team.root)
-    assert summary(events) == [
-        ("team", "START"),
-        ("team.Write", "START"),
-        ("team.Write", "COMPLETE"),
-        ("team.Copy", "START"),
-        ("team.Copy", "COMPLETE"),
-        ("team", "COMPLETE"),
-    ]
+    assert summary(events) == OF_TWO_STEPS
     assert {event["job"]["namespace"] for event in events} == {"team"}
     write, copy = (component.step for component in record.components)
     assert datasets(last(events, "team.Write"), "outputs") == {"team.Write.examples": write}
@@ -168,26 +146,21 @@ def test_a_run_and_its_steps_start_and_complete(run, team):
     assert tags(events[-1])["status"] == "finished"
 
 
-def test_a_run_without_the_section_has_no_events(run, team):
-    record = run("retention.runs=9")
-    assert record.status == "finished"
+def test_a_run_without_the_section_has_no_events(run_team, team):
+    assert run_team().status == "finished"
     assert not team.root.openlineage.exists()
 
 
-def test_a_resumed_run_is_another_run_of_the_same_job(run, team):
-    failed = run(arguments={"times": "-1"})
-    resumed = run(resume=True)
+def test_a_resumed_run_is_another_run_of_the_same_job(run_team, team):
+    failed = run_team(TO_FILE, arguments={"times": "-1"})
+    resumed = run_team(TO_FILE, resume=True)
     assert (failed.attempt, resumed.attempt) == (1, 2)
     events = read(team.root)
     ends = [event for event in events if event["eventType"] not in ("START", "RUNNING")]
     assert summary(ends) == [
-        ("team.Write", "COMPLETE"),
-        ("team.Copy", "FAIL"),
-        ("team", "FAIL"),
-        ("team.Write", "COMPLETE"),
-        ("team.Copy", "COMPLETE"),
-        ("team", "COMPLETE"),
-    ]
+        ("team.Write", "COMPLETE"), ("team.Copy", "FAIL"), ("team", "FAIL"),
+        ("team.Write", "COMPLETE"), ("team.Copy", "COMPLETE"), ("team", "COMPLETE"),
+    ]  # fmt: skip
     for event in ends[1:3]:
         assert "times is negative" in event["run"]["facets"]["errorMessage"]["message"]
     assert tags(ends[3])["status"] == "cached"
@@ -195,7 +168,7 @@ def test_a_resumed_run_is_another_run_of_the_same_job(run, team):
     assert {tags(event)["run_id"] for event in events} == {failed.run_id}
 
 
-def test_a_signal_aborts_the_run_and_its_step(run, team, handles_signals):
+def test_a_signal_aborts_the_run_and_its_step(run_team, team, handles_signals):
     team.define("""
         import signal
 
@@ -208,20 +181,20 @@ def test_a_signal_aborts_the_run_and_its_step(run, team, handles_signals):
         def create_pipeline():
             return pipeline(Stop())
     """)
-    run()
+    run_team(TO_FILE)
     assert summary(read(team.root))[2:] == [("team.Stop", "ABORT"), ("team", "ABORT")]
 
 
-def test_a_pushed_version_is_an_output_of_its_step_and_of_the_run(run, team):
+def test_a_pushed_version_is_an_output_of_its_step_and_of_the_run(run_team, team):
     team.define(PUSHING)
-    record = run(arguments={"folder": str(team.root.serving)})
+    record = run_team(TO_FILE, arguments={"folder": str(team.root.serving)})
     events = read(team.root)
     served = {str(team.root.serving): record.version}
     assert served.items() <= datasets(last(events, "team.Pusher"), "outputs").items()
     assert datasets(events[-1], "outputs") == served
 
 
-def test_an_imported_folder_is_an_input_of_its_step_and_of_the_run(run, team, tmp_path):
+def test_an_imported_folder_is_an_input_of_its_step_and_of_the_run(run_team, team, tmp_path):
     folder = tmp_path / "imported"
     folder.mkdir()
     (folder / "text").write_text("ab")
@@ -230,9 +203,9 @@ def test_an_imported_folder_is_an_input_of_its_step_and_of_the_run(run, team, tm
             rows = Importer(source_uri=place, artifact_type=Examples).with_id("Rows")
             return pipeline(rows, Copy(examples=rows.outputs["result"]))
     """)
-    run(arguments={"place": str(folder)})
+    run_team(TO_FILE, arguments={"place": str(folder)})
     (folder / "text").write_text("changed")
-    run(arguments={"place": str(folder)})
+    run_team(TO_FILE, arguments={"place": str(folder)})
     events = read(team.root)
     versions = [
         datasets(event, "inputs")[str(folder)]
@@ -264,11 +237,8 @@ def test_the_data_of_a_run_of_ours_have_fingerprint_schema_and_size(own, tmp_pat
     recorder.end(RunOutcome("pushed", version="7"))
     events = read(root)
     assert summary(events) == [
-        ("data", "START"),
-        ("data.Trainer", "START"),
-        ("data.Trainer", "COMPLETE"),
-        ("data", "COMPLETE"),
-    ]
+        ("data", "START"), ("data.Trainer", "START"), ("data.Trainer", "COMPLETE"), ("data", "COMPLETE"),
+    ]  # fmt: skip
     began, ended = (datetime.fromisoformat(event["eventTime"]) for event in events[1:3])
     assert (ended - began).total_seconds() == pytest.approx(2.5, abs=0.5)
     assert {event["job"]["namespace"] for event in events} == {"shop"}
@@ -301,6 +271,11 @@ def test_data_in_several_files_are_their_folder_and_spans_the_folder_of_all(own)
         assert source.facets["version"].datasetVersion == own.data_fingerprint
 
 
+RECORD = RunRecord(
+    run_id="run", name="team", status="running", started="", config={}, data_fingerprint="", log=""
+)
+
+
 @pytest.mark.parametrize("names", [("a.csv",), ("a.csv", "b.csv")])
 def test_an_example_gen_reads_a_folder_whose_version_is_the_content_of_its_files(team, names):
     folder = team.root.path.parent / "rows"
@@ -317,10 +292,7 @@ def test_an_example_gen_reads_a_folder_whose_version_is_the_content_of_its_files
     """)
     (plan,) = team.plan(folder=str(folder)).steps
     step = FinishedStep(asdict(plan), {"examples": {}}, 1, "run", 1.0, team.root.artifacts / "a" / "b")
-    record = RunRecord(
-        run_id="run", name="team", status="running", started="", config={}, data_fingerprint="", log=""
-    )
-    (source,), (examples,) = Datasets(team.root, record, "shop").step_datasets(step)
+    (source,), (examples,) = Datasets(team.root, RECORD, "shop").step_datasets(step)
     assert (source.namespace, source.name) == ("file", str(folder))
     combined = hashlib.sha256(json.dumps(hashes).encode()).hexdigest()
     expected = hashes["a.csv"] if len(names) == 1 else combined
@@ -329,12 +301,9 @@ def test_an_example_gen_reads_a_folder_whose_version_is_the_content_of_its_files
 
 
 def test_a_folder_of_the_root_that_no_step_made_is_a_file(team):
-    record = RunRecord(
-        run_id="run", name="team", status="running", started="", config={}, data_fingerprint="", log=""
-    )
     plan = {"inputs": {"model": [{"folder": "kept/a/model", "type": "x"}]}, "parameters": {}}
     step = FinishedStep({"component": "A", "outputs": {}, **plan}, {}, 1, "run", 1.0, team.root.path)
-    (model,), _ = Datasets(team.root, record, "shop").step_datasets(step)
+    (model,), _ = Datasets(team.root, RECORD, "shop").step_datasets(step)
     assert (model.namespace, model.name) == ("file", str(team.root.path / "kept/a/model"))
 
 
@@ -367,9 +336,9 @@ def server():
         thread.join()
 
 
-def test_an_address_gets_each_event(run, team, server, monkeypatch):
+def test_an_address_gets_each_event(run_team, team, server, monkeypatch):
     monkeypatch.setenv("OPENLINEAGE_API_KEY", "s3cr3t")
-    record = run(f"lineage.openlineage={server.url}")
+    record = run_team(f"lineage.openlineage={server.url}")
     assert server.received == [("/api/v1/lineage", "Bearer s3cr3t")] * 6
     for event in server.events:
         check_event(event)
@@ -377,51 +346,41 @@ def test_an_address_gets_each_event(run, team, server, monkeypatch):
     assert not record.notes
     assert not team.root.openlineage.exists()
     assert "s3cr3t" not in team.root.records.file(record.run_id).read_text()
+    run_team(f"lineage.openlineage={server.url}/openapi/lineage")
+    assert {path for path, _ in server.received[6:]} == {"/openapi/lineage"}  # a path is used as it is
 
 
-def test_an_address_with_a_path_is_used_as_it_is(run, server):
-    run(f"lineage.openlineage={server.url}/openapi/lineage")
-    assert {path for path, _ in server.received} == {"/openapi/lineage"}
+@pytest.mark.parametrize(
+    ("statuses", "asked", "lost", "note"),
+    [
+        pytest.param([201, 500], 7, (), None, id="is back at the end of the run"),  # the second event twice
+        pytest.param([503] * 9, 2, range(6), "6 OpenLineage events did not reach", id="stays down"),
+        pytest.param([201, 422], 6, (1,), "1 OpenLineage event did not reach", id="refuses an event"),
+    ],
+)
+def test_a_receiver_that(run_team, server, shown, statuses, asked, lost, note):
+    server.statuses += statuses
+    record = run_team(f"lineage.openlineage={server.url}")
+    assert (record.status, len(server.received)) == ("finished", asked)
+    kept = [event for number, event in enumerate(OF_TWO_STEPS) if number not in lost]
+    assert summary(server.events) == kept
+    assert [text.partition(": ")[0] for text in record.notes] == ([f"{note} {server.url}"] if note else [])
+    assert all(str(statuses[-1]) in text and f"! {text}" in shown.getvalue() for text in record.notes)
 
 
-def test_a_receiver_that_is_back_at_the_end_of_the_run_gets_all_events(run, server):
-    server.statuses += [201, 500]
-    record = run(f"lineage.openlineage={server.url}")
-    assert len(server.received) == 7  # the second event twice
-    assert summary(server.events)[1:3] == [("team.Write", "START"), ("team.Write", "COMPLETE")]
-    assert len(server.events) == 6
-    assert not record.notes
-
-
-def test_a_receiver_that_stays_down_is_asked_twice_and_noted_once(run, server, shown):
-    server.statuses += [503] * 9
-    record = run(f"lineage.openlineage={server.url}")
-    assert (record.status, len(server.received)) == ("finished", 2)
-    (note,) = record.notes
-    assert note.startswith(f"6 OpenLineage events did not reach {server.url}: 503 Server Error")
-    assert f"! {note}" in shown.getvalue()
-
-
-def test_a_refused_event_does_not_hold_up_the_others(run, server):
-    server.statuses += [201, 422]
-    record = run(f"lineage.openlineage={server.url}")
-    assert len(server.events) == 5
-    assert record.notes[0].startswith(f"1 OpenLineage event did not reach {server.url}: 422")
-
-
-def test_a_closed_port_does_not_fail_the_run(run):
+def test_a_closed_port_does_not_fail_the_run(run_team):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    record = run(f"lineage.openlineage=http://127.0.0.1:{port}")
+    record = run_team(f"lineage.openlineage=http://127.0.0.1:{port}")
     assert record.status == "finished"
     assert "6 OpenLineage events did not reach" in record.notes[0]
     assert "Connection refused" in record.notes[0]
 
 
-def test_a_receiver_that_never_answers_is_waited_for_twice(run, monkeypatch):
+def test_a_receiver_that_never_answers_is_waited_for_twice(run_team, monkeypatch):
     monkeypatch.setattr(openlineage_events, "_TIMEOUT_SECS", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        record = run(f"lineage.openlineage=http://127.0.0.1:{listener.getsockname()[1]}")
+        record = run_team(f"lineage.openlineage=http://127.0.0.1:{listener.getsockname()[1]}")
         listener.setblocking(False)
         for _ in range(2):
             listener.accept()[0].close()
@@ -431,17 +390,17 @@ def test_a_receiver_that_never_answers_is_waited_for_twice(run, monkeypatch):
     assert "Read timed out" in record.notes[0]
 
 
-def test_an_error_in_making_an_event_does_not_fail_the_run(run, monkeypatch, caplog):
+def test_an_error_in_making_an_event_does_not_fail_the_run(run_team, monkeypatch, caplog):
     monkeypatch.setattr(Datasets, "step_datasets", lambda *_: 1 / 0)
-    assert run().status == "finished"
+    assert run_team(TO_FILE).status == "finished"
     assert "an OpenLineage event could not be made" in caplog.text
 
 
-def test_a_broken_file_of_the_client_does_not_fail_the_run(run, team, monkeypatch, tmp_path):
+def test_a_broken_file_of_the_client_does_not_fail_the_run(run_team, team, monkeypatch, tmp_path):
     file = tmp_path / "openlineage.yml"
     file.write_text("facets: 7")
     monkeypatch.setenv("OPENLINEAGE_CONFIG", str(file))
-    record = run()
+    record = run_team(TO_FILE)
     assert record.status == "finished"
     assert record.notes == ("this run sends no OpenLineage events; see its log for the reason",)
     assert not team.root.openlineage.exists()

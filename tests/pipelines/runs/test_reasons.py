@@ -12,16 +12,9 @@ from pipelines.steps.step_plan import OutputRef, StepPlan
 
 
 def record(*settings, data="day/taxi.csv", **fields):
-    return RunRecord(
-        run_id="r",
-        name="taxi",
-        status="running",
-        started="",
-        config=load_config(data=data, label="y", settings=settings).model_dump(mode="json"),
-        data_fingerprint="",
-        log="",
-        **fields,
-    )
+    config = load_config(data=data, label="y", settings=settings).model_dump(mode="json")
+    texts = {"started": "", "data_fingerprint": "", "log": ""}
+    return RunRecord(run_id="r", name="taxi", status="running", config=config, **texts, **fields)
 
 
 class Records(RunRecords):
@@ -138,5 +131,5 @@ def test_several_changes_are_said_at_once_and_the_rest_counted():
         "the code of `estimator_core` changed; and 4 more"
     )
     assert changed("Evaluator", now, record(), inputs={"model": "Trainer", "baseline_model": "Trainer"}) == (
-        "Trainer has a new output; another version serves"
+        "Trainer has a new output; another version is live"
     )

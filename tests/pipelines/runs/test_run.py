@@ -1,86 +1,86 @@
 import html
+import itertools
 import shutil
 import signal
 from contextlib import contextmanager
 
 import pytest
 
-from components.pusher.provenance import Provenance
 from pipelines.beam.runners import RUNNERS, Runner
 from pipelines.cli import run as cli
 from pipelines.errors import BadInputError, RunFailedError
-from pipelines.root import Root
 from pipelines.root.history import read_runs
 from pipelines.runs import recorder
 from pipelines.runs import run as run_module
-from pipelines.runs.plan.run_plan import RunRequest
-from pipelines.runs.run import run
 from pipelines.steps import running
-from pipelines.terminal.progress import Progress
 from tests.pipelines.report.html_checks import dead_links
-from tests.pushed_versions import write_version
+from tests.pushed_versions import serve_version
 
 
-class RecordingRunner(Runner):
-    """Raises before the first component runs."""
+class ActingRunner(Runner):
+    """Does something before the first component runs, which raises."""
 
-    def __init__(self, root, error):
-        self.root, self.error = root, error
-        self.statuses = None
+    def __init__(self, act):
+        self.act = act
 
     @contextmanager
     def beam_options(self, config, folder):
         yield from ()
-        self.statuses = [record.status for record in read_runs(Root(self.root))]
-        if isinstance(self.error, signal.Signals):
-            signal.raise_signal(self.error)
-        raise self.error
+        self.act()
 
 
-class NoCapture:
-    def move_output(self, log):
-        self.log = log
+def raise_or_signal(error):
+    if isinstance(error, signal.Signals):
+        signal.raise_signal(error)
+    raise error
 
 
 @pytest.fixture
-def run_with(data, tmp_path, display, monkeypatch):
+def run_with(run_csv, monkeypatch):
     """Returns a function that runs the data with a runner that raises `error`."""
 
-    def run_it(error):
-        runner = RecordingRunner(tmp_path / "root", error)
-        monkeypatch.setitem(RUNNERS, "recording", runner)
-        request = RunRequest(root=Root(tmp_path / "root"), data=str(data), label="y", runner="recording")
-        return run(request, Progress(display), NoCapture()), runner
+    def run_it(error, *settings, **request):
+        monkeypatch.setitem(RUNNERS, "raising", ActingRunner(lambda: raise_or_signal(error)))
+        return run_csv(*settings, runner="raising", **request)
 
     return run_it
 
 
-def test_the_runner_that_is_chosen_is_the_one_that_runs(run_with, tmp_path, monkeypatch):
-    class NotChosen(Runner):
-        @contextmanager
-        def beam_options(self, config, folder):
-            yield from ()
-            raise AssertionError("this runner was not chosen")
+@pytest.fixture
+def run_pushing(run_csv, root, monkeypatch):
+    """Returns a function that runs the data with a runner that pushes version 1000, 1001, ... and fails."""
+    versions = itertools.count(1000)
 
-    monkeypatch.setitem(RUNNERS, "local", NotChosen())
-    record, runner = run_with(RunFailedError("Trainer", "stopped by the recording runner"))
+    def run_it(*settings, after_push=lambda: None):
+        def act():
+            serve_version(root.serving, next(versions), root.records.read_all()[-1].run_id, str(root))
+            after_push()
+            raise OSError("disk full")
+
+        monkeypatch.setitem(RUNNERS, "pushing", ActingRunner(act))
+        return run_csv(*settings, runner="pushing")
+
+    return run_it
+
+
+def test_the_runner_that_is_chosen_is_the_one_that_runs(run_csv, root, monkeypatch):
+    def act():
+        assert [record.status for record in read_runs(root)] == ["running"]
+        raise RunFailedError("Trainer", "stopped by the chosen runner")
+
+    monkeypatch.setitem(RUNNERS, "local", ActingRunner(lambda: 1 / 0))
+    monkeypatch.setitem(RUNNERS, "chosen", ActingRunner(act))
+    record = run_csv(runner="chosen")
     assert set(record.graph) == {
         "CsvExampleGen", "StatisticsGen", "SchemaGen", "ExampleValidator", "Transform",
         "Trainer", "Evaluator", "ServingCheck", "Pusher",
     }  # fmt: skip
-    assert runner.statuses == ["running"]
-    assert (record.status, record.reason) == ("failed", "Trainer: stopped by the recording runner")
-    assert read_runs(Root(tmp_path / "root")) == [record]
+    assert (record.status, record.reason) == ("failed", "Trainer: stopped by the chosen runner")
+    assert read_runs(root) == [record]
 
 
-def test_the_spans_are_said_at_once_and_noted(spans, tmp_path, display, shown, monkeypatch):
-    runner = RecordingRunner(tmp_path / "root", RunFailedError("Trainer", "stopped"))
-    monkeypatch.setitem(RUNNERS, "recording", runner)
-    request = RunRequest(
-        root=Root(tmp_path / "root"), data=spans, label="y", runner="recording",
-        settings=("data.spans=last 2",),
-    )  # fmt: skip
-    record = run(request, Progress(display), NoCapture())
+def test_the_spans_are_said_at_once_and_noted(run_with, spans, shown):
+    record = run_with(RunFailedError("Trainer", "stopped"), "data.spans=last 2", data=spans)
     said = f"data: spans 9..10 (version 1) of {spans}"
     assert shown.getvalue().splitlines()[2] == f"! {said}"
     assert record.notes[0] == said
@@ -99,94 +99,60 @@ def test_the_spans_are_said_at_once_and_noted(spans, tmp_path, display, shown, m
     ],
 )
 def test_however_a_run_ends_its_record_and_report_say_so(
-    run_with, tmp_path, handles_signals, error, status, reason
+    run_with, root, handles_signals, error, status, reason
 ):
-    record, _ = run_with(error)
+    record = run_with(error)
     assert (record.status, html.escape(record.reason).replace("&#x27;", "&#39;")) == (status, reason)
-    assert reason in (tmp_path / "root" / "runs" / f"{record.run_id}.html").read_text()
-    assert not Root(tmp_path / "root").lock.is_held()
+    assert reason in (root.runs / f"{record.run_id}.html").read_text()
+    assert not root.lock.is_held()
 
 
-@pytest.mark.parametrize("moment", ["after the push", "as the record is written", "in the pages"])
+@pytest.mark.parametrize("moment", ["after the push", "ended_record", "write_pages"])
 def test_a_run_that_has_pushed_before_a_signal_says_so(
-    data, tmp_path, display, monkeypatch, handles_signals, moment
+    run_pushing, root, monkeypatch, handles_signals, moment
 ):
-    root = tmp_path / "root"
+    def raise_signal():
+        signal.raise_signal(signal.SIGTERM)
 
-    class PushingRunner(Runner):
-        @contextmanager
-        def beam_options(self, config, folder):
-            yield from ()
-            run_id = Root(root).records.read_all()[-1].run_id
-            base = root / "serving"
-            write_version(Provenance(run_id, str(root)), str(base / "1000"), str(base))
-            if moment == "after the push":
-                signal.raise_signal(signal.SIGTERM)
-            raise OSError("the rest")
-
-    def with_signal(function):
-        def call(*arguments, **options):
-            signal.raise_signal(signal.SIGTERM)
-            return function(*arguments, **options)
-
-        return call
-
-    if moment == "as the record is written":
-        monkeypatch.setattr(recorder, "ended_record", with_signal(recorder.ended_record))
-    if moment == "in the pages":
-        monkeypatch.setattr(recorder, "write_pages", with_signal(recorder.write_pages))
-    monkeypatch.setitem(RUNNERS, "pushing", PushingRunner())
-    request = RunRequest(root=Root(root), data=str(data), label="y", runner="pushing")
-    record = run(request, Progress(display), NoCapture())
+    if moment != "after the push":
+        function = getattr(recorder, moment)
+        monkeypatch.setattr(
+            recorder, moment, lambda *given, **options: raise_signal() or function(*given, **options)
+        )
+    record = run_pushing(after_push=raise_signal if moment == "after the push" else lambda: None)
     line = record.summary()
     assert (line["status"], line["version"]) == ("pushed", "1000")
     assert line["run_id"] is not None
     assert cli._exit_code(record) == 0
-    assert read_runs(Root(root)) == [record]
+    assert read_runs(root) == [record]
 
 
-def test_pages_link_to_no_run_that_retention_has_removed(data, tmp_path, display, monkeypatch):
-    root, run_ids = tmp_path / "root", []
-
-    class PushingRunner(Runner):
-        @contextmanager
-        def beam_options(self, config, folder):
-            yield from ()
-            run_id = Root(root).records.read_all()[-1].run_id
-            version = str(1000 + len(run_ids))
-            base = root / "serving"
-            write_version(Provenance(run_id, str(root)), str(base / version), str(base))
-            raise OSError("disk full")
-
-    monkeypatch.setitem(RUNNERS, "pushing", PushingRunner())
+def test_pages_link_to_no_run_that_retention_has_removed(run_pushing, root):
+    run_ids = []
     for number in range(4):
-        request = RunRequest(
-            root=Root(root), data=str(data), label="y", runner="pushing",
-            settings=("retention.runs=2", f"trainer.train_steps={number + 1}"),
-        )  # fmt: skip
-        record = run(request, Progress(display), NoCapture())
+        record = run_pushing("retention.runs=2", f"trainer.train_steps={number + 1}")
         run_ids.append(record.run_id)
         if number == 1:
-            shutil.rmtree(root / "serving" / "1000")  # as the Pusher does
-    kept = [one.run_id for one in Root(root).records.read_all()]
+            shutil.rmtree(root.serving / "1000")  # as the Pusher does
+    kept = {record.run_id: record for record in root.records.read_all()}
     assert run_ids[0] not in kept
-    assert dead_links(root / "runs") == []
-    index = (root / "runs" / "index.html").read_text()
+    assert dead_links(root.runs) == []
+    index = (root.runs / "index.html").read_text()
     assert f'"run-{run_ids[0]}"' not in index
     assert f'"run-{run_ids[-1]}"' in index
-    assert index.count("<strong>serves</strong>") == 1
+    assert index.count("<strong>live</strong>") == 1
     # The page of the version that served before was made again: it serves no more.
-    (before,) = (one for one in Root(root).records.read_all() if one.run_id == run_ids[2])
-    page = (root / "runs" / f"{before.run_id}.html").read_text()
+    before = kept[run_ids[2]]
+    page = (root.runs / f"{before.run_id}.html").read_text()
     assert f"{before.version} (kept when this page was made)" in page
     assert f"{before.version} (serving" not in page
 
 
 @pytest.mark.parametrize("is_bad_input", [True, False])
-def test_a_run_that_fails_over_its_input_says_so_by_its_exit_code(run_with, tmp_path, is_bad_input):
-    record, _ = run_with(RunFailedError("CsvExampleGen", "no rows", is_bad_input=is_bad_input))
+def test_a_run_that_fails_over_its_input_says_so_by_its_exit_code(run_with, root, is_bad_input):
+    record = run_with(RunFailedError("CsvExampleGen", "no rows", is_bad_input=is_bad_input))
     assert record.status == "failed"
-    assert read_runs(Root(tmp_path / "root")) == [record]
+    assert read_runs(root) == [record]
     assert cli._exit_code(record) == (2 if is_bad_input else 1)
     shown = []
     cli._say_outcome(shown.append, record)
@@ -203,26 +169,17 @@ def test_a_run_of_kubeflow_is_not_resumed_but_run_again(killed, status):
 
 
 @pytest.mark.parametrize("name", ["writing", "local_kubeflow"])
-def test_two_runs_do_not_share_a_root(run_with, tmp_path, name):
-    with (
-        getattr(Root(tmp_path / "root").lock, name).held(),
-        pytest.raises(BadInputError, match="Another run is in progress"),
-    ):
-        run_with(AssertionError("must not run"))
-    assert read_runs(Root(tmp_path / "root")) == []
-
-
-@pytest.mark.parametrize("name", ["writing", "local_kubeflow"])
-def test_a_root_that_is_busy_is_said_before_the_data_are_read(tmp_path, display, name):
-    root = tmp_path / "root"
-    request = RunRequest(root=Root(root), data=str(tmp_path / "nothing.csv"), label="y")
-    with (
-        getattr(Root(root).lock, name).held(),
-        pytest.raises(BadInputError, match="Another run is in progress"),
-    ):
-        run(request, Progress(display), NoCapture())
+def test_two_runs_do_not_share_a_root_which_is_said_before_the_data_are_read(run_with, root, tmp_path, name):
+    never = AssertionError("must not run")
+    nothing = str(tmp_path / "nothing.csv")
+    with getattr(root.lock, name).held():
+        with pytest.raises(BadInputError, match="Another run is in progress"):
+            run_with(never)
+        with pytest.raises(BadInputError, match="Another run is in progress"):
+            run_with(never, data=nothing)
     with pytest.raises(BadInputError, match=r"nothing\.csv"):
-        run(request, Progress(display), NoCapture())
+        run_with(never, data=nothing)
+    assert read_runs(root) == []
 
 
 @pytest.mark.parametrize(
@@ -232,111 +189,82 @@ def test_a_root_that_is_busy_is_said_before_the_data_are_read(tmp_path, display,
         ({"runner": "cluster"}, "Available runners: kubeflow, beam, local"),
     ],
 )
-def test_what_is_refused_leaves_no_root(data, tmp_path, display, changes, message):
-    request = {"root": Root(tmp_path / "root"), "data": str(data), "label": "y", **changes}
+def test_what_is_refused_leaves_no_root(run_csv, root, changes, message):
     with pytest.raises(BadInputError, match=message):
-        run(RunRequest(**request), Progress(display), NoCapture())
-    assert not (tmp_path / "root").exists()
+        run_csv(**changes)
+    assert not root.path.exists()
 
 
-def test_a_run_that_fails_after_its_push_has_pushed(data, tmp_path, display, monkeypatch):
-    root = tmp_path / "root"
-
-    class PushingRunner(Runner):
-        @contextmanager
-        def beam_options(self, config, folder):
-            yield from ()
-            base = root / "serving"
-            run_id = Root(root).records.read_all()[-1].run_id
-            write_version(Provenance(run_id, str(root)), str(base / "1000"), str(base))
-            raise OSError("disk full")
-
-    monkeypatch.setitem(RUNNERS, "pushing", PushingRunner())
-    request = RunRequest(root=Root(root), data=str(data), label="y", runner="pushing")
-    record = run(request, Progress(display), NoCapture())
+def test_a_run_that_fails_after_its_push_has_pushed(run_pushing):
+    record = run_pushing()
     assert (record.status, record.version) == ("pushed", "1000")
     assert record.reason == "after the push: OSError: disk full"
 
 
 @pytest.fixture
-def run_first(data, tmp_path, display, monkeypatch):
-    """Returns a function that runs CsvExampleGen after `happens`, with settings."""
-    run_executor = running.run_executor
+def run_first(run_csv, monkeypatch):
+    """Returns a function that runs CsvExampleGen; something happens to its data before."""
+    execute, run_executor = run_module.execute, running.run_executor
 
-    def run_it(happens, *settings):
+    def run_it(*settings, before_execution=lambda: None, before_component=lambda: None):
+        def execute_late(*arguments):
+            before_execution()
+            return execute(*arguments)
+
         def run_the_first(component, *others):
             if component == "StatisticsGen":
                 raise RunFailedError(component, "stopped here")
-            happens()
+            before_component()
             return run_executor(component, *others)
 
+        monkeypatch.setattr(run_module, "execute", execute_late)
         monkeypatch.setattr(running, "run_executor", run_the_first)
-        request = RunRequest(root=Root(tmp_path / "root"), data=str(data), label="y", settings=settings)
-        return run(request, Progress(display), NoCapture())
+        return run_csv(*settings)
 
     return run_it
 
 
+def check_bad_input(record, reason):
+    assert (record.status, record.is_bad_input) == ("failed", True)
+    assert reason in record.reason
+
+
 def test_a_file_that_is_replaced_after_it_was_looked_at_is_not_learned_from(run_first, data):
     old = data.read_text()
-    record = run_first(lambda: data.write_text(old.replace("3.5,1", "3.5,0")))
-    assert (record.status, record.is_bad_input) == ("failed", True)
-    assert f"{data} was changed after its fingerprint was taken" in record.reason
+    record = run_first(before_component=lambda: data.write_text(old.replace("3.5,1", "3.5,0")))
+    check_bad_input(record, f"{data} was changed after its fingerprint was taken")
     data.write_text(old)  # the cache has nothing of the other file
-    assert run_first(lambda: None).reason == "StatisticsGen: stopped here"
+    assert run_first().reason == "StatisticsGen: stopped here"
 
 
-def test_a_file_that_changes_before_it_is_copied_ends_the_run(run_first, data, tmp_path, monkeypatch):
-    data.write_text("\ufeff" + data.read_text())  # the mark makes a copy of it
-    execute = run_module.execute
-
-    def late(*arguments):
-        data.write_text(data.read_text().replace("3.5,1", "3.5,0"))
-        return execute(*arguments)
-
-    monkeypatch.setattr(run_module, "execute", late)
-    record = run_first(lambda: None)
-    assert (record.status, record.is_bad_input) == ("failed", True)
-    assert f"{data} was changed while the data were looked at" in record.reason
-    assert not list((tmp_path / "root" / "data").glob("[!.]*"))
+def test_a_file_that_changes_before_it_is_copied_ends_the_run(run_first, data, root):
+    text = "\ufeff" + data.read_text()  # the mark makes a copy of it
+    data.write_text(text)
+    record = run_first(before_execution=lambda: data.write_text(text.replace("3.5,1", "3.5,0")))
+    check_bad_input(record, f"{data} was changed while the data were being read")
+    assert not list(root.data.glob("[!.]*"))
 
 
-def test_a_file_that_comes_to_a_span_before_it_is_copied_ends_the_run(
-    run_first, spans, tmp_path, monkeypatch
-):
-    execute, late_file = run_module.execute, tmp_path / "span-10" / "v1" / "late.csv"
-
-    def late(*arguments):
-        late_file.write_text("x,y\n1.5,1\n")
-        return execute(*arguments)
-
-    monkeypatch.setattr(run_module, "execute", late)
-    record = run_first(lambda: None, f"data.path={spans}", "data.spans=last 2", "name=data")
-    assert (record.status, record.is_bad_input) == ("failed", True)
-    assert f"{late_file} came while the data in {spans} were read" in record.reason
+def test_a_file_that_comes_to_a_span_before_it_is_copied_ends_the_run(run_first, spans, tmp_path):
+    file = tmp_path / "span-10" / "v1" / "late.csv"
+    record = run_first(
+        f"data.path={spans}", "data.spans=last 2", "name=data",
+        before_execution=lambda: file.write_text("x,y\n1.5,1\n"),
+    )  # fmt: skip
+    check_bad_input(record, f"{file} came while the data in {spans} were read")
 
 
-def test_a_module_that_changes_after_it_was_imported_ends_the_run(run_first, tmp_path, monkeypatch):
+def test_a_module_that_changes_after_it_was_imported_ends_the_run(run_first, tmp_path):
     module = tmp_path / "module_that_changes_later.py"
     code = "def preprocessing_fn(inputs): ...\ndef trainer_fn(args, schema): ...\n"
     module.write_text(code)
-    execute = run_module.execute
-
-    def late(*arguments):
-        module.write_text(code + "A = 1\n")
-        return execute(*arguments)
-
-    monkeypatch.setattr(run_module, "execute", late)
-    record = run_first(lambda: None, f"module.file={module}")
-    assert (record.status, record.is_bad_input) == ("failed", True)
-    assert f"The module {module}, or a Python file next to it, was changed" in record.reason
+    record = run_first(f"module.file={module}", before_execution=lambda: module.write_text(code + "A = 1\n"))
+    check_bad_input(record, f"The module {module}, or a Python file next to it, was changed")
 
 
-def test_a_run_that_another_process_has_resumed_is_not_resumed_again(data, tmp_path, display, monkeypatch):
-    root = Root(tmp_path / "root")
-    monkeypatch.setitem(RUNNERS, "stops", RecordingRunner(root, RunFailedError("Trainer", "x")))
-    request = {"root": root, "data": str(data), "label": "y", "runner": "stops"}
-    first = run(RunRequest(**request), Progress(display), NoCapture())
+def test_a_run_that_another_process_has_resumed_is_not_resumed_again(run_with, root, monkeypatch):
+    stopped = RunFailedError("Trainer", "x")
+    first = run_with(stopped)
     plan = run_module.plan_run
 
     def plan_while_another_resumes(*arguments):
@@ -345,17 +273,14 @@ def test_a_run_that_another_process_has_resumed_is_not_resumed_again(data, tmp_p
 
     monkeypatch.setattr(run_module, "plan_run", plan_while_another_resumes)
     with pytest.raises(BadInputError, match=rf"another process has resumed run {first.run_id}"):
-        run(RunRequest(**request, resume=True), Progress(display), NoCapture())
+        run_with(stopped, resume=True)
     assert root.records.read(first.run_id).status == "pushed"
 
 
-def test_a_run_that_was_killed_after_its_push_is_resumed(data, tmp_path, display, monkeypatch):
-    root = Root(tmp_path / "root")
-    monkeypatch.setitem(RUNNERS, "stops", RecordingRunner(root, RunFailedError("Trainer", "x")))
-    request = {"root": root, "data": str(data), "label": "y", "runner": "stops"}
-    first = run(RunRequest(**request), Progress(display), NoCapture())
+def test_a_run_that_was_killed_after_its_push_is_resumed(run_with, root):
+    stopped = RunFailedError("Trainer", "x")
+    first = run_with(stopped)
     root.records.write(first.changed(status="running", finished=None))
-    provenance = Provenance(first.run_id, str(root))
-    write_version(provenance, str(root.serving / "1000"), str(root.serving))
-    resumed = run(RunRequest(**request, resume=True), Progress(display), NoCapture())
+    serve_version(root.serving, 1000, first.run_id, str(root))
+    resumed = run_with(stopped, resume=True)
     assert (resumed.run_id, resumed.status, resumed.version) == (first.run_id, "pushed", "1000")

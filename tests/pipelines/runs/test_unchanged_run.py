@@ -1,6 +1,6 @@
+import hashlib
 import json
 import shutil
-from dataclasses import replace
 
 import pytest
 
@@ -13,6 +13,7 @@ from pipelines.runs.plan.inputs import RunRequest, read_inputs
 from pipelines.runs.run import record_unchanged
 from pipelines.runs.unchanged_run import find_unchanged, run_identity, unchanged_record
 from pipelines.terminal.progress import Progress
+from tests.pipelines.runs.conftest import NoCapture
 
 CHECKS = tuple({"against": against} for against in ("trivial", "baseline", "baseline when pushed", "lower"))
 
@@ -26,21 +27,12 @@ class Module:
         self.write_code("1.5")
         self.serve(5)
         self.former = RunRecord(
-            run_id="20260101-000000",
-            name="data",
-            status="pushed",
-            started="2026-01-01T00:00:00+00:00",
-            config=self.config().model_dump(mode="json"),
-            data_fingerprint="f",
-            log=str(self.root.log("a")),
-            version="5",
-            metrics={"auc": 0.75},
-            checks=CHECKS,
-            baseline_version="4",
-            baseline_metrics={"auc": 0.5},
-            components=(ComponentRecord("Trainer", "finished", 3.5),),
+            run_id="20260101-000000", name="data", status="pushed", started="2026-01-01T00:00:00+00:00",
+            config=self.config().model_dump(mode="json"), data_fingerprint="f", log=str(self.root.log("a")),
+            version="5", metrics={"auc": 0.75}, checks=CHECKS, baseline_version="4",
+            baseline_metrics={"auc": 0.5}, components=(ComponentRecord("Trainer", "finished", 3.5),),
             identity=run_identity(self.config(), "f", (), "", ""),
-        )
+        )  # fmt: skip
         self.root.records.write(self.former)
 
     def write_code(self, constant):
@@ -53,13 +45,10 @@ class Module:
         (extra / "push.json").write_text(json.dumps({"pipeline_run_id": "20260101-000000", "model": "../m"}))
 
     def keep_schema(self, run_id, text='feature { name: "x" type: INT }', accepted_for=None):
-        import hashlib
-
         self.root.schema.file.parent.mkdir(exist_ok=True)
         self.root.schema.file.write_text(text)
-        origin = SchemaOrigin(
-            run_id, "", hashlib.sha256(text.encode()).hexdigest(), accepted_for=accepted_for
-        )
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        origin = SchemaOrigin(run_id, "", digest, accepted_for=accepted_for)
         self.root.schema.file.with_name("origin.json").write_text(json.dumps(vars(origin)))
 
     def config(self, *settings):
@@ -75,12 +64,9 @@ def module(tmp_path, data):
     return Module(tmp_path, data)
 
 
-def test_what_nothing_has_changed_for_is_the_former_run(module):
+def test_the_former_run_is_repeated_unless_anything_has_changed(module, monkeypatch):
     assert module.find() == (module.former, module.former.identity)
     assert module.find("beam.args=['--a=1']", "retention.runs=7") == (module.former, module.former.identity)
-
-
-def test_anything_that_has_changed_makes_a_run(module, monkeypatch):
     assert module.find(data="g") is None
     assert module.find(spans=({"span": 3},)) is None
     assert module.find("trainer.train_steps=7") is None
@@ -96,11 +82,8 @@ def test_anything_that_has_changed_makes_a_run(module, monkeypatch):
 def test_it_is_the_version_that_serves_that_counts(module):
     module.serve(6)
     assert module.find() is None
-    module.root.records.write(
-        replace(
-            module.former, run_id="20260102-000000", status="not_blessed", version=None, serving_version="6"
-        )
-    )
+    other = {"run_id": "20260102-000000", "version": None, "serving_version": "6"}
+    module.root.records.write(module.former.changed(status="not_blessed", **other))
     record, _ = module.find()
     assert record.status == "not_blessed"
     again = unchanged_record(module.root, "20260103-000000", record, "i")
@@ -110,12 +93,11 @@ def test_it_is_the_version_that_serves_that_counts(module):
 @pytest.mark.parametrize(
     ("origin", "text", "accepted_for", "is_unchanged"),
     [
-        ("20260101-000000", None, None, True),
-        ("20251231-000000", None, None, False),
-        ("20260101-000000", "edited", None, False),
-        ("20260101-000000", None, "5", False),
+        pytest.param("20260101-000000", None, None, True, id="its own"),
+        pytest.param("20251231-000000", None, None, False, id="of another run"),
+        pytest.param("20260101-000000", "edited", None, False, id="edited"),
+        pytest.param("20260101-000000", None, "5", False, id="accepted"),
     ],
-    ids=["its own", "of another run", "edited", "accepted"],
 )
 def test_the_schema_is_the_one_that_the_run_itself_has_left(module, origin, text, accepted_for, is_unchanged):
     module.keep_schema(origin, accepted_for=accepted_for)
@@ -153,74 +135,70 @@ def test_its_record_is_that_of_the_former_run_held_against_itself(module):
     assert (record.same_as, once_more.same_as) == ("20260101-000000", "20260101-000000")
 
 
-class Capture:
-    def move_output(self, log):
-        self.log = log
+@pytest.fixture
+def record_again(module, display):
+    """Returns a function that records a run with settings, for which nothing has changed."""
+
+    def record(*settings, capture=None):
+        config = module.config(*settings)
+        inputs = read_inputs(RunRequest(root=module.root, config=config), display)
+        assert record_unchanged(inputs, Progress(display), NoCapture()) is None  # other data
+        identity = run_identity(config, inputs.data.profile.fingerprint, (), "", "")
+        module.root.records.write(module.former.changed(identity=identity, checks=(), attempt=3))
+        return record_unchanged(inputs, Progress(display), capture or NoCapture())
+
+    return record
 
 
-def test_it_is_recorded_with_a_report_and_its_lines(module, display, shown):
-    request = RunRequest(root=module.root, config=module.config())
-    inputs = read_inputs(request, display)
-    assert record_unchanged(inputs, Progress(display), Capture()) is None  # other data
-    identity = run_identity(module.config(), inputs.data.profile.fingerprint, (), "", "")
-    module.root.records.write(module.former.changed(identity=identity, checks=()))
-    capture = Capture()
-    record = record_unchanged(inputs, Progress(display), capture)
+def test_it_is_recorded_with_a_report_and_its_lines(module, record_again, shown):
+    capture = NoCapture()
+    record = record_again(capture=capture)
     assert module.root.records.read(record.run_id) == record
     assert str(capture.log) == record.log
     assert record.report.endswith(f"{record.run_id}.html")
-    assert (
-        "= Trainer  unchanged, reused: same data, code and settings as run 20260101-000000"
-        in shown.getvalue()
-    )
+    said = "= Trainer  unchanged, reused: same data, code and settings as run 20260101-000000"
+    assert said in shown.getvalue()
 
 
-def test_it_sends_the_events_of_a_run_whose_components_all_come_from_the_cache(module, display):
-    config = module.config("lineage.openlineage=file")  # which the former run did not have
-    inputs = read_inputs(RunRequest(root=module.root, config=config), display)
-    identity = run_identity(config, inputs.data.profile.fingerprint, (), "", "")
-    module.root.records.write(module.former.changed(identity=identity, checks=(), attempt=3))
-    record = record_unchanged(inputs, Progress(display), Capture())
+def test_it_sends_the_events_of_a_run_whose_components_all_come_from_the_cache(module, record_again):
+    record = record_again("lineage.openlineage=file")  # which the former run did not have
     assert record.attempt == 1
     events = [json.loads(line) for line in module.root.openlineage.read_text().splitlines()]
     assert [(event["job"]["name"], event["eventType"]) for event in events] == [
-        ("data", "START"),
-        ("data.Trainer", "START"),
-        ("data.Trainer", "COMPLETE"),
-        ("data", "COMPLETE"),
-    ]
+        ("data", "START"), ("data.Trainer", "START"), ("data.Trainer", "COMPLETE"), ("data", "COMPLETE"),
+    ]  # fmt: skip
 
 
-def test_it_records_the_settings_of_its_own_run_that_do_not_affect_the_result(module, display):
-    config = module.config("retention.runs=7", "beam.direct.workers=2")  # `prune` reads the newest record
-    inputs = read_inputs(RunRequest(root=module.root, config=config), display)
-    identity = run_identity(config, inputs.data.profile.fingerprint, (), "", "")
-    module.root.records.write(module.former.changed(identity=identity, checks=()))
-    record = record_unchanged(inputs, Progress(display), Capture())
+def test_it_records_the_settings_of_its_own_run_that_do_not_affect_the_result(module, record_again):
+    record = record_again("retention.runs=7", "beam.direct.workers=2")  # `prune` reads the newest record
     assert module.former.section("retention").get("runs") is None
     assert record.section("retention")["runs"] == 7
     assert record.section("beam")["direct"]["workers"] == 2
 
 
+def hold(module, decision):
+    """Records a later run with other settings, whose model was held, and perhaps decided."""
+    identity = run_identity(module.config("trainer.train_steps=7"), "f", (), "", "")
+    fields = {"status": "held", "version": None, "serving_version": "5", "identity": identity}
+    held = HeldModel("m", "m/s")
+    module.root.records.write(
+        module.former.changed(
+            run_id="20260102-000000",
+            **fields,
+            reason="a doubt",
+            doubts=("a doubt",),
+            held=held,
+            decision=decision,
+        )
+    )
+
+
 @pytest.mark.parametrize("kind", [None, "rejected"])
 def test_a_run_that_repeats_a_held_one_leads_to_its_decision(module, kind):
-    decision = kind and Decision(kind, "ann", "2026-01-02T00:00:00+00:00", "wrong labels")
-    held = replace(
-        module.former,
-        run_id="20260102-000000",
-        status="held",
-        version=None,
-        serving_version="5",
-        reason="a doubt",
-        doubts=("a doubt",),
-        held=HeldModel("m", "m/s"),
-        decision=decision,
-        identity=run_identity(module.config("trainer.train_steps=7"), "f", (), "", ""),
-    )
-    module.root.records.write(held)
+    hold(module, kind and Decision(kind, "ann", "2026-01-02T00:00:00+00:00", "wrong labels"))
     record, identity = module.find("trainer.train_steps=7")
     again = unchanged_record(module.root, "20260103-000000", record, identity)
-    assert (again.held, again.decision, again.same_as) == (None, None, held.run_id)
+    assert (again.held, again.decision, again.same_as) == (None, None, "20260102-000000")
     assert not again.awaits_decision
     if kind == "rejected":
         assert again.status == "not_blessed"
@@ -231,23 +209,13 @@ def test_a_run_that_repeats_a_held_one_leads_to_its_decision(module, kind):
 
 
 def test_a_held_model_that_was_superseded_is_judged_anew(module):
-    held = replace(
-        module.former,
-        run_id="20260102-000000",
-        status="held",
-        version=None,
-        serving_version="5",
-        held=HeldModel("m", "m/s"),
-        decision=Decision("superseded", "20260103-000000", "2026-01-03T00:00:00+00:00"),
-        identity=run_identity(module.config("trainer.train_steps=7"), "f", (), "", ""),
-    )
-    module.root.records.write(held)
+    hold(module, Decision("superseded", "20260103-000000", "2026-01-03T00:00:00+00:00"))
     assert module.find("trainer.train_steps=7") is None
 
 
 def test_a_run_that_repeats_an_approved_one_has_no_decision_of_its_own(module):
     decision = Decision("approved", "ann", "2026-01-02T00:00:00+00:00", "it is right")
-    approved = replace(module.former, doubts=("a doubt",), held=HeldModel("m", "m/s"), decision=decision)
-    module.root.records.write(approved)
+    held = {"doubts": ("a doubt",), "held": HeldModel("m", "m/s")}
+    module.root.records.write(module.former.changed(**held, decision=decision))
     again = unchanged_record(module.root, "20260103-000000", *module.find())
     assert (again.status, again.held, again.decision, again.doubts) == ("unchanged", None, None, ())

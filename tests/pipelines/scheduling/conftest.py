@@ -111,14 +111,9 @@ class FakeRuns:
             record = former.changed(attempt=former.attempt + 1, reason=None)
         else:
             record = RunRecord(
-                **new_run(self.root, tick),
-                name="trips",
-                status="running",
-                started=started,
-                config={"name": "trips"},
-                data_fingerprint="",
-                log=str(self.root.path / "log"),
-            )
+                **new_run(self.root, tick), name="trips", status="running", started=started,
+                config={"name": "trips"}, data_fingerprint="", log=str(self.root.path / "log"),
+            )  # fmt: skip
         ended = iso(self.clock.now()) if fields["status"] in ENDED else None
         self.root.records.write(record.changed(finished=ended, **fields))
         launch.stdout.write_text("noise\n")
@@ -177,14 +172,8 @@ def config_file(spans, tmp_path):
 @pytest.fixture
 def make_schedule(tmp_path, config_file):
     def make(**changes):
-        fields = {
-            "name": "trips",
-            "config": str(config_file),
-            "working_dir": str(tmp_path),
-            "since": START,
-            "created": START,
-            **changes,
-        }
+        paths = {"config": str(config_file), "working_dir": str(tmp_path)}
+        fields = {"name": "trips", **paths, "since": START, "created": START, **changes}
         if not {"cron", "every_secs", "on_new_span"} & set(changes):
             fields["every_secs"] = 60
         return Schedule.model_validate(fields)

@@ -35,15 +35,12 @@ def main():
         if unfinished:
             record = unfinished.changed(attempt=unfinished.attempt + 1)
         else:
+            # `new_run` refuses a tick that is done; the time is that of crashing_scheduler.py.
             record = RunRecord(
-                **new_run(Root(root), tick),  # refuses a tick that is done
-                name="trips",
-                status="running",
-                started="2026-01-31T10:02:10+00:00",  # by the clock of crashing_scheduler.py
-                config={"name": "trips"},
-                data_fingerprint="",
+                **new_run(Root(root), tick), name="trips", status="running",
+                started="2026-01-31T10:02:10+00:00", config={"name": "trips"}, data_fingerprint="",
                 log=str(root / "log"),
-            )
+            )  # fmt: skip
         records.write(record.changed(status="running"))
         wait_if("inside", root)
         time.sleep(0.25)

@@ -85,26 +85,18 @@ def test_all_of_it_again(plan, run, runs):
 
 
 @pytest.mark.parametrize(
-    ("first", "last", "message"),
+    ("first", "last", "settings", "message"),
     [
-        ("9", "8", "runs backwards"),
-        ("8", "8..9", r"--to takes one span: a number.*'8\.\.9'"),
-        ("2026-01-31", "9", "--from takes one span: a number"),
-        ("x", "9", "--from x: "),
-        ("7", "11", r"there is no span 7, 11 of .*There: 8\.\.10"),
+        ("9", "8", (), "runs backwards"),
+        ("8", "8..9", (), r"--to takes one span: a number.*'8\.\.9'"),
+        ("2026-01-31", "9", (), "--from takes one span: a number"),
+        ("x", "9", (), "--from x: "),
+        ("7", "11", (), r"there is no span 7, 11 of .*Existing spans: 8\.\.10"),
+        ("8", "8", ("data.spans=8",), "schedule backfill sets which span"),
+        ("8", "10", (), "seems to be incomplete"),
     ],
 )
-def test_ranges_that_cannot_be(plan, first, last, message):
-    with pytest.raises(BadInputError, match=message):
-        plan(first, last)
-
-
-def test_spans_that_cannot_be_set(plan):
-    with pytest.raises(BadInputError, match="schedule backfill sets which span"):
-        plan("8", "8", settings=("data.spans=8",))
-
-
-def test_nothing_is_begun_when_a_span_cannot_be_read(plan, tmp_path):
+def test_ranges_that_cannot_be(plan, tmp_path, first, last, settings, message):
     (tmp_path / "span-9" / "v1" / "b.csv.tmp").touch()
-    with pytest.raises(BadInputError, match="seems to be incomplete"):
-        plan("8", "10")
+    with pytest.raises(BadInputError, match=message):
+        plan(first, last, settings=settings)

@@ -23,9 +23,8 @@ STARTS = [number for number, name in enumerate(MOMENTS, 1) if name == "start"]
 
 @pytest.fixture
 def scheduler_with(root, make_schedule, config_file):
-    config_file.write_text(
-        config_file.read_text() + 'on = ["pushed", "missed", "failed"]\ntimeout_secs = 5\n'
-    )
+    notify = 'on = ["pushed", "missed", "failed"]\ntimeout_secs = 5\n'
+    config_file.write_text(config_file.read_text() + notify)
     ScheduleStore(root).write(make_schedule(missed="catch-up"))
 
     def run(number, how):

@@ -19,40 +19,23 @@ RUN = {"status": "pushed", "finished": iso(START)}
 SPAN = "span-000000000000000007"
 ON_NEW_SPAN = {"every_secs": None, "on_new_span": True}
 
+
 DEFINITIONS = [
-    {"since": "9999-12-31T23:59:59Z"},
-    {"since": "0001-01-01T00:00:00+10:00"},
-    {"created": "9999-12-31T23:59:59Z"},
-    {"created": "0001-01-01T00:00:00Z"},
-    {"format": [2]},
-    {"config": "a\0b"},
-    {"working_dir": "a\0b"},
-]
+    {"since": "9999-12-31T23:59:59Z"}, {"since": "0001-01-01T00:00:00+10:00"},
+    {"created": "9999-12-31T23:59:59Z"}, {"created": "0001-01-01T00:00:00Z"}, {"format": [2]},
+    {"config": "a\0b"}, {"working_dir": "a\0b"},
+]  # fmt: skip
 PENDING_TICKS = [
-    "now-20260131T030000Z",
-    "backfill-1..2-1-1",
-    "backfill-2026-01-01..2026-01-02-1-2026-01-01",
-    "x",
-    "a/b",
-    SPAN,
-    "span-2026-02-31",
-    "span-9999-99-99",
-]
+    "now-20260131T030000Z", "backfill-1..2-1-1", "backfill-2026-01-01..2026-01-02-1-2026-01-01", "x", "a/b",
+    SPAN, "span-2026-02-31", "span-9999-99-99",
+]  # fmt: skip
 SPANS = [
-    {"span": 7},
-    {"version": 1},
-    {"span": "x", "version": None},
-    {"span": 7, "version": "a"},
-    {"span": None, "version": None},
-    {"span": "newest", "version": None},
-]
+    {"span": 7}, {"version": 1}, {"span": "x", "version": None}, {"span": 7, "version": "a"},
+    {"span": None, "version": None}, {"span": "newest", "version": None},
+]  # fmt: skip
 PRUNED = [
-    {"started": "x"},
-    {"started": "2026-01-01"},
-    {"finished": "x"},
-    {"spans": [{}]},
-    {"scheduled_by": "bad/"},
-]
+    {"started": "x"}, {"started": "2026-01-01"}, {"finished": "x"}, {"spans": [{}]}, {"scheduled_by": "bad/"},
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -107,8 +90,10 @@ def test_a_link_to_nowhere(bad_file, check):
     [
         ("spans.json", '{"known": 5}'),
         ("spans.json", '{"known": [{}]}'),
+        ("spans.json", '{"known": "x"}'),
         ("ticks/a.json", '{"key": "a", "state": "done", "due": "x"}'),
         ("ticks/a.json", '{"state": []}'),
+        ("ticks/20260131T100500Z.json", "{"),
     ],
 )
 def test_state_of_format_1(write_definition, store, check, file, text):
@@ -117,6 +102,7 @@ def test_state_of_format_1(write_definition, store, check, file, text):
     former.parent.mkdir(parents=True)
     former.write_text(text)
     assert not check().damaged
+    assert not former.exists()
 
 
 def test_a_pipe_in_place_of_the_ticks_of_format_1(write_definition, store, check):
@@ -158,7 +144,7 @@ def test_the_run_of_a_span_whose_configuration_is_gone(record, check, tmp_path, 
     run = {**RUN, "status": status, "notification": "pending"}
     record("20260131-095900", **run, scheduled_by=f"bad/{SPAN}")
     assert "bad: The configuration file" in check().problems()[-1]
-    assert "bad: tried again in 30 s" in caplog.text
+    assert "bad: error, retrying in 30 s" in caplog.text
 
 
 @pytest.mark.parametrize("span", SPANS)
@@ -189,7 +175,7 @@ def test_an_error_that_nobody_expected_is_logged_with_its_origin(make_scheduler,
     scheduler = make_scheduler(find=find)
     scheduler.run_due()
     assert (len(runs.launches), scheduler.broken) == (1, {"bad"})
-    assert "bad: tried again in 30 s: oops" in caplog.text
+    assert "bad: error, retrying in 30 s: oops" in caplog.text
     assert "Traceback" in caplog.text
 
 

@@ -63,26 +63,10 @@ def test_spans_that_were_known_are_not_new(write_former, store):
     assert (due.tick.spans, due.count, due.passed_spans) == ("10", 1, None)
 
 
-def test_a_damaged_tick_of_the_former_format_does_not_matter(write_former, store, scheduler):
-    write_former([])
-    folder = store.state("trips") / "ticks"
-    folder.mkdir()
-    (folder / "20260131T100500Z.json").write_text("{")
-    scheduler.run_due()
-    assert not folder.exists()
-
-
 def test_a_tick_of_a_clock_that_was_ahead_silences_nothing(write_former, store):
     write_former([("20270131T100500Z", 365 * 24 * 60, "done")])
     now = datetime(2026, 1, 31, 10, 30, tzinfo=timezone.utc)
     assert find_due(store.read("trips"), History(()), now).tick.due == now
-
-
-@pytest.mark.parametrize("known", [5, [{}], "x"])
-def test_damaged_spans_of_the_former_format_do_not_matter(write_former, store, known):
-    write_former([], known=known, on_new_span=True)
-    store.migrate()
-    assert store.read("trips").passed_spans is None
 
 
 def test_a_folder_of_the_name_of_former_state_does_not_matter(write_former, store):

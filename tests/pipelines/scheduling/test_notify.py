@@ -23,14 +23,9 @@ CONTENT = {"schema": 1, "event": "failed", "text": "trips: no"}
 
 def test_a_run_that_was_not_blessed_and_has_drifted(root, record):
     run = record(
-        "run-1",
-        status="not_blessed",
-        reason="auc is worse",
-        metrics={"auc": 0.5},
-        serving_version="3",
-        report="/r.html",
-        notes=("data: span 8", "anomaly: column 'miles': metres?"),
-    )
+        "run-1", status="not_blessed", reason="auc is worse", metrics={"auc": 0.5}, serving_version="3",
+        report="/r.html", notes=("data: span 8", "anomaly: column 'miles': metres?"),
+    )  # fmt: skip
     content, drifted = run_events(root, TICK, run, NOW)
     json.dumps(content, allow_nan=False)
     assert (content["event"], drifted["event"]) == ("not_blessed", "drifted")
@@ -116,7 +111,10 @@ def hook():
     server.server_close()
 
 
-def test_a_webhook_gets_json(hook, monkeypatch):
+def test_a_webhook_gets_json_and_only_what_is_asked_for(hook, monkeypatch):
+    assert tell(NotifyConfig(webhook=hook.url, on=("pushed",)), CONTENT) == ""
+    assert tell(NotifyConfig(), CONTENT) == ""
+    assert hook.bodies == []
     assert tell(NotifyConfig(webhook=hook.url), CONTENT) == ""
     monkeypatch.setenv("HOOK", hook.url.replace("//", "//me:a%40b@"))
     assert tell(NotifyConfig(webhook_env="HOOK"), CONTENT) == ""
@@ -124,12 +122,6 @@ def test_a_webhook_gets_json(hook, monkeypatch):
     assert hook.all_headers[0]["Content-Type"] == "application/json"
     # base64 of "me:a@b"
     assert hook.all_headers[1]["Authorization"] == "Basic bWU6YUBi"
-
-
-def test_only_what_is_asked_for_is_told(hook):
-    assert tell(NotifyConfig(webhook=hook.url, on=("pushed",)), CONTENT) == ""
-    assert tell(NotifyConfig(), CONTENT) == ""
-    assert hook.bodies == []
 
 
 @pytest.mark.parametrize("answer", [302, 500])
@@ -208,12 +200,18 @@ def command(code):
     return NotifyConfig(command=f"{sys.executable} -c '{code}'", timeout_secs=20)
 
 
-def test_a_command_gets_json(tmp_path):
+def test_a_command_gets_json_which_it_need_not_read_and_may_leave_something_running(tmp_path):
     file = tmp_path / "content.json"
     code = f'import sys; open("{file}", "w").write(sys.stdin.read())'
     assert tell(command(code), CONTENT) == ""
     assert json.loads(file.read_text()) == CONTENT
     assert file.read_text().count("\n") == 1  # a line, for those who collect them
+    taken = tmp_path / "taken"
+    content = {"event": "failed", "text": "x" * 1_000_000}
+    assert tell(command(f'open("{taken}", "w").close()'), content) == ""
+    assert taken.exists()
+    code = 'import subprocess; subprocess.Popen(["sleep", "5"], start_new_session=True)'
+    assert tell(command(code), CONTENT) == ""  # the pipe of its output stays open
 
 
 @pytest.mark.parametrize(
@@ -233,21 +231,9 @@ def test_a_command_that_fails_hangs_or_is_not_there(words, error):
     assert time.monotonic() - begun < 15
 
 
-def test_a_command_that_does_not_read_its_input_has_taken_the_notification(tmp_path):
-    taken = tmp_path / "taken"
-    content = {"event": "failed", "text": "x" * 1_000_000}
-    assert tell(command(f'open("{taken}", "w").close()'), content) == ""
-    assert taken.exists()
-
-
 def test_both_are_told_though_one_fails(hook):
     assert "/no/such" in tell(NotifyConfig(command="/no/such", webhook=hook.url), CONTENT)
     assert hook.bodies == [CONTENT]
-
-
-def test_a_command_that_leaves_something_running_has_ended():
-    code = 'import subprocess; subprocess.Popen(["sleep", "5"], start_new_session=True)'
-    assert tell(command(code), CONTENT) == ""  # the pipe of its output stays open
 
 
 def test_the_output_of_a_command_is_told_without_its_arguments():

@@ -70,7 +70,7 @@ def test_a_process_is_killed_with_what_it_has_started(tmp_path):
         time.sleep(0.05)
 
 
-def test_the_last_line(tmp_path):
+def test_the_last_line_and_the_last_words(tmp_path):
     file = tmp_path / "out"
     assert last_line(file) is None
     line = {"run_id": "r", "status": "pushed"}
@@ -79,9 +79,6 @@ def test_the_last_line(tmp_path):
         assert last_line(file) is None
     file.write_text("noise\n" + json.dumps(line) + "\n")
     assert last_line(file) == line
-
-
-def test_the_last_words(tmp_path):
     file = tmp_path / "err"
     assert output_tail(file) == ""
     file.write_text("x" * 9_000 + "\nfirst\nMemoryError: no\n")

@@ -11,6 +11,9 @@ def test_it_survives_its_file(make_schedule):
     assert Schedule.model_validate(made.model_dump(mode="json", exclude_defaults=True)) == made
 
 
+LIMA = {"cron": "0 3 * * *", "timezone": "America/Lima"}
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -23,10 +26,7 @@ def test_it_survives_its_file(make_schedule):
         ({"since": datetime(2026, 1, 1)}, "zone"),
         ({"since": "0001-01-01T00:00:00+14:00"}, "in the years 1970 to 8999"),
         ({"since": "9999-12-31T23:59:59Z"}, "in the years 1970 to 8999"),
-        (
-            {"since": "0001-01-01T00:00:00Z", "cron": "0 3 * * *", "timezone": "America/Lima"},
-            "in the years 1970 to 8999",
-        ),
+        ({**LIMA, "since": "0001-01-01T00:00:00Z"}, "in the years 1970 to 8999"),
         ({"grace": 3}, "Extra inputs"),
     ],
 )
@@ -35,17 +35,19 @@ def test_what_it_refuses(make_schedule, changes, message):
         make_schedule(**changes)
 
 
-def test_when_describes_the_time_of_the_runs(make_schedule):
-    assert make_schedule(cron="0 3 * * *").when() == "0 3 * * * (UTC)"
-    assert make_schedule(every_secs=5_400).when() == "every 1h30m"
-    assert make_schedule(on_new_span=True).when() == "on a new span"
-
-
-def test_how_late_a_run_may_be(make_schedule):
-    tick = datetime(2026, 1, 31, 12, 0, tzinfo=timezone.utc)
-    assert make_schedule(cron="0 3 * * *").tick_grace_secs(tick) == 900
-    assert make_schedule(cron="*/10 * * * *").tick_grace_secs(tick) == 300
-    assert make_schedule(every_secs=40).tick_grace_secs(tick) == 20
-    assert make_schedule(every_secs=40, grace_secs=33).tick_grace_secs(tick) == 33
-    assert make_schedule(on_new_span=True).tick_grace_secs(tick) == 900
-    assert make_schedule(on_new_span=True, poll_secs=3_600).tick_grace_secs(tick) == 7_200
+@pytest.mark.parametrize(
+    ("changes", "when", "grace_secs"),
+    [
+        ({"cron": "0 3 * * *"}, "0 3 * * * (UTC)", 900),
+        ({"cron": "*/10 * * * *"}, "*/10 * * * * (UTC)", 300),
+        ({"every_secs": 5_400}, "every 1h30m", 900),
+        ({"every_secs": 40}, "every 40s", 20),
+        ({"every_secs": 40, "grace_secs": 33}, "every 40s", 33),
+        ({"on_new_span": True}, "on a new span", 900),
+        ({"on_new_span": True, "poll_secs": 3_600}, "on a new span", 7_200),
+    ],
+)
+def test_when_its_runs_begin_and_how_late_they_may_be(make_schedule, changes, when, grace_secs):
+    schedule = make_schedule(**changes)
+    assert schedule.when() == when
+    assert schedule.tick_grace_secs(datetime(2026, 1, 31, 12, 0, tzinfo=timezone.utc)) == grace_secs

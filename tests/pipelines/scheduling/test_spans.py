@@ -1,7 +1,7 @@
 import os
 import shutil
 import time
-from datetime import datetime, timezone
+from datetime import date, timezone
 
 import pytest
 
@@ -21,51 +21,46 @@ def key(span, version=1):
     return span_tick_key(span, version)
 
 
+@pytest.fixture
+def schedule(make_schedule):
+    return make_schedule(on_new_span=True)
+
+
 KNOWN = {key(8), key(9), key(10)}
 
 
-def test_keys_sort_as_spans_do():
+def test_keys_sort_as_spans_do_and_have_names_for_a_backfill():
     keys = [key(9), key(9, 2), key(10), key(10**17)]
     assert sorted(keys) == keys
-    dates = [span_tick_key(datetime(2026, 1, day).date(), None) for day in (9, 10)]
+    dates = [span_tick_key(date(2026, 1, day), None) for day in (9, 10)]
     assert dates == ["span-2026-01-09", "span-2026-01-10"]
+    names = [span_name(one) for one in (key(7, 3), span_tick_key(0, None), key(date(2026, 1, 9), 2))]
+    assert names == ["7", "0", "2026-01-09"]
 
 
-def test_spans_that_are_not_known(make_schedule):
-    schedule = make_schedule(on_new_span=True)
+def test_spans_that_are_not_known(schedule, make_schedule, tmp_path):
     found = find_arrivals(schedule, {key(9)})
     assert [(one.key, one.spans, one.is_complete) for one in found] == [
         (key(8), "8", True),
         (key(10), "10", True),
     ]
-    assert find_arrivals(schedule, {key(8), key(9), key(10)}) == []
-
-
-def test_a_window_ends_with_its_span(make_schedule):
-    schedule = make_schedule(on_new_span=True, settings=("data.spans=last 3",))
-    assert [one.spans for one in find_arrivals(schedule, {key(9), key(8)})] == ["last 3 to 10"]
-
-
-def test_a_new_version_is_new(make_schedule, tmp_path):
-    schedule = make_schedule(on_new_span=True)
+    assert find_arrivals(schedule, KNOWN) == []
+    window = make_schedule(on_new_span=True, settings=("data.spans=last 3",))
+    assert [one.spans for one in find_arrivals(window, {key(9), key(8)})] == ["last 3 to 10"]
     shutil.copytree(tmp_path / "span-8" / "v1", tmp_path / "span-8" / "v2")
-    assert [one.key for one in find_arrivals(schedule, KNOWN)] == [key(8, 2)]
+    assert [one.key for one in find_arrivals(schedule, KNOWN)] == [key(8, 2)]  # a new version is new
 
 
-def test_what_is_empty_or_being_written(make_schedule, tmp_path):
-    schedule = make_schedule(on_new_span=True)
+def test_what_is_empty_or_being_written(schedule, tmp_path):
     (tmp_path / "span-11" / "v1").mkdir(parents=True)
     (tmp_path / "span-12" / "v1").mkdir(parents=True)
     (tmp_path / "span-12" / "v1" / "a.csv").write_text("x,y\n1,0\n")
     (tmp_path / "span-12" / "v1" / "b.csv.tmp").touch()
-    found = find_arrivals(schedule, KNOWN)
-    assert [(one.key, one.is_complete) for one in found] == [(key(12), False)]
+    assert [(one.key, one.is_complete) for one in find_arrivals(schedule, KNOWN)] == [(key(12), False)]
 
 
-def test_a_span_has_arrived_when_it_was_moved_and_not_when_it_was_written(make_schedule, tmp_path):
-    schedule = make_schedule(on_new_span=True)
-    file = tmp_path / "span-10" / "v1" / "data.csv"
-    os.utime(file, (1e9, 1e9))
+def test_a_span_has_arrived_when_it_was_moved_and_not_when_it_was_written(schedule, tmp_path):
+    os.utime(tmp_path / "span-10" / "v1" / "data.csv", (1e9, 1e9))
     since = find_arrivals(schedule, {key(8), key(9)})[0].due
     assert abs(since.timestamp() - time.time()) < 600
     assert since.tzinfo == timezone.utc
@@ -94,8 +89,7 @@ def test_of_the_spans_before_the_first_run_the_newest_is_run(make_schedule, new,
     assert (spans_of(found), found.old) == (["10", "12"], None)  # though no scheduler was working
 
 
-def test_of_a_root_with_runs_the_spans_above_the_last_are_run(make_schedule, record, new):
-    schedule = make_schedule(on_new_span=True)
+def test_of_a_root_with_runs_the_spans_above_the_last_are_run(schedule, record, new):
     record("20260131-100000", status="failed", spans=(span(9),))
     assert spans_of(new(schedule)) == ["10"]
     record("20260131-100001", status="unchanged", spans=(span(8),))
@@ -128,11 +122,6 @@ def test_a_missing_folder_of_the_data_settles_nothing(make_schedule, new, tmp_pa
     for number in (8, 9, 10):
         (tmp_path / f"span-{number}").rename(tmp_path / "volume" / f"span-{number}")
     assert len(new(schedule).old) == 2
-
-
-def test_names_of_spans_for_a_backfill():
-    assert [span_name(key(7, 3)), span_name(span_tick_key(0, None))] == ["7", "0"]
-    assert span_name(span_tick_key(datetime(2026, 1, 9).date(), 2)) == "2026-01-09"
 
 
 def test_data_of_a_relative_path_are_found_from_anywhere(make_schedule, tmp_path, monkeypatch):

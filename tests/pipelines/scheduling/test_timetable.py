@@ -23,11 +23,16 @@ def times(table, after, until):
     return found
 
 
-def test_a_time_of_day():
+def test_a_time_of_day_a_leap_day_and_every_hour_by_elapsed_time():
     table = Cron("30 3 * * 1-5")
     # 30 January 2026 is a Friday.
     assert table.after(utc("2026-01-30 03:29:59")) == utc("2026-01-30 03:30")
     assert table.after(utc("2026-01-30 03:30")) == utc("2026-02-02 03:30")
+    table = Cron("0 3 29 2 *")
+    assert table.after(utc("2026-01-30 00:00")) == utc("2028-02-29 03:00")
+    assert table.until(utc("2028-02-29 02:59")) == utc("2024-02-29 03:00")
+    table = Cron("0 * * * *", BERLIN)
+    assert len(times(table, "2026-10-24 22:00", "2026-10-25 23:00")) == 25
 
 
 @pytest.mark.parametrize(
@@ -58,11 +63,6 @@ def test_a_time_that_comes_twice_counts_once_whenever_it_is_asked():
         after += timedelta(minutes=5)
 
 
-def test_every_hour_is_by_elapsed_time():
-    table = Cron("0 * * * *", BERLIN)
-    assert len(times(table, "2026-10-24 22:00", "2026-10-25 23:00")) == 25
-
-
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
@@ -87,9 +87,3 @@ def test_intervals_are_counted_from_their_start():
     assert table.until(utc("2026-01-30 12:00:20")) == utc("2026-01-30 12:00:20")
     # Before the start, too: a clock that was ahead may have set it.
     assert table.after(utc("2026-01-29 00:00")) == utc("2026-01-29 00:00:20")
-
-
-def test_a_leap_day():
-    table = Cron("0 3 29 2 *")
-    assert table.after(utc("2026-01-30 00:00")) == utc("2028-02-29 03:00")
-    assert table.until(utc("2028-02-29 02:59")) == utc("2024-02-29 03:00")

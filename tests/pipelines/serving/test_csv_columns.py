@@ -63,7 +63,7 @@ def read(example):
     ("column", "cells", "row", "message"),
     [
         ("n", ["1", "", "2.5"], 2, "2.5 is not a whole number"),
-        ("n", ["1", "9223372036854775808"], 1, "9223372036854775808 is beyond the whole numbers of 64 bits"),
+        ("n", ["1", "9223372036854775808"], 1, "9223372036854775808 is not a 64-bit integer"),
         ("n", ["1", "12,5"], 1, "'12,5' is not a whole number, and the column had whole numbers"),
         ("x", ["1", "two"], 1, "'two' is not a number"),
     ],

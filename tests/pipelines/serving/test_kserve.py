@@ -16,7 +16,7 @@ def container_of(storage, name="taxi"):
     return predictor, container
 
 
-def test_a_root_on_a_claim_is_mounted():
+def test_a_root_on_a_claim_or_a_whole_claim_is_mounted():
     predictor, container = container_of("pvc://models/taxi/root/")
     assert predictor["volumes"] == [
         {"name": "volume-1", "persistentVolumeClaim": {"claimName": "models", "readOnly": True}}
@@ -27,9 +27,6 @@ def test_a_root_on_a_claim_is_mounted():
     assert container["args"][-2:] == ["--root", "/mnt/root"]
     assert "command" not in container  # that of the image
     assert "STORAGE_URI" not in [one["name"] for one in container["env"]]
-
-
-def test_a_whole_claim_can_be_the_root():
     _, container = container_of("pvc://models")
     assert "subPath" not in container["volumeMounts"][0]
 
@@ -87,20 +84,20 @@ def test_the_name_is_one_of_kubernetes(name, service):
     assert container["args"][container["args"].index("--name") + 1] == service
 
 
-def test_a_name_without_a_letter_is_refused():
-    with pytest.raises(BadInputError, match="'2024': it needs a letter"):
-        inference_service("2024", "image", "pvc://models")
-
-
-@pytest.mark.parametrize("storage", ["/data/root", "models", "pvc://", "pvc://Upper/x", "s3:/x", "s3://"])
-def test_a_storage_that_is_no_address_is_refused(storage):
-    with pytest.raises(BadInputError, match="address of the root"):
-        inference_service("taxi", "image", storage)
-
-
-def test_an_image_that_kubernetes_would_refuse_is_refused():
-    with pytest.raises(BadInputError, match="image = 'My Image': give the name of an image"):
-        inference_service("taxi", "My Image", "pvc://models")
+@pytest.mark.parametrize(
+    ("name", "image", "storage", "message"),
+    [
+        ("2024", "image", "pvc://models", "'2024' does not make a Kubernetes name"),
+        ("taxi", "My Image", "pvc://models", "image = 'My Image': give the name of an image"),
+        *(
+            ("taxi", "image", storage, "address of the root")
+            for storage in ("/data/root", "models", "pvc://", "pvc://Upper/x", "s3:/x", "s3://")
+        ),
+    ],
+)
+def test_what_kubernetes_would_refuse_is_refused(name, image, storage, message):
+    with pytest.raises(BadInputError, match=message):
+        inference_service(name, image, storage)
 
 
 def test_the_manifest_is_yaml_of_it():

@@ -41,7 +41,7 @@ def test_a_version_that_is_not_there_is_named_with_those_that_are(push, tmp_path
         pipelines.load(root, 4)
 
 
-def test_a_classifier_predicts_class_and_probability(push):
+def test_a_classifier_predicts_class_and_probability_of_the_columns_that_it_parses(push):
     model = pipelines.load(push("classifier", 1))
     found = model.predict(
         [{"x": 1.5, "n": 1, "city": "Oslo"}, {"x": -2, "n": None}, {"x": 0.5, "city": "Rome"}]
@@ -51,6 +51,11 @@ def test_a_classifier_predicts_class_and_probability(push):
     yes = sigmoid(np.array([3.5, -2.0, 0.5]))
     np.testing.assert_allclose(found["probability_yes"], yes, rtol=1e-6)
     np.testing.assert_allclose(found["probability"], [yes[0], 1 - yes[1], yes[2]], rtol=1e-6)
+    assert {name: (one.type, one.is_required) for name, one in model.columns.items()} == {
+        "x": ("FLOAT", False),
+        "n": ("INT", False),
+        "city": ("BYTES", False),
+    }
 
 
 @pytest.mark.parametrize("name", ["regressor", "raw"])
@@ -61,32 +66,16 @@ def test_a_regression_predicts_a_value(push, name):
     assert found["value"].tolist() == [3.5, 4.0]
 
 
-def test_a_data_frame_is_predicted_row_by_row(push):
+def test_a_data_frame_many_rows_and_none_are_predicted_row_by_row(push):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(
         {"x": [1.0, None], "n": [1.0, None], "city": [None, "Oslo"], "label": [1, 2]}, index=[7, 7]
     )
     model = pipelines.load(push("regressor", 1))
     assert model.predict(frame)["value"].tolist() == [2.0, 1.0]
-
-
-def test_more_rows_than_a_block_are_predicted_in_order(push):
-    model = pipelines.load(push("regressor", 1))
     numbers = np.arange(10_000)
     np.testing.assert_array_equal(model.predict({"n": numbers})["value"], numbers)
-
-
-def test_no_rows_have_no_predictions(push):
-    assert pipelines.load(push("regressor", 1)).predict([])["value"].tolist() == []
-
-
-def test_columns_are_those_that_the_model_parses(push):
-    columns = pipelines.load(push("classifier", 1)).columns
-    assert {name: (one.type, one.is_required) for name, one in columns.items()} == {
-        "x": ("FLOAT", False),
-        "n": ("INT", False),
-        "city": ("BYTES", False),
-    }
+    assert model.predict([])["value"].tolist() == []
 
 
 def test_a_model_without_serving_rows_is_loaded_as_well(push):

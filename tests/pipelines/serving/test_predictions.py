@@ -19,14 +19,8 @@ def test_the_class_is_the_one_with_the_highest_score():
         "probability_b": [0.5, 0.25],
         "probability_c": [0.25, 0.0],
     }
-
-
-def test_more_than_twenty_classes_have_one_probability():
     outputs = {"scores": np.eye(21)[[20]], "classes": np.array([[b"%d" % n for n in range(21)]], object)}
     assert lists(plain_columns(outputs, "classify")) == {"class": ["20"], "probability": [1.0]}
-
-
-def test_scores_without_names_have_numbers_as_classes():
     found = plain_columns({"scores": np.array([[0.25, 0.75]])}, "classify")
     assert found["class"].tolist() == ["1"]
 
@@ -45,13 +39,10 @@ def test_other_outputs_keep_their_names():
     }
 
 
-def test_no_rows_of_a_classifier_have_no_predictions():
+def test_rows_without_a_class():
     outputs = {"scores": np.zeros((0, 3), np.float32), "classes": np.zeros((0, 3), object)}
     found = plain_columns(outputs, "classify")
     assert {name: values.tolist() for name, values in found.items()} == {"class": [], "probability": []}
-
-
-def test_a_row_whose_probabilities_are_nan_has_no_class():
     nan = float("nan")
     outputs = {
         "scores": np.array([[nan, nan], [0.25, 0.75]]),

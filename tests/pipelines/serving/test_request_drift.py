@@ -11,10 +11,10 @@ from pipelines.data.formats.cell_format import CellFormat
 from pipelines.data.formats.number_format import NumberFormat
 from pipelines.errors import BadInputError
 from pipelines.root import Root
-from pipelines.root.records import RunRecord
 from pipelines.serving.request_drift import TrainingData, drift_limits
 from pipelines.serving.saved_model import Column
 from tests.pipelines import sum_models
+from tests.pipelines.run_records import make_record
 from tests.pushed_versions import write_version
 
 COLUMNS = {
@@ -161,29 +161,22 @@ def test_requests_whose_cells_have_no_value_are_named(prices):
     assert found["missing"].value == 0
 
 
-def test_a_column_of_lists_has_the_values_of_all(training):
+def test_values_that_are_several_not_finite_or_of_no_rows(training):
     found = found_by(training, [{"city": ["Oslo", "Oslo"]}, {"city": "Moss"}])
     # Oslo was half of the values; the table is random.
     assert found["city", "l_infinity"].value == pytest.approx(1 / 3, abs=0.05)
-
-
-def test_a_number_that_is_not_finite_is_left_out(training):
     rows = table(400).to_dict("records")
     wanted = found_by(training, rows)["x", "jensen_shannon"]
     infinite = [{"x": value} for value in (float("inf"), float("nan"), 1e300)]
     assert found_by(training, rows + infinite)["x", "jensen_shannon"].value == wanted.value
     assert ("x", "jensen_shannon") not in found_by(training, infinite)
+    assert training.drift([], COLUMNS) == []
 
 
 def test_columns_that_always_change_are_not_compared(root):
-    record = RunRecord(
-        run_id="run-5",
-        name="m",
-        status="pushed",
-        started="2026-01-01T00:00:00+00:00",
+    record = make_record(
+        "run-5",
         config={"data": {"path": "d.csv", "label": "y"}, "example_validator": {"moving": ["n"]}},
-        data_fingerprint="f",
-        log="log",
         columns=({"name": "city", "kind": "id"}, {"name": "x", "kind": "numeric"}),
     )
     root.records.write(record)
@@ -192,10 +185,6 @@ def test_columns_that_always_change_are_not_compared(root):
     finally:
         root.records.file("run-5").unlink()
     assert {name for name, _ in found_by(training, table(10).to_dict("records"))} == {"x"}
-
-
-def test_without_rows_there_is_no_drift(training):
-    assert training.drift([], COLUMNS) == []
 
 
 def test_a_version_without_statistics_is_named(tmp_path, root):

@@ -3,19 +3,6 @@ import pytest
 from pipelines.serving.request_files import RequestSample, SampleLimits, sampled_rows
 
 
-class Clock:
-    def __init__(self):
-        self.now = 1_000.0
-
-    def __call__(self):
-        return self.now
-
-
-@pytest.fixture
-def clock():
-    return Clock()
-
-
 @pytest.fixture
 def sample_of(tmp_path, clock):
     """Returns a sample with limits, in `tmp_path / "requests"`."""

@@ -82,17 +82,13 @@ class Wrapper:
     """A library: its errors have no frame of the user's code at their end."""
 
     namespace = {}
-    exec(
-        compile(
-            "def wrap(function):\n"
-            "    try:\n        function()\n"
-            "    except Exception as error:\n"
-            "        raise RuntimeError('a report of many lines') from error\n",
-            "<a library>",
-            "exec",
-        ),
-        namespace,
+    text = (
+        "def wrap(function):\n"
+        "    try:\n        function()\n"
+        "    except Exception as error:\n"
+        "        raise RuntimeError('a report of many lines') from error\n"
     )
+    exec(compile(text, "<a library>", "exec"), namespace)
 
 
 def no_label():
@@ -121,7 +117,7 @@ def raise_(error):
     raise error
 
 
-def test_messages_of_several_lines_groups_and_none():
+def test_messages_of_several_lines_groups_none_and_long_ones():
     members = [ValueError("one"), KeyError("two")]
     for error, text in (
         (RuntimeError("1 validation error\n  price\n    is no number"), "1 validation error price is"),
@@ -133,9 +129,6 @@ def test_messages_of_several_lines_groups_and_none():
         with pytest.raises(BaseException) as raised:
             raise_(error)
         assert text in describe_cause(raised.value)
-
-
-def test_a_long_message_keeps_its_ends():
     text = described(lambda: raise_(ValueError("first " + "x" * 9_000 + " last")))
     assert text.startswith("ValueError: first xxx")
     assert " last (" in text
@@ -174,12 +167,16 @@ def refuse_setting(element):
     raise SettingError(f"no {element}")
 
 
-def test_a_setting_that_is_refused_within_beam():
+def test_a_setting_that_is_refused_within_beam_or_in_another_process():
     with pytest.raises(Exception, match="no label") as error, beam.Pipeline() as pipeline:
         _ = pipeline | beam.Create(["label"]) | beam.Map(refuse_setting)
     assert is_setting_error(error.value)
     assert not is_setting_error(ValueError("no label"))
     assert not is_setting_error(None)
+    text = WORKER.replace("ValueError", "components.errors.SettingError")
+    text = text.format(library=json.__file__, own=__file__)
+    assert is_setting_error(RuntimeError(text))
+    assert not is_setting_error(RuntimeError(f"something else says: {text}"))
 
 
 WORKER = """Traceback (most recent call last):
@@ -217,13 +214,6 @@ def test_what_a_worker_in_another_process_raised(before, behind):
     found = describe_cause(RuntimeError(before + text + behind))
     assert found == f"ValueError: a cell is no number ({__file__}, line 7)"
     assert not is_setting_error(RuntimeError(before + text + behind))
-
-
-def test_a_setting_that_a_component_refused_in_another_process():
-    text = WORKER.replace("ValueError", "components.errors.SettingError")
-    text = text.format(library=json.__file__, own=__file__)
-    assert is_setting_error(RuntimeError(text))
-    assert not is_setting_error(RuntimeError(f"something else says: {text}"))
 
 
 def test_our_messages_are_told_where_we_are_installed(monkeypatch):

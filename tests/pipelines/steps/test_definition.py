@@ -26,11 +26,8 @@ def text_of(pipeline):
     return write.exec_properties["text"]
 
 
-def test_a_function_without_arguments_is_found(load):
+def test_a_function_is_found_or_named_and_takes_arguments_of_the_types_that_it_declares(load):
     assert text_of(load("def create_pipeline(): return pipeline(Write(text='a'))")) == "a"
-
-
-def test_a_named_function_takes_arguments_of_the_types_that_it_declares(load):
     definition = """
         def build(name, times: int, factor=0.5, loud: bool = False):
             assert (type(times), type(factor), type(loud)) == (int, float, bool)
@@ -150,12 +147,9 @@ def test_a_definition_that_cannot_be_used_is_refused(load, definition, function,
         load(definition, function, **arguments)
 
 
-def test_a_file_that_is_not_there_is_refused(tmp_path):
+def test_a_file_that_is_not_there_or_whose_name_is_taken_is_refused(tmp_path):
     with pytest.raises(BadInputError, match=r"--pipeline .*/no\.py: there is no such file"):
         load_pipeline(tmp_path / "no.py")
-
-
-def test_a_file_whose_name_is_taken_is_refused(tmp_path):
     (tmp_path / "json.py").write_text("def create_pipeline(): pass")
     with pytest.raises(BadInputError, match=r"the module name 'json' is taken .* Rename the file"):
         load_pipeline(tmp_path / "json.py")

@@ -149,9 +149,8 @@ def test_the_latest_blessed_model_is_that_of_the_newest_blessing_run(team):
     for text, good in (("a", 1), ("b", 1), ("c", 0)):
         team.run(text=text, good=good)
     (model,) = team.plan(text="d").outputs["latest"]["model"]
-    assert (
-        StepFolders(team.root.artifacts).finished("Copy", model.step).folder / "model/text"
-    ).read_text() == "b"
+    copy = StepFolders(team.root.artifacts).finished("Copy", model.step)
+    assert (copy.folder / "model/text").read_text() == "b"
 
 
 IMPORT = """

@@ -1,4 +1,6 @@
-"""Transformed examples of one number and one category, and a plan for them."""
+"""Transformed examples of one number and one category, and a plan for them; a text may be added."""
+
+import types
 
 import tensorflow as tf
 
@@ -58,17 +60,38 @@ class FakeTransform:
         return features
 
 
+class WithNotes(FakeTransform):
+    """Has a text, too, which is the ids of its words."""
+
+    def transformed_feature_spec(self):
+        return {**super().transformed_feature_spec(), "text_0": tf.io.VarLenFeature(tf.int64)}
+
+    def transform_raw_features(self, raw):
+        return {**super().transform_raw_features(raw), "text_0": raw["note"]}
+
+
 SCHEMA = {"x": tf.io.VarLenFeature(tf.float32), "city": tf.io.VarLenFeature(tf.int64)}
 
 
 def serialize(**features):
+    """Returns a tf.Example; a list holds integers."""
     result = tf.train.Example()
     for name, value in features.items():
         feature = result.features.feature[name]
         if isinstance(value, bytes):
             feature.bytes_list.value.append(value)
-        elif isinstance(value, int):
-            feature.int64_list.value.append(value)
+        elif isinstance(value, int | list):
+            feature.int64_list.value.extend(value if isinstance(value, list) else [value])
         else:
             feature.float_list.value.append(value)
     return result.SerializeToString()
+
+
+def trainer_args(plan, path, folder, **changes):
+    """Returns the arguments of trainer_fn for a file of examples, which trains and evaluates."""
+    args = {
+        "hyperparameters": None, "trial": None, "train_steps": None, "transform_output": "unused",
+        "custom_config": plan.training_config(), "train_files": [path], "eval_files": [path],
+        "serving_model_dir": str(folder / "model"), "model_run_dir": str(folder),
+    }  # fmt: skip
+    return types.SimpleNamespace(**{**args, **changes})

@@ -53,15 +53,12 @@ def test_times_are_those_of_the_profile(date_format):
     assert utc[is_valid].tolist() == expected.utc_secs[is_valid].tolist()
 
 
-def test_columns_that_are_numbers_already_are_read_as_they_are():
+def test_columns_that_are_numbers_already_and_white_space_of_unicode():
     assert read_numbers(tf.constant([3, 4]), None).numpy().tolist() == [3.0, 4.0]
     for values, date_format in (([20140301], COMPACT), ([1_393_632_000], EPOCH_SECONDS)):
         is_valid, local, _ = read_times(tf.constant(values, tf.int64), date_format)
         assert is_valid.numpy().tolist() == [True]
         assert local.numpy().tolist() == [1_393_632_000]  # 2014-03-01
-
-
-def test_white_space_around_text_is_that_of_unicode():
     # U+00A0 and U+3000 are no white space to tf.strings.strip.
     texts = ["yes\u00a0", "\u3000 yes", "\tyes\n", "y e\u00a0s", "\u00a0", "é"]
     assert [text.decode() for text in trim(tf.constant(texts)).numpy()] == [text.strip() for text in texts]

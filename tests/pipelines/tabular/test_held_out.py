@@ -11,7 +11,7 @@ def rows(part, values):
 
 
 @pytest.mark.more
-def test_each_row_is_in_one_of_two_parts_and_a_sixth_is_held_out():
+def test_each_row_is_in_one_of_two_parts_and_in_one_fold():
     values = [f"row {number}" for number in range(6_000)]
     train, held_out = rows(Part.TRAIN, values), rows(Part.VALIDATION, values)
     assert sorted(train + held_out) == sorted(values)
@@ -20,13 +20,15 @@ def test_each_row_is_in_one_of_two_parts_and_a_sixth_is_held_out():
     assert train == [value for value in values if value in set(train)]  # in order
     assert rows(Part.VALIDATION, values) == held_out
     assert rows(Part.ALL, values) == values
+    dataset = tf.data.Dataset.range(3_000).map(tf.strings.as_string)
+    folds = [{*only(Part.VALIDATION, dataset, 6, fold=fold).as_numpy_iterator()} for fold in range(6)]
+    assert sum(map(len, folds)) == len(set.union(*folds)) == 3_000
+    learned = {*only(Part.TRAIN, dataset, 6, fold=4).as_numpy_iterator()}
+    assert learned == set.union(*folds) - folds[4]
 
 
-def test_copies_of_a_row_spread():
+def test_copies_of_a_row_spread_and_what_is_in_a_row_has_no_say():
     assert 900 < len(rows(Part.VALIDATION, ["the same"] * 6_000)) < 1_100
-
-
-def test_what_is_in_a_row_has_no_say():
     one, other = ([f"{word} {number}" for number in range(600)] for word in ("one", "other"))
     held_out, also = rows(Part.VALIDATION, one), rows(Part.VALIDATION, other)
     assert [row.split()[1] for row in held_out] == [row.split()[1] for row in also]
@@ -50,12 +52,3 @@ def test_the_rows_of_a_group_are_in_one_part():
     assert 15 < len(groups[1]) < 55  # a sixth of 200
     alone = [sum(row[1] == "-1" for row in part) for part in parts]
     assert 120 < alone[1] < 220  # a sixth of 1,000
-
-
-@pytest.mark.more
-def test_no_row_is_in_two_folds():
-    dataset = tf.data.Dataset.range(3_000).map(tf.strings.as_string)
-    folds = [{*only(Part.VALIDATION, dataset, 6, fold=fold).as_numpy_iterator()} for fold in range(6)]
-    assert sum(map(len, folds)) == len(set.union(*folds)) == 3_000
-    learned = {*only(Part.TRAIN, dataset, 6, fold=4).as_numpy_iterator()}
-    assert learned == set.union(*folds) - folds[4]

@@ -10,15 +10,12 @@ from pipelines.data.profile import profile_csv
 from pipelines.errors import BadInputError
 from pipelines.tabular.infer import infer_plan
 from pipelines.tabular.label import check_label_column
-from pipelines.tabular.plan import FeaturePlan, TabularPlan
+from tests.pipelines.data.tables import write_table
 
 
 def plan_for(folder, columns, label, *settings):
     """Infers the plan of a table given as {name: list of cells}."""
-    file = folder / "data.csv"
-    rows = zip(*columns.values(), strict=True)
-    lines = [",".join(map(str, row)) for row in ([*columns], *rows)]
-    file.write_text("\n".join(lines) + "\n")
+    file = write_table(folder, columns)
     config = load_config(data=str(file), label=label, settings=settings)
     return infer_plan(profile_csv([file]), config)
 
@@ -93,54 +90,45 @@ def test_the_configuration_goes_before_the_inference(tmp_path):
         plan_for(tmp_path, columns, "y", 'data.exclude=["w"]')
 
 
-def test_majority_share_ignores_missing_labels(tmp_path):
+def test_labels_that_are_missing_or_written_in_two_ways(tmp_path):
     plan = plan_for(tmp_path, {"x": X, "y": ["p"] * 30 + ["q"] * 20 + [""] * 10}, "y")
     assert plan.label.majority_share == 0.6  # 30 of 50
+    plan = plan_for(tmp_path, {"x": X, "y": ["1", "1.0", "0"] * 20}, "y")
+    assert (plan.label.problem_type, plan.label.classes) == ("binary", ("0", "1"))
+    assert plan.label.majority_share == pytest.approx(2 / 3)
+
+
+WORDS = ["p", "q"] * 30
+NUMBERS = [*X[:-3], "oops", "oops", "none"]
 
 
 @pytest.mark.parametrize(
-    ("label", "message"),
+    ("columns", "settings", "message"),
     [
-        (["p"] * 60, r"lines 2 to 61.*every label is 'p'"),
-        (["+", "-"] * 30, r"every label is '\+'.* 30 rows count as unlabelled: .*'-'\. If one of"),
-        (["p", "q"] * 5 + [""] * 50, "10 rows have a label"),
+        ({"x": X, "y": ["p"] * 60}, (), r"lines 2 to 61.*every label is 'p'"),
+        (
+            {"x": X, "y": ["+", "-"] * 30},
+            (),
+            r"every label is '\+'.* 30 rows count as unlabelled: .*'-'\. If one of",
+        ),
+        ({"x": X, "y": ["p", "q"] * 5 + [""] * 50}, (), "10 rows have a label"),
+        ({"x": ["1"] * 60, "y": WORDS}, (), r"no column is left.*'x': has the same value"),
+        (
+            {"x": X, "z": X, "y": WORDS},
+            ("columns.z=text", 'data.exclude=["z"]'),
+            r"\[columns\] z = 'text': data\.exclude names this",
+        ),
+        (
+            {"x": X, "b": NUMBERS, "y": WORDS},
+            ('data.numeric=["b"]',),
+            r"b = .*data\.csv, line 59: 'oops' is not a number, nor are 2 others of 60 cells.* Correct",
+        ),
     ],
+    ids=["one label", "a label that is missing", "few labels", "no column", "a column twice", "text"],
 )
-def test_labels_that_cannot_be_learned(tmp_path, label, message):
+def test_what_cannot_be_learned(tmp_path, columns, settings, message):
     with pytest.raises(BadInputError, match=message):
-        plan_for(tmp_path, {"x": X, "y": label}, "y")
-
-
-def test_no_column_is_left(tmp_path):
-    with pytest.raises(BadInputError, match=r"no column is left.*'x': has the same value"):
-        plan_for(tmp_path, {"x": ["1"] * 60, "y": ["p", "q"] * 30}, "y")
-
-
-def test_label_column_is_checked(tmp_path):
-    file = tmp_path / "data.csv"
-    file.write_text("size,species\n1,\n2,\n")
-    profile = profile_csv([file])
-    with pytest.raises(
-        BadInputError, match=r"line 1: there is no label column 'specie'\. Did you mean 'species'"
-    ):
-        check_label_column(profile, "specie")
-    with pytest.raises(BadInputError, match="'species' is empty in all 2 rows"):
-        check_label_column(profile, "species")
-    file.write_text("size;species\n1;a\n")
-    with pytest.raises(BadInputError, match="seem to be separated by semicolons"):
-        check_label_column(profile_csv([file]), "species")
-
-
-def test_plans_travel_as_json(tmp_path):
-    columns = {"x": X, "y": [0, 1] * 30}
-    plan = plan_for(tmp_path, columns, "y")
-    assert TabularPlan.from_custom_config(plan.training_config()) == plan
-    features = FeaturePlan.from_custom_config(plan.feature_config())
-    assert features.numeric == plan.numeric
-    # Settings of the training only must not make Transform run again.
-    other = plan_for(tmp_path, columns, "y", "trainer.train_steps=7")
-    assert other.feature_config() == plan.feature_config()
-    assert other.training_config() != plan.training_config()
+        plan_for(tmp_path, columns, "y", *settings)
 
 
 @pytest.mark.parametrize("bad", ["1e200", "inf", "-inf", "1e39"])
@@ -155,12 +143,6 @@ def test_a_label_that_is_no_number_among_numbers_is_named(tmp_path):
         plan_for(tmp_path, columns, "y")
     plan = plan_for(tmp_path, columns, "y", "data.problem_type=multi-class")
     assert plan.label.classes == ("0", "1", "1_0")
-
-
-def test_one_number_written_in_two_ways_is_one_class(tmp_path):
-    plan = plan_for(tmp_path, {"x": X, "y": ["1", "1.0", "0"] * 20}, "y")
-    assert (plan.label.problem_type, plan.label.classes) == ("binary", ("0", "1"))
-    assert plan.label.majority_share == pytest.approx(2 / 3)
 
 
 @pytest.mark.parametrize(
@@ -183,17 +165,11 @@ def test_a_number_beyond_float32_counts_as_missing(tmp_path):
     assert [part.has_missing for part in plan_for(tmp_path, columns, "y").numeric] == [False, True]
 
 
-def test_text_in_a_column_that_is_set_to_numeric_is_named(tmp_path):
-    columns = {"x": X, "b": [*X[:-3], "oops", "oops", "none"], "y": [0, 1] * 30}
-    with pytest.raises(
-        BadInputError,
-        match=r"b = .*data\.csv, line 59: 'oops' is not a number, nor are 2 others of 60 cells.* Correct",
-    ):
-        plan_for(tmp_path, columns, "y", 'data.numeric=["b"]')
-
-
-def test_semicolons_get_advice_on_separators(tmp_path):
+def test_similar_names_and_semicolons_get_advice(tmp_path):
     file = tmp_path / "data.csv"
+    file.write_text("size,species\n1,a\n")
+    with pytest.raises(BadInputError, match=r"there is no label column 'specie'\. Did you mean 'species'"):
+        check_label_column(profile_csv([file]), "specie")
     file.write_text("a;y\n1;0\n2;1\n")
     with pytest.raises(BadInputError, match=r"separated by semicolons\. .*sep=';'\)\.to_csv"):
         check_label_column(profile_csv([file]), "y")
@@ -215,10 +191,7 @@ def test_what_is_written_otherwise_than_float_reads_it_becomes_features(tmp_path
         "note": [f"it came {number} days late" for number in range(120)],
         "y": ["p", "q"] * 60,
     }
-    file = tmp_path / "data.csv"
-    rows = zip(*columns.values(), strict=True)
-    lines = [";".join(row) for row in ([*columns], *rows)]
-    file.write_text("\n".join(lines) + "\n")
+    file = write_table(tmp_path, columns, ";")
     config = load_config(data=str(file), label="y")
     plan = infer_plan(profile_csv([file], Dialect(";")), config)
     price, at, born = plan.numeric
@@ -235,12 +208,6 @@ def test_what_is_written_otherwise_than_float_reads_it_becomes_features(tmp_path
     assert [(part.column, part.has_pairs) for part in plan.text] == [("note", False)]
     assert plan.text_columns == ("zip",)
     assert set(plan.columns) == set(columns)
-
-
-def test_a_column_is_named_once_in_the_configuration(tmp_path):
-    columns = {"x": X, "z": X, "y": [0, 1] * 30}
-    with pytest.raises(BadInputError, match=r"\[columns\] z = 'text': data\.exclude names this"):
-        plan_for(tmp_path, columns, "y", "columns.z=text", 'data.exclude=["z"]')
 
 
 def test_dates_that_cannot_be_read_are_not_used(tmp_path):

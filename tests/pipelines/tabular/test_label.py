@@ -17,20 +17,19 @@ def label_of(folder, cells, *settings, name="y"):
     return plan_label(profile, column, config.data, infer_kinds(profile, config)[name])
 
 
-def test_amounts_of_money_are_numbers_to_predict(tmp_path):
+def test_amounts_and_plain_numbers_are_predicted_and_words_are_classes(tmp_path):
     label = label_of(tmp_path, ["$1,001.00", "$1,003.00"] * 20)
     assert (label.problem_type, label.number_format) == ("regression", NumberFormat(".", "USD"))
     assert (label.mean, label.stddev) == pytest.approx((1_002, 1))
     label = label_of(tmp_path, ["$1,001.00", "$1,003.00"] * 20, "data.problem_type=binary")
     assert (label.problem_type, label.number_format) == ("binary", None)
     assert label.classes == ("$1,001.00", "$1,003.00")
-
-
-def test_words_are_classes_and_plain_numbers_have_no_format(tmp_path):
     assert label_of(tmp_path, ["Yes", "No"] * 20).classes == ("No", "Yes")
     assert label_of(tmp_path, [0.5, 1.5] * 20).number_format is None
     with pytest.raises(BadInputError, match="every label is '1'"):
         label_of(tmp_path, [1] * 40)
+    label = label_of(tmp_path, list(range(30)) * 2, "columns.y=category")
+    assert (label.problem_type, label.classes[:2]) == ("multi-class", ("0", "1"))
 
 
 def test_text_that_looks_like_numbers_is_asked_about(tmp_path):
@@ -45,9 +44,6 @@ def test_text_that_looks_like_numbers_is_asked_about(tmp_path):
     assert (label.problem_type, len(label.classes)) == ("multi-class", 60)
     with pytest.raises(BadInputError, match=r"line 32: '€1' is not a number, nor are 29 others of 60"):
         label_of(tmp_path, amounts, "columns.y=number")
-
-
-def test_few_values_with_a_unit_are_asked_about(tmp_path):
     terms = ["36 months", "60 months"] * 20
     with pytest.raises(BadInputError, match=r"2 different values, such as '36 months', .*in months"):
         label_of(tmp_path, terms)
@@ -55,29 +51,17 @@ def test_few_values_with_a_unit_are_asked_about(tmp_path):
     assert (label.problem_type, label.mean) == ("regression", 48)
     assert label_of(tmp_path, terms, "columns.y=category").classes == ("36 months", "60 months")
     assert label_of(tmp_path, [f"{age}-{age + 9}" for age in range(0, 90, 10)] * 5).classes
-
-
-def test_the_question_quotes_a_name_with_a_space(tmp_path):
-    terms = ["36 months", "60 months"] * 20
     with pytest.raises(BadInputError, match=r'\[columns\] "Lease term" = "number" predicts'):
         label_of(tmp_path, terms, name="Lease term")
 
 
-def test_labels_that_are_no_numbers_are_counted(tmp_path):
+def test_labels_that_are_no_numbers_among_amounts_are_counted(tmp_path):
     amounts = [f"€{number}" for number in range(1, 201)]
     with pytest.raises(BadInputError, match="'free' is not a number, nor are 2 others, while 200 are"):
         label_of(tmp_path, [*amounts, "free", "gone", "free"])
     with pytest.raises(BadInputError, match="'free' is not a number, nor is 1 other, while 200 are"):
         label_of(tmp_path, [*range(200), "free", "gone"])
-
-
-def test_amounts_that_fit_are_predicted_as_numbers(tmp_path):
     label = label_of(tmp_path, [f"€{number / 10}M" for number in range(1, 41)])
     assert (label.problem_type, label.mean) == ("regression", pytest.approx(2_050_000))
     with pytest.raises(BadInputError, match=r"line 42, .*the label 'free' is not a number, while 40"):
         label_of(tmp_path, [*(f"€{number}M" for number in range(1, 41)), "free"])
-
-
-def test_whole_numbers_are_classes_if_configured(tmp_path):
-    label = label_of(tmp_path, list(range(30)) * 2, "columns.y=category")
-    assert (label.problem_type, label.classes[:2]) == ("multi-class", ("0", "1"))

@@ -30,7 +30,7 @@ def test_means_of_numbers_are_shrunk_towards_the_mean_of_all():
     assert np.isnan(found[3])  # the last id is that of unknown values
 
 
-def test_held_out_rows_do_not_count():
+def test_held_out_rows_do_not_count_and_the_second_class_counts_as_one():
     features = {
         "city": tf.constant([0] * 40 + [0] * 30, tf.int64),
         HELD_OUT_KEY: tf.constant([False] * 40 + [True] * 30),
@@ -38,15 +38,9 @@ def test_held_out_rows_do_not_count():
     labels = tf.constant([1.0] * 40 + [9.0] * 30)
     found = label_means([(features, labels)], REGRESSION, ("city",), 2)
     assert found[0] == 1.0
-
-
-def test_the_second_class_counts_as_one():
     labels = np.array([b"yes"] * 30 + [b"no"] * 10 + [b"no"] * 40)
     found = label_means(batches_of(labels, city=[1] * 40 + [0] * 40), BINARY, ("city",), 3)
     assert found[:2].tolist() == pytest.approx([20 * 0.375 / 60, (30 + 20 * 0.375) / 60])
-
-
-def test_several_features_share_no_ids():
     labels = np.array([2.0, 4.0] * 25, np.float32)
     batches = batches_of(labels, city=[0] * 50, street=[1, 2] * 25, height=[0] * 50)
     found = label_means(batches, REGRESSION, ("city", "street"), 4)

@@ -98,7 +98,7 @@ def test_the_lowest_loss_wins_and_the_others_are_gone(tmp_path):
 def test_the_result_of_trees_is_told_in_trees():
     trees = Candidate("boosted_trees", 0.5, {"auc": 0.9}, 582, 6, is_dropped=True, last_step=1202)
     assert trees.describe() == (
-        "boosted_trees: auc 0.9 with 97 trees (0.0 s; dropped with 200 trees, as it was too far behind)"
+        "boosted_trees: auc 0.9 with 97 trees (0.0 s; dropped with 200 trees, because it was too far behind)"
     )
     assert "with 1 tree (" in Candidate("boosted_trees", 0.5, {"auc": 0.9}, 6, 6).describe()
 
@@ -151,7 +151,7 @@ def test_a_model_that_is_too_far_behind_at_the_first_rung_goes_no_further(tmp_pa
     assert not any(one.is_paused for one in (trees, deep, linear))
     assert [one.expected for one in (trees, deep)] == pytest.approx([0.2, 0.3])
     assert linear.is_chosen
-    assert "; dropped at step 12, as it was too far behind" in trees.describe()
+    assert "; dropped at step 12, because it was too far behind" in trees.describe()
     assert trainings.evaluated["boosted_trees"] == trainings.evaluated["wide_deep"] == 4
     assert trainings.evaluated["linear"] == 9  # at the end, the best checkpoint once more
     assert training.train_spec.max_steps == 3  # of the best checkpoint: the loss never falls

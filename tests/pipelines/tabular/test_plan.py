@@ -30,7 +30,7 @@ PLAN = TabularPlan(
 )  # fmt: skip
 
 
-def test_the_whole_plan_and_the_part_for_features_survive_the_way_through_json():
+def test_the_parts_of_a_plan_survive_the_way_through_json_unless_they_are_of_another_version():
     import json
 
     whole = json.loads(json.dumps(PLAN.training_config()))
@@ -39,16 +39,10 @@ def test_the_whole_plan_and_the_part_for_features_survive_the_way_through_json()
     assert set(part[PLAN_KEY]) == set(FeaturePlan.model_fields)
     assert {"label", "numeric", "group"} < set(part[PLAN_KEY])
     assert FeaturePlan.from_custom_config(part).categorical == PLAN.categorical
-
-
-def test_the_part_for_features_does_not_see_how_they_are_trained():
     training = PLAN.training.model_copy(update={"train_steps": 1})
     other = PLAN.model_copy(update={"training": training, "ignored": {}, "slices": ()})
     assert other.feature_config() == PLAN.feature_config()
     assert other.training_config() != PLAN.training_config()
-
-
-def test_a_plan_of_another_version_is_refused():
     config = PLAN.training_config()
     config[PLAN_KEY]["new"] = 1
     with pytest.raises(ValidationError, match="new"):

@@ -38,14 +38,10 @@ def trained(data, tmp_path_factory):
     return estimator
 
 
-def test_predictions_are_in_the_units_of_the_label(trained, data):
+def test_predictions_and_metrics_are_in_the_units_of_the_label(trained, data):
     predictions = [item["predictions"][0] for item in trained.predict(lambda: input_fn(data, False))]
     # A line: the linear part alone can learn it. The labels lie 1,000 apart.
     assert np.max(np.abs(np.array(predictions) - data[1])) < 30
-
-
-def test_metrics_are_in_the_units_of_the_label(trained, data):
-    predictions = [item["predictions"][0] for item in trained.predict(lambda: input_fn(data, False))]
     metrics = trained.evaluate(lambda: input_fn(data, repeat=False))
     expected = np.mean((np.array(predictions, np.float64) - data[1]) ** 2)
     assert metrics["average_loss"] == pytest.approx(expected, rel=1e-2)

@@ -1,7 +1,5 @@
 """The generic trainer_fn twice on the same rows: every variable is the same to the last digit."""
 
-import types
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -9,98 +7,40 @@ from tensorflow_transform.tf_metadata import schema_utils
 
 import estimator_core
 from pipelines.tabular import training
-from pipelines.tabular.plan import (
-    CategoricalFeature,
-    LabelPlan,
-    NumericFeature,
-    TabularPlan,
-    TextFeature,
-    TrainingPlan,
-)
-from pipelines.tabular.preprocessing import BUCKET_KEY, IS_MISSING_KEY, NUMERIC_KEY
+from pipelines.tabular.plan import TextFeature
+from pipelines.tabular.preprocessing import BUCKET_KEY, NUMERIC_KEY
 from tests.circles import in_circles
+from tests.pipelines.tabular.one_number_one_city import (
+    BINARY,
+    REGRESSION,
+    WithNotes,
+    make_plan,
+    serialize,
+    trainer_args,
+)
 
 NUM_ROWS = 900
 NUM_WORDS = 50
-
-LABELS = {
-    "classification": LabelPlan(column="y", problem_type="binary", values="text", classes=("no", "yes")),
-    "regression": LabelPlan(column="y", problem_type="regression", values="number", mean=3.0, stddev=2.0),
-}
-
-
-def make_plan(problem, seed):
-    return TabularPlan(
-        label=LABELS[problem],
-        numeric=tuple(
-            NumericFeature(column=name, center=0.0, has_missing=name == "b") for name in "ab"
-        ),
-        categorical=(CategoricalFeature(column="city", num_values=9),),
-        text=(TextFeature(column="review", hash_buckets=NUM_WORDS, has_pairs=False),),
-        num_buckets=2,
-        ignored={},
-        slices=(),
-        training=TrainingPlan(
-            batch_size=64, train_steps=110, eval_steps=None, hidden_units=(16, 8),
-            learning_rate=0.01, linear_learning_rate=0.05, dropout=0.2, seed=seed,
-            early_stopping=True,
-        ),
-    )  # fmt: skip
-
-
-class FakeTransform:
-    """Transform's output for two numbers, a category and a text."""
-
-    def __init__(self, problem):
-        self._label = tf.float32 if problem == "regression" else tf.string
-
-    def vocabulary_size_by_name(self, name):
-        return 9
-
-    def transformed_feature_spec(self):
-        return {
-            NUMERIC_KEY: tf.io.FixedLenFeature([2], tf.float32),
-            IS_MISSING_KEY: tf.io.FixedLenFeature([1], tf.float32),
-            BUCKET_KEY: tf.io.FixedLenFeature([2], tf.int64),
-            "category_0": tf.io.FixedLenFeature([], tf.int64),
-            "text_0": tf.io.VarLenFeature(tf.int64),
-            "label": tf.io.FixedLenFeature([], self._label),
-        }
-
-
-def numbers(values):
-    return tf.train.Feature(float_list=tf.train.FloatList(value=values))
-
-
-def ids(values):
-    return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
+LABELS = {"classification": BINARY, "regression": REGRESSION}
 
 
 def rows(problem):
-    """Yields the features of each row."""
+    """Yields tf.Examples."""
     draw = np.random.default_rng(8)
     for _ in range(NUM_ROWS):
-        a, b = draw.normal(size=2)
-        city, words = int(draw.integers(9)), draw.integers(NUM_WORDS, size=draw.integers(1, 9))
-        score = a + b / 2 + city / 4 - 1 + np.isin(3, words) + draw.normal()
-        answer = [b"yes" if score > 0 else b"no"]
-        yield {
-            NUMERIC_KEY: numbers([a, b]),
-            IS_MISSING_KEY: numbers([0.0]),
-            BUCKET_KEY: ids([int(a > 0), 3 + int(b > 0)]),
-            "category_0": ids([city]),
-            "text_0": ids(words.tolist()),
-            "label": numbers([score])
-            if problem == "regression"
-            else tf.train.Feature(bytes_list=tf.train.BytesList(value=answer)),
-        }
+        x, city = float(draw.normal()), int(draw.integers(3))
+        words = draw.integers(NUM_WORDS, size=draw.integers(1, 9)).tolist()
+        score = float(x + city / 2 - 1 + (3 in words) + draw.normal())
+        label = score if problem == "regression" else (b"yes" if score > 0 else b"no")
+        features = {NUMERIC_KEY: x, BUCKET_KEY: int(x > 0), "category_0": city, "text_0": words}
+        yield tf.train.Example.FromString(serialize(**features, label=label))
 
 
-def serialize(features, is_reversed):
+def in_order(example, is_reversed):
     """Returns a tf.Example whose features stand in an order: an encoder may write them in any."""
     entries = [
         tf.train.Features(feature={name: feature}).SerializeToString()
-        for name, feature in sorted(features.items(), reverse=is_reversed)
+        for name, feature in sorted(example.features.feature.items(), reverse=is_reversed)
     ]
     return _delimited(b"".join(entries))
 
@@ -119,23 +59,16 @@ def variables(tmp_path, monkeypatch):
     """Returns a function that trains in a directory of its own; gives the checkpoint's variables."""
 
     def train(problem, name, seed=1, is_reversed=False):
-        transform = FakeTransform(problem)
-        monkeypatch.setattr(training.tft, "TFTransformOutput", lambda path: transform)
-        path = tmp_path / f"{name}.gz"
-        with tf.io.TFRecordWriter(str(path), "GZIP") as writer:
-            for features in rows(problem):
-                writer.write(serialize(features, is_reversed))
-        args = types.SimpleNamespace(
-            hyperparameters=None,
-            trial=None,
-            custom_config=make_plan(problem, seed).training_config(),
-            transform_output="unused",
-            serving_model_dir=str(tmp_path / name),
-            model_run_dir=str(tmp_path / name),
-            train_steps=None,
-            train_files=[str(path)],
-            eval_files=[str(path)],
-        )
+        dtype = tf.float32 if problem == "regression" else tf.string
+        monkeypatch.setattr(training.tft, "TFTransformOutput", lambda path: WithNotes(dtype))
+        path = str(tmp_path / f"{name}.gz")
+        with tf.io.TFRecordWriter(path, "GZIP") as writer:
+            for example in rows(problem):
+                writer.write(in_order(example, is_reversed))
+        settings = {"batch_size": 64, "train_steps": 110, "hidden_units": (16, 8), "dropout": 0.2}
+        plan = make_plan(LABELS[problem], **settings, seed=seed, early_stopping=True)
+        text = (TextFeature(column="review", hash_buckets=NUM_WORDS, has_pairs=False),)
+        args = trainer_args(plan.model_copy(update={"text": text}), path, tmp_path / name)
         schema = schema_utils.schema_from_feature_spec({"y": tf.io.VarLenFeature(tf.string)})
         made = training.trainer_fn(args, schema)
         eval_spec = estimator_core.EvalSpec(made["eval_spec"].input_fn, throttle_secs=0)

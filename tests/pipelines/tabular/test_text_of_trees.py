@@ -1,7 +1,5 @@
 """Trees that see text: trained by the generic trainer_fn, exported, and asked."""
 
-import types
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -12,30 +10,17 @@ from pipelines.tabular import training
 from pipelines.tabular.model_selection import read_candidates
 from pipelines.tabular.plan import TextFeature
 from pipelines.tabular.preprocessing import BUCKET_KEY, NUMERIC_KEY
-from tests.pipelines.tabular.one_number_one_city import BINARY, REGRESSION, SCHEMA, FakeTransform, make_plan
+from tests.pipelines.tabular.one_number_one_city import (
+    BINARY,
+    REGRESSION,
+    SCHEMA,
+    WithNotes,
+    make_plan,
+    serialize,
+    trainer_args,
+)
 
 NUM_ROWS = 400
-
-
-class WithNotes(FakeTransform):
-    """The raw text is the ids of its words."""
-
-    def transformed_feature_spec(self):
-        return {**super().transformed_feature_spec(), "text_0": tf.io.VarLenFeature(tf.int64)}
-
-    def transform_raw_features(self, raw):
-        return {**super().transform_raw_features(raw), "text_0": raw["note"]}
-
-
-def example(words, **features):
-    made = tf.train.Example()
-    made.features.feature["text_0"].int64_list.value.extend(words)
-    made.features.feature["note"].int64_list.value.extend(words)
-    for name, value in features.items():
-        feature = made.features.feature[name]
-        kind = {bytes: "bytes_list", int: "int64_list", float: "float_list"}[type(value)]
-        getattr(feature, kind).value.append(value)
-    return made.SerializeToString()
 
 
 @pytest.mark.more
@@ -51,7 +36,7 @@ def test_what_is_served_is_what_was_judged(tmp_path, monkeypatch, label):
         x, city = float(random.uniform(-2, 2)), int(random.integers(0, 3))
         y = (b"yes" if 3 in words else b"no") if label is BINARY else 900.0 + 300 * (3 in words)
         transformed = {NUMERIC_KEY: x, BUCKET_KEY: int(x > 0), "category_0": city, "label": y}
-        rows.append(example(words, x=x, city=city, **transformed))
+        rows.append(serialize(text_0=words, note=words, x=x, city=city, **transformed))
     path = str(tmp_path / "data.gz")
     with tf.io.TFRecordWriter(path, "GZIP") as writer:
         for row in rows:
@@ -59,19 +44,9 @@ def test_what_is_served_is_what_was_judged(tmp_path, monkeypatch, label):
     plan = make_plan(label, model="boosted_trees", early_stopping=True, trees={"n_trees": 60}).model_copy(
         update={"text": (TextFeature(column="note", hash_buckets=10),)}
     )
-    args = types.SimpleNamespace(
-        custom_config=plan.training_config(),
-        transform_output="unused",
-        serving_model_dir=str(tmp_path / "model"),
-        model_run_dir=str(tmp_path),
-        train_steps=None,
-        hyperparameters=None,
-        trial=None,
-        train_files=[path],
-        eval_files=[path],
-    )
     raw = {**SCHEMA, "note": tf.io.VarLenFeature(tf.int64), "y": tf.io.VarLenFeature(dtype)}
-    made = training.trainer_fn(args, schema_utils.schema_from_feature_spec(raw))
+    schema = schema_utils.schema_from_feature_spec(raw)
+    made = training.trainer_fn(trainer_args(plan, path, tmp_path), schema)
     variance = 0.5 if label is BINARY else 300.0**2 / 5  # of a model that does not see the words
     (found,) = read_candidates(str(tmp_path))
     assert found.loss < 0.3 * variance

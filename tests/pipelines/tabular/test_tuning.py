@@ -42,13 +42,21 @@ def test_auto_searches_all_models_and_tries_what_each_has_without_a_search_first
     assert code.tuning.own_validation
 
 
-def test_few_rows_are_held_out_in_three_folds(choose):
+def test_rows_are_held_out_in_folds_by_the_tuner_if_not_otherwise(choose):
     assert choose().tuning.folds == 3
     assert choose(rows=2_000).tuning.folds == 1
     assert choose("tuner.folds=5", rows=2_000).tuning.folds == 5
+    code = choose(rows=100)
+    assert not code.tuning.own_validation
+    assert "model" not in code.tuning.space.names  # auto is wide_deep then
+    by_column = ("split.by=column", "split.column=g", "trainer.early_stopping=false")
+    assert choose(*by_column).tuning.group == "held_out_group"
+    assert choose().tuning.group is None
+    with pytest.raises(BadInputError, match=r"tuner\.group = 'x' is for modules"):
+        choose("tuner.group=x")
 
 
-def test_values_reach_the_settings_of_their_model(choose):
+def test_values_reach_the_settings_of_their_model_all_of_which_are_fields(choose):
     plan = choose().plan
     found = with_values(
         plan, {"model": "boosted_trees", "boosted_trees.max_depth": 3, "boosted_trees.n_trees": 70}
@@ -62,31 +70,19 @@ def test_values_reach_the_settings_of_their_model(choose):
     line = choose("trainer.model=linear").plan
     assert with_values(line, {"learning_rate": 0.07}).training.linear_learning_rate == 0.07
     assert with_values(line, {}) == line
-
-
-def test_every_setting_is_a_field(choose):
     training = choose().plan.training
     for model, settings in SETTINGS.items():
         fields = type(training.trees if model == "boosted_trees" else training).model_fields
         assert {one.field for one in settings.values()} <= set(fields)
 
 
-def test_a_space_of_ones_own(choose):
+def test_a_space_and_a_metric_of_ones_own(choose):
     code = choose("trainer.model=boosted_trees", "tuner.space.max_depth={low = 8, high = 9}")
     assert code.tuning.space.parameters == (Range("max_depth", 8, 9),)
     assert code.tuning.first_trials == ({"max_depth": 6},)  # the default, though it is not in the space
     code = choose("tuner.space.linear={learning_rate = [0.1, 0.2]}")
     assert code.tuning.space.names == ("model", "linear.learning_rate")
     assert [one["model"] for one in code.tuning.first_trials] == ["linear"]
-
-
-def test_without_held_out_rows_the_tuner_holds_some_out(choose):
-    code = choose(rows=100)
-    assert not code.tuning.own_validation
-    assert "model" not in code.tuning.space.names  # auto is wide_deep then
-
-
-def test_the_metric_decides_the_direction(choose):
     assert choose("tuner.metric=auc").tuning.direction == "maximize"
     assert choose("tuner.metric=average_loss").tuning.direction == "minimize"
 
@@ -119,7 +115,7 @@ def test_the_metric_decides_the_direction(choose):
         (["trainer.model=wide_deep", "tuner.space.hidden_units=['a']"], "'a' is not a list of layers"),
         (
             ["trainer.model=boosted_trees", "tuner.space.max_depth={low = 2, high = 5, default = 3}"],
-            "max_depth.default = 3: the first trial of a generic model has the values of .trainer.",
+            "max_depth.default = 3: the first trial of a generic model uses the values of .trainer.",
         ),
         (["tuner.metric=accurac"], "'accurac'.*binary problem. Did you mean 'accuracy'"),
         (["tuner.metric=root_mean_squared_error"], "no such metric for a binary problem"),
@@ -143,7 +139,7 @@ def test_a_module_names_its_settings(choose, tmp_path):
     assert not code.tuning.own_validation
     for settings, message in (
         ([], "tuner.space is missing"),
-        (["tuner.space.m={a = [1, 2]}"], "tuner.space.m: a module has no groups"),
+        (["tuner.space.m={a = [1, 2]}"], "tuner.space.m: groups of settings are for the generic models"),
         (["tuner.space.a=[1, 2]", "tuner.metric=gini"], "'gini': it is not known whether higher"),
     ):
         with pytest.raises(BadInputError, match=message):
@@ -166,11 +162,3 @@ def test_a_module_names_what_is_held_out_together(choose, tmp_path, by, what):
     with pytest.raises(BadInputError, match=f"tuner.group is missing: .*preprocessing_fn return {what}"):
         choose(*settings)
     assert choose(*settings, "tuner.group=customer").tuning.group == "customer"
-
-
-def test_generic_models_hold_out_whole_groups_of_the_split(choose):
-    by_column = ("split.by=column", "split.column=g", "trainer.early_stopping=false")
-    assert choose(*by_column).tuning.group == "held_out_group"
-    assert choose().tuning.group is None
-    with pytest.raises(BadInputError, match=r"tuner\.group = 'x': only a module has one"):
-        choose("tuner.group=x")

@@ -102,10 +102,7 @@ def count_receiver(num_columns, is_packed=False):
         return len(graph.get_operations())
 
 
-def test_a_further_column_of_a_served_model_costs_a_handful_of_operations():
+def test_a_further_column_costs_a_handful_of_operations_and_of_a_matrix_its_placeholder():
     # The placeholder, two parts of the sparse tensor to join and its shape.
     assert count_receiver(40) - count_receiver(20) == pytest.approx(20 * 6, abs=20 * 1)
-
-
-def test_a_further_column_of_a_matrix_costs_its_placeholder():
     assert count_receiver(40, is_packed=True) - count_receiver(20, is_packed=True) == 20

@@ -29,13 +29,8 @@ except LookupError:
 
 @pytest.mark.parametrize(("level", "num_greetings"), [("2", 0), ("0", 3)])
 def test_only_greetings_are_left_out_and_only_where_they_are_not_wanted(level, num_greetings):
-    ran = subprocess.run(
-        [sys.executable, "-c", SCRIPT],
-        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": level},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    words, environment = [sys.executable, "-c", SCRIPT], {**os.environ, "TF_CPP_MIN_LOG_LEVEL": level}
+    ran = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
     lines = ran.stderr.splitlines()
     assert [line[-10:] for line in lines[num_greetings:]] == ["] an error", "rom Python", "behind it"]
     assert len(lines) == num_greetings + 3

@@ -32,12 +32,8 @@ main()
 
 
 def run_and_interrupt(module, number, *arguments):
-    return subprocess.run(
-        [sys.executable, "-c", PROGRAM, module, number, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = [sys.executable, "-c", PROGRAM, module, number, *map(str, arguments)]
+    return subprocess.run(words, capture_output=True, text=True, check=False)
 
 
 MOMENTS = ["pipelines.cli.app", "typer", "pipelines.runs.plan.run_plan", "pydantic", "pyarrow", "tfx"]
@@ -54,9 +50,8 @@ SLOW = {("pyarrow", "SIGINT"), ("tfx", "SIGINT")}  # both import TensorFlow befo
     ],
 )
 def test_a_signal_ends_in_the_last_line(data, tmp_path, module, number):
-    result = run_and_interrupt(
-        module, number, "run", "--data", data, "--label", "y", "--root", tmp_path / "root"
-    )
+    words = ("run", "--data", data, "--label", "y", "--root", tmp_path / "root")
+    result = run_and_interrupt(module, number, *words)
     assert result.returncode == 130
     assert "Traceback" not in result.stderr
     (line,) = result.stdout.splitlines()

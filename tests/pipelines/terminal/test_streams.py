@@ -21,13 +21,8 @@ sys.exit(checked_exit_code(int(sys.argv[1])))
 def run(redirection, code=0, **variables):
     """Runs the program in a shell, and returns its exit code, and its output."""
     command = f'"$0" -c "$1" {code} {redirection}'
-    ran = subprocess.run(
-        ["bash", "-c", f"{command}; exit ${{PIPESTATUS[0]}}", sys.executable, PROGRAM],
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = ["bash", "-c", f"{command}; exit ${{PIPESTATUS[0]}}", sys.executable, PROGRAM]
+    ran = subprocess.run(words, env={**os.environ, **variables}, capture_output=True, text=True, check=False)
     return ran.returncode, ran.stdout, ran.stderr
 
 

@@ -186,7 +186,7 @@ def test_a_baseline_that_has_lost_skill_beyond_chance_and_tolerance_is_doubted(
     checked = check("binary", labels, truth, truth, baseline_then=known)
     assert not failed(checked)
     assert bool(checked.doubts) == is_doubted
-    lost = f"the served model's auc was 0.9 and is {now:.5g}, which is more"
+    lost = f"the live model's auc was 0.9 and is {now:.5g}, which is more"
     assert all(lost in doubt for doubt in checked.doubts)
 
 
@@ -306,7 +306,7 @@ def test_what_cannot_be_checked_is_said_and_an_earlier_doubt_stays():
     other = check("binary", labels, np.array([0.1, 0.9, 0.8, 0.2]), np.array([4.0, 5, 6, 7]))
     assert len(other.checks) == 2
     (failure,) = other.failures
-    assert "cannot be compared with the served one" in failure
+    assert "cannot be compared with the live model" in failure
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def test_labels_that_mean_something_else_in_one_city_are_doubted(kind):
     in_boston = columns["city"].codes == 1
     wrong = np.where(in_boston, -labels if kind == "regression" else 1 - labels, labels)
     (doubt,) = doubts(wrong, columns, truth, truth, kind)
-    assert doubt.startswith("the meaning of the new data has changed: the served model has lost more ")
+    assert doubt.startswith("the meaning of the new data has changed: the live model has lost more ")
     assert "city = 'Boston' (loss +" in doubt
     assert f"{in_boston.sum()} examples" in doubt
     assert "Austin" not in doubt
@@ -102,7 +102,7 @@ def test_a_model_that_is_worse_in_one_slice_only_is_doubted():
     in_austin = columns["city"].codes == 0
     worse = np.where(in_austin, 0.5, truth)
     (doubt,) = doubts(labels, columns, worse, truth)
-    assert doubt.startswith("the model is worse than the served one, by more than chance, in city = 'Au")
+    assert doubt.startswith("the model is worse than the live model, by more than chance, in city = 'Au")
     assert doubts(labels, columns, truth, worse, known=()) == []
 
 

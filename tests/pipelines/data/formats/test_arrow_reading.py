@@ -21,13 +21,14 @@ def utc(*parts):
     return datetime(*parts, tzinfo=timezone.utc).timestamp()
 
 
-def test_numbers_of_each_format():
+def test_numbers_of_each_format_and_which_cells_match():
     cells = pyarrow.array(["$1,234.50", "12.5%", "(3)", "abc", "7"])
     numbers = read_numbers(cells, POINT)
     assert numbers[[0, 1, 2, 4]].tolist() == [1234.5, 0.125, -3.0, 7.0]
     assert np.isnan(numbers[3])
     assert read_numbers(pyarrow.array(["0,27", "1.234,5"]), COMMA).tolist() == [0.27, 1234.5]
     assert np.isnan(read_numbers(cells, None)).tolist() == [True, True, True, True, False]
+    assert matches(pyarrow.array(["ab", "b"]), "^a").tolist() == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,3 @@ def test_days_that_are_not_in_the_calendar_are_no_times():
     cells = ["2015-02-29", "2016-02-29", "2015-13-01", "2015-04-31", "2015-04-30", "1900-02-29"]
     times = read_times(pyarrow.array(cells), ISO)
     assert times.is_valid.tolist() == [False, True, False, False, True, False]
-
-
-def test_which_cells_match():
-    assert matches(pyarrow.array(["ab", "b"]), "^a").tolist() == [True, False]

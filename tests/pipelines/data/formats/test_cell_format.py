@@ -122,14 +122,11 @@ def test_what_has_no_one_way_to_be_written_stays(cell_format, value):
     assert cell_format.written(value) is value
 
 
-def test_cells_are_parsed_as_the_model_reads_them():
+def test_cells_are_parsed_as_the_model_reads_them_and_dates_into_days_and_hours():
     cells = pa.array([" 1.234,50 € ", "12", "NA", "$3", ""])
     parsed = EUROS.parse(cells)
     assert list(parsed) == ["numbers"]
     np.testing.assert_array_equal(parsed["numbers"], [1234.5, 12, np.nan, np.nan, np.nan])
-
-
-def test_dates_are_days_in_utc_and_local_hours():
     iso = CellFormat(date="iso")
     parsed = iso.parse(pa.array(["1970-01-03T02:30:00+05:00", "1970-02-30", "1970-01-01"]))
     # 02:30 is 21:30 of the day before in UTC: 1 + 21.5 / 24 days after 1970-01-01.

@@ -115,8 +115,9 @@ def changed(anomalies):
     return anomalies(written(2, changed=True))
 
 
-def test_other_rows_and_later_dates_have_not_drifted(anomalies):
+def test_rows_of_the_same_units_have_not_drifted_and_converted_ones_are_no_change(anomalies, changed):
     assert anomalies(written(2, changed=False)) == {}
+    assert "feet to cm" not in changed
 
 
 @pytest.mark.parametrize(
@@ -144,7 +145,3 @@ def test_other_rows_and_later_dates_have_not_drifted(anomalies):
 def test_a_change_of_unit_is_named(changed, column, severity, text):
     assert changed[column][0] == severity
     assert text in changed[column][1]
-
-
-def test_units_that_are_converted_are_no_change(changed):
-    assert "feet to cm" not in changed

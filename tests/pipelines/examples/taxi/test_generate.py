@@ -78,14 +78,11 @@ def test_the_data_is_as_awkward_as_the_real_one(taxi):
     assert (frame.trip_start_day == (weekday + 1) % 7 + 1).all()
 
 
-def test_roc_auc_equals_scikit_learn_with_ties():
+def test_roc_auc_equals_scikit_learn_with_ties_and_by_hand():
     rng = np.random.default_rng(0)
     label = rng.random(500) < 0.3
     score = np.round(rng.random(500) + 0.3 * label, 1)
     assert generate.roc_auc(label, score) == pytest.approx(metrics.roc_auc_score(label, score))
-
-
-def test_roc_auc_by_hand():
     # Pairs (positive, negative): 0.9 > 0.5, 0.9 > 0.1, 0.5 = 0.5 (half), 0.5 > 0.1: 3.5 of 4.
     label = np.array([True, False, True, False])
     assert generate.roc_auc(label, np.array([0.9, 0.5, 0.5, 0.1])) == 3.5 / 4

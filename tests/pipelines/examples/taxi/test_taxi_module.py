@@ -37,24 +37,18 @@ def transformed(tmp_path_factory):
     return {name: np.stack([row[name] for row in data]) for name in data[0]}
 
 
-def test_every_output_is_one_dense_number_for_each_trip(transformed):
+def test_every_output_is_one_dense_number_and_the_label_a_tip_above_a_fifth_of_the_fare(transformed):
     for name, values in transformed.items():
         assert values.shape == (4, 1), name
         assert values.dtype in (np.float32, np.int64), name
         assert np.isfinite(values).all(), name
-
-
-def test_the_label_is_a_tip_above_a_fifth_of_the_fare(transformed):
     # 2.5 > 2, 1.5 < 2, fare unknown, tips unknown.
     assert transformed["tips_xf"].ravel().tolist() == [1, 0, 0, 0]
 
 
-def test_missing_numbers_become_the_mean(transformed):
+def test_missing_values_become_means_ids_and_zeros(transformed):
     # log(1 + miles) is 0 and 2 where it is known: mean 1, deviation 1; the mean is 0.
     np.testing.assert_allclose(transformed["trip_miles_xf"].ravel(), [-1, 1, 0, 0], atol=1e-6)
-
-
-def test_categories_have_an_id_for_missing(transformed):
     payment = transformed["payment_type_xf"].ravel()
     # By frequency: Cash twice; missing and Card once each, in an order that TFT chooses.
     assert payment[0] == payment[1] == 0
@@ -62,9 +56,6 @@ def test_categories_have_an_id_for_missing(transformed):
     company = transformed["company_xf"].ravel()
     assert company[0] == 1
     assert company[1:].tolist() == [0, 0, 0]
-
-
-def test_identities_and_buckets_keep_zero_for_missing(transformed):
     assert transformed["trip_start_hour_xf"].ravel().tolist() == [23, 0, 0, 0]
     assert transformed["dropoff_community_area_xf"].ravel().tolist() == [77, 0, 0, 0]
     latitude = transformed["pickup_latitude_xf"].ravel()

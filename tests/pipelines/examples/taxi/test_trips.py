@@ -24,21 +24,18 @@ def test_true_probability_is_calibrated():
         assert abs(label[rows].mean() - probability[rows].mean()) < error
 
 
-def test_blocks_hold_the_rows_that_are_asked_for_and_all_columns():
+def test_blocks_hold_the_rows_that_are_asked_for_and_arguments_are_checked():
     blocks = list(trips.generate(trips.BLOCK_ROWS + 3, seed=2))
     assert [len(block.good_tip) for block in blocks] == [trips.BLOCK_ROWS, 3]
     for block in blocks:
         assert tuple(block.columns) == trips.COLUMNS
         assert {len(column) for column in block.columns.values()} == {len(block.good_tip)}
+    with pytest.raises(ValueError, match="rows=0"):
+        trips.generate(0, seed=1)
+    with pytest.raises(ValueError, match="seed=-1"):
+        trips.generate(1, seed=-1)
 
 
 @pytest.mark.parametrize("choices", [trips.PAYMENT_TYPES, [(*area[:2], 0) for area in trips.AREAS]])
 def test_shares_add_up_to_one(choices):
     assert sum(share for _, share, _ in choices) == pytest.approx(1)
-
-
-def test_arguments_are_checked_before_the_first_block():
-    with pytest.raises(ValueError, match="rows=0"):
-        trips.generate(0, seed=1)
-    with pytest.raises(ValueError, match="seed=-1"):
-        trips.generate(1, seed=-1)

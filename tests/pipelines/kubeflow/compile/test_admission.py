@@ -1,24 +1,45 @@
 import pytest
+import yaml
 
+from pipelines.config.beam import BeamConfig
+from pipelines.config.load import load_config
 from pipelines.config.tfx_pipeline import TfxPipelineConfig
 from pipelines.errors import BadInputError
-from pipelines.kubeflow.compile.admission import COMPONENTS, check_config, check_names, check_specification
+from pipelines.kubeflow.compile.admission import (
+    COMPONENTS,
+    check_config,
+    check_for_steps,
+    check_names,
+    check_specification,
+    step_options,
+    without_effect,
+)
 from pipelines.kubeflow.compile.dag import dag_of_csv
+from pipelines.kubeflow.compile.pipeline_file import compile_pipeline
 
-VERTEX = {
-    "backend": "vertex",
-    "pipeline_root": "gs://bucket/artifacts",
-    "root": "/gcs/bucket/taxi",
-    "volumes": [],
-}
-DATA = {"path": "/gcs/bucket/taxi.csv", "label": "tips"}
+VERTEX = {"backend": "vertex", "pipeline_root": "gs://bucket/root", "root": "/gcs/bucket/taxi", "volumes": []}
 
 
-def test_what_kubeflow_takes_passes(config_of):
-    check_config(config_of())
-    check_config(config_of({"pipeline_root": "s3://bucket"}))
-    check_config(config_of({"pipeline_root": None}))  # the server's
-    check_config(config_of(VERTEX, data=DATA))
+def csv(path):
+    return {"path": path, "label": "tips"}
+
+
+DATA = csv("/gcs/bucket/taxi.csv")
+
+
+@pytest.mark.parametrize(
+    ("kubeflow", "sections"),
+    [
+        ({}, {}),
+        ({"pipeline_root": "s3://bucket"}, {}),
+        ({"pipeline_root": None}, {}),  # the server's
+        (VERTEX, {"data": DATA}),
+        (VERTEX, {"data": csv("/gcs/bucket/day-{SPAN}/taxi.csv")}),
+        ({}, {"data": csv("/mnt/pipelines/a/../taxi.csv")}),
+    ],
+)
+def test_what_kubeflow_takes_passes(config_of, kubeflow, sections):
+    check_config(config_of(kubeflow, **sections))
 
 
 def test_the_steps_are_those_of_the_pipeline(config_of):
@@ -42,12 +63,7 @@ def test_the_steps_are_those_of_the_pipeline(config_of):
         ({**VERTEX, "components": {"Trainer": {"timeout": 5}}}, "Trainer.timeout: Vertex"),
         ({"env": {"A": "x {{y}}"}}, "kubeflow.env.A.*two opening braces"),
         (
-            {
-                "volumes": [
-                    {"claim": "pipelines", "path": "/mnt/pipelines"},
-                    {"claim": "data", "path": "/mnt/pipelines/"},
-                ]
-            },
+            {"volumes": [{"claim": claim, "path": "/mnt/pipelines/"} for claim in ("pipelines", "data")]},
             "kubeflow.volumes.1.path = '/mnt/pipelines/': kubeflow.volumes.0 is mounted there",
         ),
         (
@@ -68,8 +84,8 @@ def test_what_could_not_work_is_refused(config_of, kubeflow, message):
         ({"name": "My Orders"}, 'kubeflow.name = "my-orders"'),
         ({"name": "a" * 58}, "at most 57"),
         ({"components": {"Traner": {}}}, "Did you mean Trainer"),
-        ({"components": {"Plan": {"cache": True}}}, "Plan.cache = true: this step belongs to every"),
-        ({"components": {"End": {"cache": True}}}, "End.cache = true: this step belongs to every"),
+        ({"components": {"Plan": {"cache": True}}}, "Plan.cache = true: this step runs in every"),
+        ({"components": {"End": {"cache": True}}}, "End.cache = true: this step runs in every"),
     ],
 )
 def test_names_that_could_not_work_are_refused(config_of, kubeflow, message):
@@ -77,18 +93,23 @@ def test_names_that_could_not_work_are_refused(config_of, kubeflow, message):
         check_names(config_of(kubeflow).kubeflow, "taxi", COMPONENTS)
 
 
-def test_a_name_of_the_configuration_that_kubernetes_refuses(config_of):
-    with pytest.raises(BadInputError, match=r'^name = .*kubeflow.name = "my-taxi-2"'):
-        check_names(config_of().kubeflow, "My_Taxi.2", COMPONENTS)
+@pytest.mark.parametrize(
+    ("name", "components", "message"),
+    [
+        ("My_Taxi.2", COMPONENTS, r'^name = .*kubeflow.name = "my-taxi-2"'),
+        ("team", ["Write", "Plan"], "^Plan: on Kubeflow, .* with with_id"),  # a step of every pipeline
+        ("team", ["Write", "Record"], "^Record: on Kubeflow, .* with with_id"),
+        ("team", ["Write", "End"], "^End: on Kubeflow, .* with with_id"),
+    ],
+)
+def test_names_of_a_pipeline_and_its_components_that_are_refused(config_of, name, components, message):
+    with pytest.raises(BadInputError, match=message):
+        check_names(config_of().kubeflow, name, components)
+
+
+def test_the_name_on_kubeflow_replaces_that_of_the_configuration(config_of):
     settings = config_of({"name": "my-taxi-2"}).kubeflow
     assert check_names(settings, "My_Taxi.2", COMPONENTS) == "my-taxi-2"
-
-
-@pytest.mark.parametrize("component", ["Plan", "Record", "End"])
-def test_a_component_with_the_id_of_a_step_of_every_pipeline(config_of, component):
-    settings = config_of().kubeflow
-    with pytest.raises(BadInputError, match=f"^{component}: on Kubeflow .* with with_id"):
-        check_names(settings, "team", ["Write", component])
 
 
 @pytest.mark.parametrize(
@@ -107,9 +128,17 @@ def test_settings_that_a_pipeline_of_the_users_own_has_not(config_of, kubeflow, 
         check_config(TfxPipelineConfig.model_validate(own))
 
 
-def test_data_that_no_step_sees_are_refused(config_of):
-    with pytest.raises(BadInputError, match=r"data.path = '/home/me/taxi.csv'.*/mnt/pipelines"):
-        check_config(config_of(data={"path": "/home/me/taxi.csv", "label": "tips"}))
+@pytest.mark.parametrize(
+    ("kubeflow", "path", "message"),
+    [
+        ({}, "/home/me/taxi.csv", r"data.path = '/home/me/taxi.csv'.*/mnt/pipelines"),
+        ({}, "/mnt/pipelines/../../etc/x.csv", r"no step can read it"),
+        (VERTEX, "gs://bucket/day-{SPAN}/taxi.csv", r"Give '/gcs/bucket/day-\{SPAN\}/taxi.csv'"),
+    ],
+)
+def test_data_that_no_step_sees_are_refused(config_of, kubeflow, path, message):
+    with pytest.raises(BadInputError, match=message):
+        check_config(config_of(kubeflow, data=csv(path)))
 
 
 @pytest.mark.parametrize("scheme", ["gs", "s3", "minio"])
@@ -117,39 +146,17 @@ def test_data_that_no_step_sees_are_refused(config_of):
 def test_data_in_an_object_store_are_refused(config_of, scheme, name):
     path = f"{scheme}://bucket/{name}"
     with pytest.raises(BadInputError) as refused:
-        check_config(config_of(data={"path": path, "label": "tips"}))
+        check_config(config_of(data=csv(path)))
     said = str(refused.value)
     assert said.startswith(f"data.path = {path!r}: steps read files, not object stores")
     assert "Put the files on a volume" in said
     assert "/mnt/pipelines" in said
 
 
-def test_data_in_a_bucket_have_a_path_on_vertex(config_of):
-    kubeflow = {
-        "backend": "vertex",
-        "pipeline_root": "gs://bucket/root",
-        "root": "/gcs/bucket/taxi",
-        "volumes": [],
-    }
-    data = {"path": "gs://bucket/day-{SPAN}/taxi.csv", "label": "tips"}
-    with pytest.raises(BadInputError, match=r"Give '/gcs/bucket/day-\{SPAN\}/taxi.csv'"):
-        check_config(config_of(kubeflow, data=data))
-    check_config(config_of(kubeflow, data={**data, "path": "/gcs/bucket/day-{SPAN}/taxi.csv"}))
-
-
-def test_data_beside_the_volume_are_refused(config_of):
-    check_config(config_of(data={"path": "/mnt/pipelines/a/../taxi.csv", "label": "tips"}))
-    with pytest.raises(BadInputError, match=r"no step can read it"):
-        check_config(config_of(data={"path": "/mnt/pipelines/../../etc/x.csv", "label": "tips"}))
-
-
 @pytest.mark.parametrize(
     ("sections", "key"),
     [
-        (
-            {"data": {"path": "/mnt/pipelines/a.csv", "label": "y", "exclude": ["a", "{{workflow.name}}"]}},
-            "data.exclude.1",
-        ),
+        ({"data": {**csv("/mnt/pipelines/a.csv"), "exclude": ["a", "{{workflow.name}}"]}}, "data.exclude.1"),
         ({"columns": {"{{workflow.name}}": "number"}}, r"columns.{{workflow.name}}"),
     ],
 )
@@ -159,15 +166,14 @@ def test_placeholders_are_found_in_lists_and_keys(config_of, sections, key):
 
 
 def test_an_accelerator_that_no_task_would_have_is_refused(config_of):
-    kubeflow = {
-        "training_job": {},
-        "components": {"Trainer": {"accelerators": 1, "accelerator": "nvidia.com/gpu"}},
-    }
+    trainer = {"accelerators": 1, "accelerator": "nvidia.com/gpu"}
+    kubeflow = {"training_job": {}, "components": {"Trainer": trainer}}
     with pytest.raises(BadInputError, match=r"Set kubeflow.training_job.accelerator"):
         check_config(config_of(kubeflow, trainer={"workers": 2, "ps": 1}))
 
 
-TASKS = {"plan": {}}
+DAG = {"tasks": {"plan": {}}}
+WITHOUT_DEFAULT = {"parameters": {"span": {"parameterType": "STRING"}}}
 
 
 @pytest.mark.parametrize(
@@ -175,25 +181,60 @@ TASKS = {"plan": {}}
     [
         ({"schemaVersion": "2.0.0"}, "schemaVersion='2.0.0'"),
         ({"root": {"dag": {"tasks": {"my_task": {}}}}}, "'my_task' is not a valid name"),
-        (
-            {
-                "root": {
-                    "dag": {"tasks": TASKS},
-                    "inputDefinitions": {"parameters": {"span": {"parameterType": "STRING"}}},
-                }
-            },
-            "'span' has no default",
-        ),
+        ({"root": {"dag": DAG, "inputDefinitions": WITHOUT_DEFAULT}}, "'span' has no default"),
     ],
 )
 def test_what_the_server_would_refuse_is_refused(changes, message):
-    import yaml
-
-    specification = {
-        "schemaVersion": "2.1.0",
-        "components": {"comp-a": {"dag": {"tasks": TASKS}}},
-        "root": {"dag": {"tasks": TASKS}, "inputDefinitions": {"parameters": {}}},
-    }
+    root = {"dag": DAG, "inputDefinitions": {"parameters": {}}}
+    specification = {"schemaVersion": "2.1.0", "components": {"comp-a": {"dag": DAG}}, "root": root}
     check_specification(yaml.safe_dump(specification))
     with pytest.raises(BadInputError, match=message):
         check_specification(yaml.safe_dump({**specification, **changes}))
+
+
+DATAFLOW = {
+    "project": "a-project", "region": "europe-west1", "temp_location": "gs://bucket/temp",
+    "worker_image": "image:1",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("engine", "settings"),
+    [
+        ("flink", {"master": "localhost:8081"}),
+        ("spark", {"master": "spark://host:7077"}),
+        ("dataflow", DATAFLOW),
+    ],
+)
+def test_an_engine_beside_the_steps_is_refused_before_a_run(config_of, engine, settings):
+    config = config_of(beam={"runner": engine, engine: settings})
+    with pytest.raises(BadInputError, match=rf'beam.runner = "{engine}".*does not work on Kubeflow'):
+        check_for_steps(config)
+    with pytest.raises(BadInputError, match="does not work on Kubeflow"):
+        compile_pipeline(config)
+
+
+def test_processes_and_options_are_those_of_each_step(config_of):
+    beam = {"direct": {"workers": 3}, "args": ["--temp_location=/tmp/b"]}
+    check_for_steps(config_of(beam=beam))
+    assert step_options(BeamConfig.model_validate(beam)) == (
+        "--runner=components.beam.processes.ProcessesRunner",
+        "--direct_num_workers=3",
+        "--direct_running_mode=multi_processing",
+        "--temp_location=/tmp/b",
+    )
+    assert step_options(BeamConfig()) == ()
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ((), []),
+        (("retention.runs=5", "retention.days=30"), []),
+        (("retention.artifacts=2", "retention.checkpoints=2"), []),
+        (("notify.webhook_env=HOOK", "retention.artifacts=2"), ["[notify]"]),
+    ],
+)
+def test_what_has_no_effect(settings, named):
+    texts = without_effect(load_config(data="d.csv", label="y", settings=settings))
+    assert [text[: len(name)] for text, name in zip(texts, named, strict=True)] == named

@@ -4,17 +4,11 @@ from pipelines.config.toml import parse_named
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.compile.given_parameters import typed_parameters
 
+TYPES = {
+    "data_path": "STRING", "train_steps": "NUMBER_INTEGER", "rate": "NUMBER_DOUBLE", "stops": "BOOLEAN",
+}  # fmt: skip
 SPECIFICATION = {
-    "root": {
-        "inputDefinitions": {
-            "parameters": {
-                "data_path": {"parameterType": "STRING"},
-                "train_steps": {"parameterType": "NUMBER_INTEGER"},
-                "rate": {"parameterType": "NUMBER_DOUBLE"},
-                "stops": {"parameterType": "BOOLEAN"},
-            }
-        }
-    }
+    "root": {"inputDefinitions": {"parameters": {key: {"parameterType": TYPES[key]} for key in TYPES}}}
 }
 
 
@@ -30,12 +24,8 @@ def test_what_is_no_pair_is_refused(text):
 
 def test_values_have_the_types_that_the_pipeline_declares():
     given = {"data_path": "7", "train_steps": "7", "rate": "1e-3", "stops": "true"}
-    assert typed_parameters(SPECIFICATION, given) == {
-        "data_path": "7",
-        "train_steps": 7,
-        "rate": 0.001,
-        "stops": True,
-    }
+    expected = {"data_path": "7", "train_steps": 7, "rate": 0.001, "stops": True}
+    assert typed_parameters(SPECIFICATION, given) == expected
 
 
 @pytest.mark.parametrize(

@@ -37,20 +37,11 @@ def test_steps_that_belong_to_every_run_are_never_cached():
         assert applied(component)["set_caching_options"] == [(True,)]
 
 
-def test_settings_of_a_step_go_before_those_of_all():
-    components = {"Trainer": {"retries": 0, "cache": True, "env": {"A": "3"}}}
-    settings = {"retries": 4, "cache": False, "env": {"A": "1", "B": "2"}, "components": components}
-    trainer, transform = applied("Trainer", **settings), applied("Transform", **settings)
-    assert "set_retry" not in trainer
-    assert transform["set_retry"] == [(4, "30s")]
-    assert transform["set_env_variable"].pop() == (RETRIES_VARIABLE, "4")
-    assert trainer["set_caching_options"] == [(True,)]
-    assert transform["set_caching_options"] == [(False,)]
-    assert trainer["set_env_variable"] == [("A", "3"), ("B", "2")]
-    assert transform["set_env_variable"] == [("A", "1"), ("B", "2")]
-
-
-def test_the_exit_handler_is_tried_again():
+def test_retries_are_those_of_the_step_and_the_exit_handler_is_tried_again():
+    settings = {"retries": 4, "components": {"Trainer": {"retries": 0}}}
+    assert "set_retry" not in applied("Trainer", **settings)
+    assert applied("Transform", **settings)["set_retry"] == [(4, "30s")]
+    assert applied("Transform", **settings)["set_env_variable"] == [(RETRIES_VARIABLE, "4")]
     assert applied("End")["set_retry"] == [(2, "30s")]
     assert applied("End", retries=4)["set_retry"] == [(4, "30s")]
     assert applied("End", components={"End": {"retries": 1}})["set_retry"] == [(1, "30s")]
@@ -59,7 +50,12 @@ def test_the_exit_handler_is_tried_again():
     assert applied("End")["set_env_variable"] == [(RETRIES_VARIABLE, "2")]
 
 
-def test_the_umask_is_that_of_every_step_and_of_the_training_job():
+def test_the_trainer_is_told_of_its_training_job_and_every_step_of_the_umask():
+    settings = {"image": "image:1", "training_job": {"poll_secs": 3}}
+    ((name, text),) = applied("Trainer", **settings)["set_env_variable"]
+    assert name == VARIABLE
+    assert json.loads(text)["settings"]["poll_secs"] == 3
+    assert "set_env_variable" not in applied("Transform", **settings)
     settings = {"image": "image:1", "umask": "002", "training_job": {"poll_secs": 3}}
     assert applied("Record", **settings)["set_env_variable"] == [(UMASK_VARIABLE, "002")]
     variables = dict(applied("Trainer", **settings)["set_env_variable"])
@@ -67,21 +63,3 @@ def test_the_umask_is_that_of_every_step_and_of_the_training_job():
     assert json.loads(variables[VARIABLE])["pods"]["env"] == {UMASK_VARIABLE: "002"}
     with pytest.raises(ValueError, match="three octal digits"):
         applied("Record", umask="0o22")
-
-
-def test_resources_are_set_for_their_component_alone():
-    step = {"cpu": "500m", "memory": "2Gi", "accelerators": 2, "accelerator": "google.com/tpu"}
-    calls = applied("Trainer", components={"Trainer": step})
-    assert calls["set_cpu_limit"] == calls["set_cpu_request"] == [("500m",)]
-    assert calls["set_memory_limit"] == calls["set_memory_request"] == [("2Gi",)]
-    assert calls["set_accelerator_type"] == [("google.com/tpu",)]
-    assert calls["set_accelerator_limit"] == [(2,)]
-    assert "set_cpu_limit" not in applied("Transform", components={"Trainer": step})
-
-
-def test_the_trainer_is_told_of_its_training_job():
-    settings = {"image": "image:1", "training_job": {"poll_secs": 3}}
-    ((name, text),) = applied("Trainer", **settings)["set_env_variable"]
-    assert name == VARIABLE
-    assert json.loads(text)["settings"]["poll_secs"] == 3
-    assert "set_env_variable" not in applied("Transform", **settings)

@@ -88,19 +88,15 @@ def test_a_path_that_no_step_sees_is_refused(source, team, arguments, start):
         check_paths(beside, pipeline, team.file.parent)
 
 
-def test_the_file_is_where_the_steps_see_its_folder():
+def test_the_file_and_other_places_that_the_steps_see():
     assert seen_path(settings(code="/code"), "pipeline.file", "/home/me/team.py") == "/code/team.py"
     on_volume = "/mnt/pipelines/code/team.py"
     assert seen_path(settings(), "pipeline.file", on_volume) == on_volume
     with pytest.raises(BadInputError, match=r"^pipeline.file = '/home/me/team.py': no step can read"):
         seen_path(settings(), "pipeline.file", "/home/me/team.py")
-
-
-def test_places_that_the_steps_see():
+    vertex = settings(backend="vertex", root="/gcs/bucket/team", volumes=[])
     assert is_seen(settings(), "/mnt/pipelines/data/a.csv")
-    assert not is_seen(settings(), "/mnt/pipelines2/a.csv")
-    assert not is_seen(settings(), "/mnt/pipelines/../a.csv")
     assert is_seen(settings(code="/code"), "/code/data/a.csv")
-    vertex = {"backend": "vertex", "root": "/gcs/bucket/team", "volumes": []}
-    assert is_seen(settings(**vertex), "/gcs/other/a.csv")
-    assert not is_seen(settings(), "/gcs/other/a.csv")
+    assert is_seen(vertex, "/gcs/other/a.csv")
+    for path in ("/mnt/pipelines2/a.csv", "/mnt/pipelines/../a.csv", "/gcs/other/a.csv"):
+        assert not is_seen(settings(), path)

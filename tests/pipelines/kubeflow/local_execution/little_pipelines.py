@@ -20,8 +20,8 @@ def container(name, parameters, program, *arguments):
     Args:
       name: Name of the component.
       parameters: Types of its inputs and outputs by name.
-      program: Python; `sys` and `pathlib` are imported.
-      arguments: Arguments of the program: each a function of the inputs and outputs.
+      program: Python; `sys`, `pathlib`, `os` and `json` are imported.
+      arguments: Arguments of the program: each the name of an input or output, or another word.
     """
 
     def build(*values):
@@ -29,17 +29,13 @@ def container(name, parameters, program, *arguments):
         return dsl.ContainerSpec(
             image="none",
             command=["python", "-S", "-c", f"import sys, pathlib, os, json\n{program}"],
-            args=[argument(given) if callable(argument) else argument for argument in arguments],
+            args=[given.get(argument, argument) for argument in arguments],
         )
 
+    kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    signature = [inspect.Parameter(key, kinds, annotation=kind) for key, kind in parameters.items()]
     build.__name__ = name
-    build.__signature__ = inspect.Signature(
-        [
-            inspect.Parameter(key, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=kind)
-            for key, kind in parameters.items()
-        ],
-        return_annotation=dsl.ContainerSpec,
-    )
+    build.__signature__ = inspect.Signature(signature, return_annotation=dsl.ContainerSpec)
     return dsl.container_component(build)
 
 

@@ -23,11 +23,12 @@ def test_a_process_has_an_empty_folder_and_what_the_image_sets(tmp_path, monkeyp
     assert list(process.folder.iterdir()) == []
 
 
-def test_the_exit_code_and_the_log(tmp_path):
+def test_the_exit_code_the_log_and_a_process_that_takes_too_long(tmp_path):
     log = tmp_path / "logs" / "log"
-    code = Processes().run(python("print('said'); raise SystemExit(7)"), log)
-    assert code == 7
+    assert Processes().run(python("print('said'); raise SystemExit(7)"), log) == 7
     assert log.read_text() == "said\n"
+    with pytest.raises(TimeoutError, match=r"longer than 0.2 s"):
+        Processes().run(python("import time; time.sleep(600)"), tmp_path / "log", 0.2)
 
 
 def test_all_are_ended_and_none_begins(tmp_path):
@@ -43,8 +44,3 @@ def test_all_are_ended_and_none_begins(tmp_path):
     assert codes == [-15]
     with pytest.raises(InterruptedError):
         processes.run(waiting, log)
-
-
-def test_one_that_takes_too_long(tmp_path):
-    with pytest.raises(TimeoutError, match=r"longer than 0.2 s"):
-        Processes().run(python("import time; time.sleep(600)"), tmp_path / "log", 0.2)

@@ -38,12 +38,8 @@ def test_it_is_read_from_its_two_documents():
     assert pipeline.name == "taxi"
     assert pipeline.container(component) == {"image": "image"}
     assert pipeline.pod(component) == {"activeDeadlineSeconds": 5}
-    assert CompiledPipeline.parse(TEXT).pod(component) == {}
-
-
-def test_parameters_have_defaults():
-    pipeline = CompiledPipeline.parse(TEXT)
     assert pipeline.parameters({"text": "y"}) == {"steps": 5.0, "text": "y"}
+    assert CompiledPipeline.parse(TEXT).pod(component) == {}
 
 
 COMPONENT = {"outputDefinitions": {"parameters": {"size": {"parameterType": "NUMBER_INTEGER"}}}}
@@ -52,23 +48,20 @@ POD = {"pvcMount": [{"constant": "claim", "mountPath": "/mnt"}]}
 INPUTS = {"key": "run-1/abc"}
 
 
-def test_the_same_task_has_the_same_key():
-    key = cache_key(INPUTS, COMPONENT, CONTAINER, POD)
-    assert cache_key(INPUTS, COMPONENT, {**CONTAINER, "env": [{"name": "A"}]}, POD) == key
-
-
 @pytest.mark.parametrize(
-    ("inputs", "component", "container", "pod"),
+    ("inputs", "component", "container", "pod", "is_same"),
     [
-        ({"key": "run-2/abc"}, COMPONENT, CONTAINER, POD),
-        (INPUTS, {"outputDefinitions": {}}, CONTAINER, POD),
-        (INPUTS, COMPONENT, {**CONTAINER, "image": "image:2"}, POD),
-        (INPUTS, COMPONENT, {**CONTAINER, "args": ["--key", "b"]}, POD),
-        (INPUTS, COMPONENT, CONTAINER, {}),
+        (INPUTS, COMPONENT, {**CONTAINER, "env": [{"name": "A"}]}, POD, True),
+        ({"key": "run-2/abc"}, COMPONENT, CONTAINER, POD, False),
+        (INPUTS, {"outputDefinitions": {}}, CONTAINER, POD, False),
+        (INPUTS, COMPONENT, {**CONTAINER, "image": "image:2"}, POD, False),
+        (INPUTS, COMPONENT, {**CONTAINER, "args": ["--key", "b"]}, POD, False),
+        (INPUTS, COMPONENT, CONTAINER, {}, False),
     ],
 )
-def test_another_task_has_another_key(inputs, component, container, pod):
-    assert cache_key(inputs, component, container, pod) != cache_key(INPUTS, COMPONENT, CONTAINER, POD)
+def test_the_same_task_has_the_same_key(inputs, component, container, pod, is_same):
+    key = cache_key(INPUTS, COMPONENT, CONTAINER, POD)
+    assert (cache_key(inputs, component, container, pod) == key) is is_same
 
 
 def test_outputs_are_kept(tmp_path):
@@ -84,38 +77,30 @@ def test_outputs_are_kept(tmp_path):
 
 
 def test_inputs_come_from_constants_from_the_dag_and_from_other_tasks():
-    task = {
-        "inputs": {
-            "parameters": {
-                "constant": {"runtimeValue": {"constant": 3.0}},
-                "run": {"runtimeValue": {"constant": "a {{$.pipeline_job_uuid}}"}},
-                "given": {"componentInputParameter": "of_the_dag"},
-                "made": {"taskOutputParameter": {"producerTask": "a", "outputParameterKey": "size"}},
-            }
-        }
+    sources = {
+        "constant": {"runtimeValue": {"constant": 3.0}},
+        "run": {"runtimeValue": {"constant": "a {{$.pipeline_job_uuid}}"}},
+        "given": {"componentInputParameter": "of_the_dag"},
+        "made": {"taskOutputParameter": {"producerTask": "a", "outputParameterKey": "size"}},
     }
     kinds = {"constant": "NUMBER_INTEGER", "run": "STRING", "given": "NUMBER_DOUBLE", "made": "STRING"}
-    component = {
-        "inputDefinitions": {"parameters": {key: {"parameterType": kind} for key, kind in kinds.items()}}
-    }
+    parameters = {key: {"parameterType": kind} for key, kind in kinds.items()}
+    task, component = {"inputs": {"parameters": sources}}, {"inputDefinitions": {"parameters": parameters}}
     inputs = resolve_inputs(task, component, {"of_the_dag": 2.0}, {"a": {"size": "big"}}, "run-5")
     assert inputs == {"constant": 3, "run": "a run-5", "given": 2.0, "made": "big"}
     assert isinstance(inputs["constant"], int)
 
 
-def test_placeholders_are_replaced_wherever_they_stand():
-    arguments = [
-        "--n={{$.inputs.parameters['n']}}",
-        "{{$.inputs.parameters['text']}}",
-        "{{$.inputs.parameters['flag']}}",
-        "{{$.outputs.parameters['size'].output_file}}",
-        "plain",
-    ]
+@pytest.mark.parametrize(
+    ("argument", "expected"),
+    [
+        ("--n={{$.inputs.parameters['n']}}", "--n=5"),
+        ("{{$.inputs.parameters['text']}}", "it's"),
+        ("{{$.inputs.parameters['flag']}}", "true"),
+        ("{{$.outputs.parameters['size'].output_file}}", "/tmp/size"),
+        ("plain", "plain"),
+    ],
+)
+def test_placeholders_are_replaced_wherever_they_stand(argument, expected):
     inputs = {"n": 5, "text": "it's", "flag": True}
-    assert substitute(arguments, inputs, {"size": "/tmp/size"}) == [
-        "--n=5",
-        "it's",
-        "true",
-        "/tmp/size",
-        "plain",
-    ]
+    assert substitute(["first", argument], inputs, {"size": "/tmp/size"}) == ["first", expected]

@@ -17,26 +17,30 @@ printf '%s\\n' "$@"
 
 
 @pytest.fixture
-def docker(tmp_path, monkeypatch):
-    program = tmp_path / "bin/docker"
-    program.parent.mkdir()
-    program.write_text(DOCKER)
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+def engine(tmp_path, monkeypatch):
+    """Returns a function that puts an engine on PATH."""
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     monkeypatch.delenv("IMAGE_ENGINE", raising=False)
+
+    def put(name, program):
+        file = tmp_path / "bin" / name
+        file.parent.mkdir()
+        file.write_text(program)
+        file.chmod(0o755)
+
+    return put
+
+
+@pytest.fixture
+def docker(engine):
+    engine("docker", DOCKER)
 
 
 def run(container):
     with in_image("registry.local/mine:3") as engine:
         process = engine(container)
-    return subprocess.run(
-        process.arguments,
-        env=process.environment,
-        cwd=process.folder,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.splitlines()
+    settings = {"env": process.environment, "cwd": process.folder, "check": True}
+    return subprocess.run(process.arguments, **settings, capture_output=True, text=True).stdout.splitlines()
 
 
 @pytest.fixture
@@ -112,7 +116,7 @@ def test_the_user_of_the_image_may_write_what_root_has_made(container, tmp_path)
 def test_without_an_engine_it_says_what_was_tried(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("IMAGE_ENGINE", raising=False)
-    with pytest.raises(BadInputError, match="docker, podman, buildah were tried"), in_image("image"):
+    with pytest.raises(BadInputError, match="fails for each of docker, podman, buildah"), in_image("image"):
         pass
 
 
@@ -121,12 +125,8 @@ case $1 in from) echo working ;; run) echo "Error: exit status 2" >&2 && exit 2 
 """
 
 
-def test_what_buildah_adds_to_a_log_is_handed_on(container, tmp_path, monkeypatch):
-    program = tmp_path / "bin/buildah"
-    program.parent.mkdir()
-    program.write_text(BUILDAH)
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(program.parent))
+def test_what_buildah_adds_to_a_log_is_handed_on(container, engine, monkeypatch):
+    engine("buildah", BUILDAH)
     monkeypatch.setenv("IMAGE_ENGINE", "buildah")
-    with in_image("mine:3") as engine:
-        assert engine(container).added_lines.fullmatch("Error: exit status 2")
+    with in_image("mine:3") as buildah:
+        assert buildah(container).added_lines.fullmatch("Error: exit status 2")

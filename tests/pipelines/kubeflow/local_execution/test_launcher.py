@@ -16,23 +16,27 @@ ENVIRONMENT = container(
     {"said": dsl.OutputPath(str)},
     "print('to the log'); pathlib.Path(sys.argv[1]).write_text("
     "','.join(f'{key}={os.environ.get(key)}' for key in ('A', 'KFP_RUN_ID', 'WORD', 'MINE')))",
-    lambda given: given["said"],
+    "said",
 )
 
 
-def launch(tmp_path, change, component=ENVIRONMENT, added_lines=None):
+def launch(tmp_path, change, component=ENVIRONMENT, added_lines=None, mounts=()):
+    """Returns the outputs of a container, and what the engine was given."""
+
     def pipeline():
         change(component())
 
     found = compiled(pipeline, tmp_path)
     (task,) = found.specification["root"]["dag"]["tasks"].values()
     launcher = workflow(found, tmp_path, run_id="run-3").launcher
-    started = launcher.engine
+    asked = []
 
     def engine(given):
-        return replace(started(given), added_lines=added_lines)
+        asked.append(given)
+        return replace(launcher.engine(given), added_lines=added_lines)
 
-    return replace(launcher, engine=engine).launch("task", found.component(task), {})
+    changed = replace(launcher, engine=engine, mounts=mounts)
+    return changed.launch("task", found.component(task), {}), asked
 
 
 def settings(task):
@@ -41,23 +45,23 @@ def settings(task):
     kubernetes.use_secret_as_env(task, "login", {"password": "WORD"})
 
 
-def test_a_container_has_the_environment_of_the_pipeline_and_no_other(tmp_path, monkeypatch):
+def test_a_container_has_the_environment_of_the_pipeline_alone_and_secrets_must_be_given(
+    tmp_path, monkeypatch
+):
     monkeypatch.setenv("WORD", "secret")
     monkeypatch.setenv("MINE", "of the caller")
-    found = launch(tmp_path, settings)
-    assert found == {"said": "A=1,KFP_RUN_ID=run-3,WORD=secret,MINE=None"}
+    outputs, (given,) = launch(tmp_path, settings, mounts=(tmp_path,))
+    assert outputs == {"said": "A=1,KFP_RUN_ID=run-3,WORD=secret,MINE=None"}
     assert (tmp_path / "logs" / "task.log").read_text() == "to the log\n"
-
-
-def test_a_secret_must_be_given(tmp_path, monkeypatch):
+    assert (given.image, given.mounts, given.arguments[:2]) == ("none", (tmp_path,), ("python", "-S"))
     monkeypatch.delenv("WORD", raising=False)
-    with pytest.raises(ContainerFailedError, match="WORD to what the key 'password' would hold"):
+    with pytest.raises(ContainerFailedError, match="WORD to the value of the key 'password'"):
         launch(tmp_path, settings)
 
 
 FAIL = container("fail", {}, "print('first', file=sys.stderr); print('the reason\\n'); sys.exit(2)")
 SLEEP = container("sleep", {}, "import time; time.sleep(600)")
-FORGET = container("forget", {"said": dsl.OutputPath(str)}, "", lambda given: given["said"])
+FORGET = container("forget", {"said": dsl.OutputPath(str)}, "", "said")
 
 
 def test_the_last_line_is_the_reason(tmp_path):
@@ -68,36 +72,20 @@ def test_the_last_line_is_the_reason(tmp_path):
     assert list((tmp_path / "containers").iterdir()) == []
 
 
-def test_what_the_engine_adds_is_not_the_reason(tmp_path):
-    with pytest.raises(ContainerFailedError, match=r"^first$"):
-        launch(tmp_path, lambda task: None, FAIL, re.compile("the reas.n"))
-
-
-def test_a_container_that_takes_too_long_is_ended(tmp_path):
-    with pytest.raises(ContainerFailedError, match="task: it took longer than 1 s"):
-        launch(tmp_path, lambda task: kubernetes.set_timeout(task, 1), SLEEP)
-
-
-def test_a_parameter_must_be_written(tmp_path):
-    with pytest.raises(ContainerFailedError, match="has not written its output parameter 'said'"):
-        launch(tmp_path, lambda task: None, FORGET)
-
-
-def test_an_image_is_another_engine(tmp_path):
-    def pipeline():
-        ENVIRONMENT()
-
-    found = compiled(pipeline, tmp_path)
-    launcher = workflow(found, tmp_path).launcher
-    asked = []
-
-    def engine(given):
-        asked.append(given)
-        return launcher.engine(given)
-
-    (task,) = found.specification["root"]["dag"]["tasks"].values()
-    replace(launcher, engine=engine, mounts=(tmp_path,)).launch("task", found.component(task), {})
-    (given,) = asked
-    assert given.image == "none"
-    assert given.mounts == (tmp_path,)
-    assert given.arguments[:2] == ("python", "-S")
+@pytest.mark.parametrize(
+    ("component", "change", "added_lines", "message"),
+    [
+        (
+            FAIL,
+            lambda task: None,
+            re.compile("the reas.n"),
+            r"^first$",
+        ),  # the engine's line is not the reason
+        (SLEEP, lambda task: kubernetes.set_timeout(task, 1), None, "task: it took longer than 1 s"),
+        (FORGET, lambda task: None, None, "has not written its output parameter 'said'"),
+    ],
+    ids=["what the engine adds is not the reason", "it takes too long", "an output is not written"],
+)
+def test_a_container_that_fails(tmp_path, component, change, added_lines, message):
+    with pytest.raises(ContainerFailedError, match=message):
+        launch(tmp_path, change, component, added_lines)

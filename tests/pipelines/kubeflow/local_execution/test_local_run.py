@@ -61,11 +61,8 @@ def test_a_model_is_pushed_and_the_run_recorded_as_a_local_one(first, root):
     assert (root / "schema" / "schema.pbtxt").is_file()
     assert read_runs(Root(root))[0].run_id == first.run_id
     assert not list((root / "kubeflow").iterdir())  # the steps' files for each other
-
-
-def test_the_yaml_that_was_executed_is_there(first, root):
-    text = (root / "kubeflow_local" / "pipeline.yaml").read_text()
-    assert next(yaml.safe_load_all(text))["pipelineInfo"]["name"] == "little"
+    executed = (root / "kubeflow_local" / "pipeline.yaml").read_text()
+    assert next(yaml.safe_load_all(executed))["pipelineInfo"]["name"] == "little"
 
 
 @pytest.mark.more
@@ -147,15 +144,9 @@ def test_a_check_that_fails_ends_the_run_with_its_reason(tmp_path, run_here):
         rows = [f"{number}.5,{label if number % 9 else 'yes' if label == 'no' else 'no'}"
                 for number in range(300)]  # fmt: skip
         (folder / f"{name}.csv").write_text("size,sold\n" + "\n".join(rows) + "\n")
-    record = run_here(
-        tmp_path / "root",
-        f"data.path={folder}",
-        "data.label=sold",
-        "split.by=files",
-        "split.train=train.csv",
-        "split.eval=eval.csv",
-        "kubeflow.name=little",
-    )
+    splits = ("split.by=files", "split.train=train.csv", "split.eval=eval.csv")
+    settings = (f"data.path={folder}", "data.label=sold", *splits, "kubeflow.name=little")
+    record = run_here(tmp_path / "root", *settings)
     assert record.status == "failed"
     assert record.is_bad_input
     assert record.reason.startswith("CsvExampleGen: the splits differ in the label")
@@ -205,53 +196,45 @@ def test_plan_shows_what_it_has_noted(tmp_path):
     assert out.getvalue().splitlines()[-2:] == [f"! {note}" for note in notes]
 
 
-def test_a_training_job_that_is_not_used_is_told(tmp_path, little_settings, monkeypatch):
+@pytest.fixture
+def begin_here(tmp_path, little_settings, monkeypatch):
+    """Returns a function that begins a run, up to the compilation; it returns what is shown."""
+
     def stop(config):
         raise BadInputError("far enough")
 
     monkeypatch.setattr(local_run, "compile_pipeline", stop)
-    settings = (*little_settings, "trainer.workers=2", "trainer.ps=1", "kubeflow.root=/mnt/p/taxi")
 
-    def shown(*further):
+    def begin(*settings, message="far enough", parameters=()):
         out = io.StringIO()
-        config = load_config(settings=(*settings, *further))
-        with pytest.raises(BadInputError, match="far enough"):
-            run_locally(Root(tmp_path / "root"), config, Progress(PlainDisplay(out)), {})
+        config = load_config(settings=(*little_settings, *settings))
+        with pytest.raises(BadInputError, match=message):
+            run_locally(Root(tmp_path / "root"), config, Progress(PlainDisplay(out)), dict(parameters))
         return out.getvalue()
 
+    return begin
+
+
+def test_a_training_job_that_is_not_used_is_told(begin_here):
+    cluster = ("trainer.workers=2", "trainer.ps=1", "kubeflow.root=/mnt/p/taxi")
     line = "! kubeflow.training_job is not used with --local"
     job = "kubeflow.training_job.kind=job"
-    assert line in shown(job)
-    assert line not in shown(job, "kubeflow.training_job.api_server=http://127.0.0.1:9")
-    assert line not in shown()
+    assert line in begin_here(*cluster, job)
+    assert line not in begin_here(*cluster, job, "kubeflow.training_job.api_server=http://127.0.0.1:9")
+    assert line not in begin_here(*cluster)
 
 
-def test_data_of_a_parameter_are_not_looked_for_here(tmp_path, little_settings, monkeypatch):
-    def stop(config):
-        raise BadInputError("far enough")
-
-    monkeypatch.setattr(local_run, "compile_pipeline", stop)
+def test_data_of_a_parameter_are_not_looked_for_here(begin_here, tmp_path):
     nowhere = f"data.path={tmp_path / 'none' / 'span-{SPAN}' / '*.csv'}"
-    root, config = Root(tmp_path / "root"), load_config(settings=(*little_settings, nowhere))
-    progress = Progress(PlainDisplay(io.StringIO()))
-    with pytest.raises(BadInputError, match=r"file or folder \S+none on this machine"):
-        run_locally(root, config, progress, {})
-    with pytest.raises(BadInputError, match="far enough"):
-        run_locally(root, config, progress, {"data_path": str(tmp_path)})
+    begin_here(nowhere, message=r"file or folder \S+none on this machine")
+    begin_here(nowhere, parameters={"data_path": str(tmp_path)})
 
 
 def test_the_configuration_as_it_is_seen_here(tmp_path):
-    config = PipelineConfig.model_validate(
-        {
-            "name": "taxi",
-            "data": {"path": str(tmp_path / "data" / "{SPAN}" / "*.csv"), "label": "y"},
-            "kubeflow": {
-                "image": "of/the:cluster",
-                "root": "/mnt/taxi",
-                "components": {"Trainer": {"cache": True, "cpu": "2"}},
-            },
-        }
-    )
+    kubeflow = {"image": "of/the:cluster", "root": "/mnt/taxi"}
+    trainer = {"components": {"Trainer": {"cache": True, "cpu": "2"}}}
+    data = {"path": str(tmp_path / "data" / "{SPAN}" / "*.csv"), "label": "y"}
+    config = PipelineConfig.model_validate({"name": "taxi", "data": data, "kubeflow": kubeflow | trainer})
     seen = with_local_paths(config, Root(tmp_path / "root"), enable_cache=False)
     assert seen.kubeflow.root == str(tmp_path / "root")
     assert seen.kubeflow.image == "of/the:cluster"
@@ -274,7 +257,7 @@ def test_data_that_do_not_fit_are_accepted_and_then_compared_with(
     file.write_text(text.replace(",blue,", ",violet,"))
     failed = run_here(root, *settings)
     assert failed.status == "failed"
-    assert failed.reason.startswith("ExampleValidator: the data are not what the model needs")
+    assert failed.reason.startswith("ExampleValidator: the data failed validation")
     assert "schema accept" in failed.reason
     assert any(note.startswith("anomaly: ") for note in failed.notes)
     accepted = accept_schema(Root(root))

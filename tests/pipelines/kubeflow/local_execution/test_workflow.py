@@ -14,31 +14,26 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from kfp import dsl
 
+
 WRITE = container(
     "write",
     {"text": str, "copy": dsl.OutputPath(str), "size": dsl.OutputPath(int)},
     "pathlib.Path(sys.argv[2]).write_text(sys.argv[1])\n"
     "pathlib.Path(sys.argv[3]).write_text(str(len(sys.argv[1])))",
-    lambda given: given["text"],
-    lambda given: given["copy"],
-    lambda given: given["size"],
+    *("text", "copy", "size"),
 )
 READ = container(
     "read",
     {"text": str, "size": int, "said": dsl.OutputPath(str)},
     "said = [*sys.argv[1:3], os.getcwd() != '/', sorted(os.listdir())]\n"
     "pathlib.Path(sys.argv[3]).write_text(json.dumps(said))",
-    lambda given: given["text"],
-    lambda given: given["size"],
-    lambda given: given["said"],
+    *("text", "size", "said"),
 )
 SHOW = container(
     "show",
     {"said": str, "run": str},
     "pathlib.Path(sys.argv[3]).write_text('\\n'.join(sys.argv[1:3]))",
-    lambda given: given["said"],
-    lambda given: given["run"],
-    "SHOWN",
+    *("said", "run", "SHOWN"),
 )
 
 
@@ -68,14 +63,14 @@ def test_parameters_go_from_task_to_task(tmp_path):
 
 def test_a_task_with_the_same_inputs_is_taken_from_the_cache(tmp_path):
     pipeline = shown(tmp_path)
-    for run_id, text, expected in (
-        ("run-1", "one", {"write": "finished", "read": "finished", "show": "finished"}),
-        ("run-2", "one", {"write": "cached", "read": "cached", "show": "finished"}),
-        ("run-3", "two", {"write": "finished", "read": "finished", "show": "finished"}),
+    for run_id, text, how in (
+        ("run-1", "one", "finished"),
+        ("run-2", "one", "cached"),
+        ("run-3", "two", "finished"),
     ):
         flow = workflow(pipeline, tmp_path, run_id=run_id)
         flow.run(pipeline.parameters({"text": text}))
-        assert flow.observer.ended() == expected
+        assert flow.observer.ended() == {"write": how, "read": how, "show": "finished"}
     assert (tmp_path / "shown").read_text().startswith('["two", "3"')
 
 
@@ -85,11 +80,9 @@ FAIL_TWICE = container(
     "count = pathlib.Path(sys.argv[1]); number = int(count.read_text() or 0) + 1\n"
     "count.write_text(str(number))\n"
     "sys.exit(0 if number > 2 else f'attempt {number}')",
-    lambda given: given["place"],
+    "place",
 )
-TOUCH = container(
-    "touch", {"place": str}, "pathlib.Path(sys.argv[1]).write_text('touched')", lambda given: given["place"]
-)
+TOUCH = container("touch", {"place": str}, "pathlib.Path(sys.argv[1]).write_text('touched')", "place")
 
 
 def test_a_container_that_fails_is_not_started_again_as_in_kubeflow(tmp_path):
@@ -136,9 +129,7 @@ MEET = container(
     "while not pathlib.Path(sys.argv[2]).exists():\n"
     "  if time.monotonic() > end: sys.exit('alone')\n"
     "  time.sleep(0.02)",
-    lambda given: given["mine"],
-    lambda given: given["other"],
-    "SECS",
+    *("mine", "other", "SECS"),
 )
 
 
@@ -162,16 +153,8 @@ def test_independent_tasks_run_at_a_time_up_to_the_limit(tmp_path, parallelism, 
 
 def test_tasks_that_wait_for_each_other_are_refused(tmp_path):
     task = {"componentRef": {"name": "comp-a"}, "cachingOptions": {}}
-    pipeline = CompiledPipeline(
-        {
-            "pipelineInfo": {"name": "circle"},
-            "root": {
-                "dag": {
-                    "tasks": {"a": {**task, "dependentTasks": ["b"]}, "b": {**task, "dependentTasks": ["a"]}}
-                }
-            },
-        }
-    )
+    tasks = {"a": {**task, "dependentTasks": ["b"]}, "b": {**task, "dependentTasks": ["a"]}}
+    pipeline = CompiledPipeline({"pipelineInfo": {"name": "circle"}, "root": {"dag": {"tasks": tasks}}})
     with pytest.raises(BadInputError, match="a, b wait for each other"):
         workflow(pipeline, tmp_path).run({})
 
@@ -180,7 +163,7 @@ WAIT = container(
     "wait",
     {"place": str},
     "pathlib.Path(sys.argv[1]).write_text('on'); import time; time.sleep(600)",
-    lambda given: given["place"],
+    "place",
 )
 
 

@@ -9,19 +9,11 @@ FIELDS = {field.name: field for field in CRON_FIELDS}
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("second", "0"),
-        ("second", "59"),
-        ("minute", "*/5"),
-        ("minute", "5-50/15,59"),
-        ("hour", "23"),
-        ("day", "?"),
-        ("day", "1,31"),
-        ("month", "jan-Dec"),
-        ("month", "12"),
-        ("weekday", "MON-FRI"),
+        ("second", "0"), ("second", "59"), ("minute", "*/5"), ("minute", "5-50/15,59"), ("hour", "23"),
+        ("day", "?"), ("day", "1,31"), ("month", "jan-Dec"), ("month", "12"), ("weekday", "MON-FRI"),
         ("weekday", "0,6"),
     ],
-)
+)  # fmt: skip
 def test_what_kubeflow_takes(name, text):
     assert FIELDS[name].fault(text) is None
 

@@ -1,29 +1,21 @@
 """Through kfp's own client, against a server on the loopback."""
 
-import contextlib
-
 import pytest
 
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.server.recurring import Recurrence, dropped_warning, written
 from pipelines.kubeflow.server.submission import Server
-from tests.pipelines.kubeflow.kfp_server import KfpServer
 from tests.pipelines.kubeflow.server.test_submission import TEXT
-
-
-@pytest.fixture
-def kfp_server(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    with contextlib.closing(KfpServer()) as server:
-        yield server
 
 
 def schedule(server, recurrence, name=None, replace=False, parameters=None):
     return server.submit(TEXT, None, parameters or {}, recurrence, name=name, replace=replace)
 
 
-def test_what_reaches_the_server(kfp_server):
+def test_what_reaches_the_server_and_is_listed(kfp_server):
     server = Server(kfp_server.url)
+    assert server.list_recurring_runs() == []
+    schedule(server, Recurrence(cron="0 0 3 * * *"), "nightly")
     made = schedule(server, Recurrence(interval_secs=21_600, catches_up=True, max_concurrency=2), "often")
     sent = kfp_server.recurring[made.recurring_run_id]
     assert int(sent["trigger"]["periodic_schedule"]["interval_second"]) == 21_600
@@ -32,17 +24,10 @@ def test_what_reaches_the_server(kfp_server):
     assert sent["display_name"] == "often"
     (experiment,) = kfp_server.experiments.values()
     assert experiment["display_name"] == "taxi"
-
-
-def test_they_are_listed(kfp_server):
-    server = Server(kfp_server.url)
-    assert server.list_recurring_runs() == []
-    schedule(server, Recurrence(cron="0 0 3 * * *"), "nightly")
-    schedule(server, Recurrence(interval_secs=60, catches_up=True, max_concurrency=3), "often")
     nightly, often = sorted(server.list_recurring_runs(), key=lambda one: one.name)
     assert (nightly.name, nightly.when, nightly.status) == ("nightly", "0 0 3 * * *", "ENABLED")
     assert (nightly.missed, nightly.max_concurrency) == ("latest", 1)
-    assert (often.when, often.missed, often.max_concurrency) == ("every 60s", "catch-up", 3)
+    assert (often.when, often.missed, often.max_concurrency) == ("every 21600s", "catch-up", 2)
     assert nightly.pipeline_id == often.pipeline_id is not None
     server.disable_recurring_run(often.id)
     assert [one.status for one in server.recurring_runs("often")] == ["DISABLED"]

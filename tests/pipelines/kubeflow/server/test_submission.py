@@ -1,6 +1,5 @@
 """Through kfp's own client, against a server on the loopback."""
 
-import contextlib
 import logging
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.server.recurring import Recurrence
 from pipelines.kubeflow.server.submission import Server, ServerError, read_token
-from tests.pipelines.kubeflow.kfp_server import KfpServer, RefusedError
+from tests.pipelines.kubeflow.loopback import RefusedError
 
 TEXT = """
 pipelineInfo: {name: taxi}
@@ -25,14 +24,16 @@ platforms: {kubernetes: {}}
 
 
 @pytest.fixture
-def kfp_server(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))  # kfp's folder for its state
-    with contextlib.closing(KfpServer()) as server:
-        yield server
+def server(kfp_server):
+    return Server(kfp_server.url)
 
 
-def test_a_run_is_started(kfp_server):
-    made = Server(kfp_server.url).submit(TEXT, "retrain", {"steps": "7"}, service_account="me")
+def daily(hour):
+    return Recurrence(cron=f"0 30 {hour} * * *")
+
+
+def test_a_run_is_started(kfp_server, server):
+    made = server.submit(TEXT, "retrain", {"steps": "7"}, service_account="me")
     (run,) = kfp_server.runs.values()
     assert made.run_id == run["run_id"]
     assert made.status == "PENDING"
@@ -47,8 +48,7 @@ def test_a_run_is_started(kfp_server):
     assert all(body.strip() == TEXT.strip() for body in uploads)
 
 
-def test_the_same_content_is_one_version(kfp_server):
-    server = Server(kfp_server.url)
+def test_the_same_content_is_one_version(kfp_server, server):
     first, second = (server.submit(TEXT, "retrain", {}) for _ in range(2))
     assert first.version_id == second.version_id
     assert first.run_id != second.run_id
@@ -62,8 +62,7 @@ def test_the_same_content_is_one_version(kfp_server):
     assert len(kfp_server.pipelines) == 1
 
 
-def test_a_recurring_run_is_made_disabled_and_deleted(kfp_server):
-    server = Server(kfp_server.url)
+def test_a_recurring_run_is_made_disabled_and_deleted(kfp_server, server):
     made = server.submit(TEXT, "retrain", {"steps": "9"}, recurrence=Recurrence(cron="0 30 3 * * 1-5"))
     recurring = kfp_server.recurring[made.recurring_run_id]
     assert recurring["trigger"] == {"cron_schedule": {"cron": "0 30 3 * * 1-5"}}
@@ -84,23 +83,17 @@ def test_a_recurring_run_is_made_disabled_and_deleted(kfp_server):
         server.enable_recurring_run(made.recurring_run_id)
 
 
-def test_a_pipeline_has_one_schedule(kfp_server):
-    server = Server(kfp_server.url)
-    first = server.submit(TEXT, "retrain", {}, recurrence=Recurrence(cron="0 30 3 * * *"))
-    other = server.submit(
-        TEXT.replace("taxi", "bus"), "retrain", {}, recurrence=Recurrence(cron="0 0 3 * * *")
-    )
+def test_a_pipeline_has_one_schedule(kfp_server, server):
+    first = server.submit(TEXT, "retrain", {}, recurrence=daily(3))
+    other = server.submit(TEXT.replace("taxi", "bus"), "retrain", {}, recurrence=daily(3))
     assert first.replaced == other.replaced == ()
-    second = server.submit(
-        TEXT.replace("5.0", "6.0"), "weekly", {}, recurrence=Recurrence(cron="0 30 4 * * *")
-    )
+    second = server.submit(TEXT.replace("5.0", "6.0"), "weekly", {}, recurrence=daily(4))
     assert second.replaced == (first.recurring_run_id,)
     assert set(kfp_server.recurring) == {second.recurring_run_id, other.recurring_run_id}
 
 
-def test_a_schedule_that_a_killed_submit_has_left_is_replaced_too(kfp_server, monkeypatch):
-    server = Server(kfp_server.url)
-    first = server.submit(TEXT, "retrain", {}, recurrence=Recurrence(cron="0 30 3 * * *"))
+def test_a_schedule_that_a_killed_submit_has_left_is_replaced_too(kfp_server, server, monkeypatch):
+    first = server.submit(TEXT, "retrain", {}, recurrence=daily(3))
 
     def be_killed(recurring_run_id):
         raise KeyboardInterrupt
@@ -108,18 +101,17 @@ def test_a_schedule_that_a_killed_submit_has_left_is_replaced_too(kfp_server, mo
     with monkeypatch.context() as patch:
         patch.setattr(server, "delete_recurring_run", be_killed)
         with pytest.raises(KeyboardInterrupt):
-            server.submit(TEXT, "retrain", {}, recurrence=Recurrence(cron="0 30 4 * * *"))
+            server.submit(TEXT, "retrain", {}, recurrence=daily(4))
     left = set(kfp_server.recurring)
     assert len(left) == 2
-    third = server.submit(TEXT, "retrain", {}, recurrence=Recurrence(cron="0 30 5 * * *"))
+    third = server.submit(TEXT, "retrain", {}, recurrence=daily(5))
     assert first.recurring_run_id in left
     assert set(third.replaced) == left
     assert list(kfp_server.recurring) == [third.recurring_run_id]
 
 
-def test_the_schedule_stays_when_there_can_be_no_new_one(kfp_server):
-    server = Server(kfp_server.url)
-    first = server.submit(TEXT, "retrain", {}, recurrence=Recurrence(cron="0 30 3 * * *"))
+def test_the_schedule_stays_when_there_can_be_no_new_one(kfp_server, server):
+    first = server.submit(TEXT, "retrain", {}, recurrence=daily(3))
     route = kfp_server._route
 
     def refuse(method, path, query, body):
@@ -129,7 +121,7 @@ def test_the_schedule_stays_when_there_can_be_no_new_one(kfp_server):
 
     kfp_server._route = refuse
     with pytest.raises(ServerError, match="403"):
-        server.submit(TEXT, "retrain", {}, recurrence=Recurrence(cron="0 30 4 * * *"))
+        server.submit(TEXT, "retrain", {}, recurrence=daily(4))
     assert list(kfp_server.recurring) == [first.recurring_run_id]
 
 
@@ -142,19 +134,13 @@ def test_a_namespace_has_pipelines_of_its_own(kfp_server):
     assert [one["namespace"] for one in kfp_server.pipelines.values()] == ["ours", "theirs"]
 
 
-def test_two_pipelines_of_one_name(kfp_server):
-    server = Server(kfp_server.url)
-    made = server.submit(TEXT, "retrain", {})
-    kfp_server.pipelines["2"] = {**kfp_server.pipelines[made.pipeline_id], "pipeline_id": "2"}
-    with pytest.raises(ServerError, match=r"has 2 pipelines of the name 'taxi'.*kubeflow.name"):
-        server.submit(TEXT, "retrain", {})
-
-
-def test_two_experiments_of_one_name(kfp_server):
-    server = Server(kfp_server.url)
+def test_two_pipelines_or_experiments_of_one_name(kfp_server, server):
     made = server.submit(TEXT, "retrain", {})
     kfp_server.experiments["2"] = kfp_server.experiments[made.experiment_id]
     with pytest.raises(ServerError, match=r"answer can't be used \(making the.*Multiple experiments"):
+        server.submit(TEXT, "retrain", {})
+    kfp_server.pipelines["2"] = {**kfp_server.pipelines[made.pipeline_id], "pipeline_id": "2"}
+    with pytest.raises(ServerError, match=r"has 2 pipelines of the name 'taxi'.*kubeflow.name"):
         server.submit(TEXT, "retrain", {})
 
 
@@ -178,8 +164,7 @@ def test_a_file_without_a_token(tmp_path, content):
 
 
 @pytest.mark.parametrize("state", ["SUCCEEDED", "FAILED", "CANCELED"])
-def test_it_waits_for_the_run_to_end(kfp_server, state):
-    server = Server(kfp_server.url)
+def test_it_waits_for_the_run_to_end(kfp_server, server, state):
     made = server.submit(TEXT, "retrain", {})
     kfp_server.states = ["PENDING", "RUNNING", state]
     naps = []
@@ -187,8 +172,7 @@ def test_it_waits_for_the_run_to_end(kfp_server, state):
     assert len(naps) == 2
 
 
-def test_it_waits_no_longer_than_it_should(kfp_server):
-    server = Server(kfp_server.url)
+def test_it_waits_no_longer_than_it_should(kfp_server, server):
     made = server.submit(TEXT, "retrain", {})
     kfp_server.states = ["RUNNING"]
     times = iter([0.0, 30.0, 61.0])
@@ -202,8 +186,7 @@ def test_parameters_are_checked_before_anything_is_uploaded(kfp_server):
     assert not [path for _, path, _ in kfp_server.requests if "upload" in path]
 
 
-def test_what_the_server_refuses_says_what_where_and_why(kfp_server):
-    server = Server(kfp_server.url)
+def test_what_the_server_refuses_says_what_where_and_why(kfp_server, server):
     with pytest.raises(ServerError, match=f"{kfp_server.url} has refused uploading.*400.*2.1.0"):
         server.submit(TEXT.replace("2.1.0", "2.0.0"), "retrain", {})
     kfp_server.refuses = RefusedError(403, "not yours")

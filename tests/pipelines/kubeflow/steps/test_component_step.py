@@ -9,13 +9,12 @@ from pipelines.root.history import read_runs
 from pipelines.root.rollback import rollback
 from pipelines.steps.step_folders import StepFolders
 from tests.pipelines.kubeflow.on_kubeflow import TeamOnKubeflow
-from tests.pipelines.steps.conftest import Team
 from tests.pipelines.steps.test_push_destination import DEFINITION as PUSHING
 
 
 @pytest.fixture
-def team(tmp_path):
-    return Team(tmp_path)
+def on_kubeflow(team):
+    return TeamOnKubeflow(team, ("Write", "Copy"))
 
 
 @pytest.fixture
@@ -24,18 +23,21 @@ def pushing(team):
     return TeamOnKubeflow(team, ("Write", "Save", "Judge", "Pusher"))
 
 
+@pytest.fixture
+def folder(pushing):
+    """The folder into which the pusher pushes."""
+    return str(pushing.root.serving)
+
+
 def components_of(record):
     return [(one.name, one.status, one.reason) for one in record.components]
 
 
-def test_a_run_is_recorded_as_one_on_this_machine(team):
-    on_kubeflow = TeamOnKubeflow(team, ("Write", "Copy"))
+def test_a_run_is_recorded_as_one_on_this_machine(team, on_kubeflow):
     first = on_kubeflow.run()
     assert (first.status, first.name) == ("finished", "team")
-    assert components_of(first) == [
-        ("Write", "finished", "no earlier run has finished it"),
-        ("Copy", "finished", "no earlier run has finished it"),
-    ]
+    new = ("finished", "no earlier run has finished it")
+    assert components_of(first) == [("Write", *new), ("Copy", *new)]
     assert first.graph == {"Write": [], "Copy": ["Write"]}
     assert team.text() == "ababab"
     again = on_kubeflow.run("run-2")
@@ -49,8 +51,7 @@ def test_a_run_is_recorded_as_one_on_this_machine(team):
     assert not list(team.root.artifacts.glob("*/*/.lock"))
 
 
-def test_a_key_is_that_of_the_run_that_made_the_step(team):
-    on_kubeflow = TeamOnKubeflow(team, ("Write", "Copy"))
+def test_a_key_is_that_of_the_run_that_made_the_step(team, on_kubeflow):
     first = on_kubeflow.plan()
     assert on_kubeflow.plan("run-2")["Write"] != first["Write"]  # nobody has made it yet
     on_kubeflow.run("run-3")
@@ -64,15 +65,13 @@ def test_a_key_is_that_of_the_run_that_made_the_step(team):
 
 
 @pytest.mark.parametrize("kubeflow", [{"cache": False}, {"components": {"Write": {"cache": False}}}])
-def test_a_cache_that_is_turned_off_is_not_used(team, kubeflow):
-    on_kubeflow = TeamOnKubeflow(team, ("Write", "Copy"))
+def test_a_cache_that_is_turned_off_is_not_used(on_kubeflow, kubeflow):
     on_kubeflow.run(kubeflow=kubeflow)
     record = on_kubeflow.run("run-2", kubeflow=kubeflow)
     assert record.components[0].status == "finished"
 
 
-def test_a_step_that_failed_says_why_and_the_retry_goes_on(team):
-    on_kubeflow = TeamOnKubeflow(team, ("Write", "Copy"))
+def test_a_step_that_failed_says_why_and_the_retry_goes_on(team, on_kubeflow):
     failed = on_kubeflow.run(times=-1)
     assert failed.status == "failed"
     assert failed.reason.startswith("Copy: ValueError: times is negative")
@@ -82,14 +81,13 @@ def test_a_step_that_failed_says_why_and_the_retry_goes_on(team):
 
 
 def test_a_definition_that_has_changed_since_it_was_compiled_is_refused(team):
-    with pytest.raises(BadInputError, match=r"Copy is in the pipeline of this run only.*Compile"):
+    with pytest.raises(BadInputError, match=r"Copy is only in the pipeline of this run.*Compile"):
         TeamOnKubeflow(team, ("Write",)).plan()
-    with pytest.raises(BadInputError, match="Trainer is in the compiled pipeline only"):
+    with pytest.raises(BadInputError, match="Trainer is only in the compiled pipeline"):
         TeamOnKubeflow(team, ("Write", "Copy", "Trainer")).plan()
 
 
-def test_a_step_whose_code_has_changed_since_the_plan_does_nothing(team, capsys):
-    on_kubeflow = TeamOnKubeflow(team, ("Write", "Copy"))
+def test_a_step_whose_code_has_changed_since_the_plan_does_nothing(team, on_kubeflow, capsys):
     on_kubeflow.plan()
     team.file.write_text(team.file.read_text().replace("write_text(text)", "write_text('x')"))
     assert on_kubeflow.step("Write") == 1
@@ -126,8 +124,7 @@ def test_an_importer_has_no_task_and_plan_reads_it(team, tmp_path):
     assert [one[:2] for one in components_of(record)] == [("Given", "finished"), ("Copy", "finished")]
 
 
-def test_a_model_is_pushed_once(pushing):
-    folder = str(pushing.root.serving)
+def test_a_model_is_pushed_once(pushing, folder):
     pushing.plan(folder=folder)
     for component in ("Write", "Save", "Judge", "Pusher", "Pusher", "Record"):  # one is tried again
         assert pushing.step(component) == 0
@@ -138,19 +135,17 @@ def test_a_model_is_pushed_once(pushing):
     assert pushing.root.versions.served() == [int(record.version)]
 
 
-def test_a_version_that_came_between_ends_the_run(pushing, capsys):
-    folder = str(pushing.root.serving)
+def test_a_version_that_came_between_ends_the_run(pushing, folder, capsys):
     pushing.plan("late", folder=folder, text="x")
     assert [pushing.step(component, "late") for component in ("Write", "Save", "Judge")] == [0] * 3
     version = pushing.run("run-1", folder=folder).version
     assert pushing.step("Pusher", "late") == 1
-    said = f"version {version} serves now, and none did when the run began"
+    said = f"version {version} is live now, and none was when the run began"
     assert said in capsys.readouterr().err
     assert pushing.root.versions.served() == [int(version)]
 
 
-def test_a_retry_does_not_push_what_was_rolled_back(pushing, capsys):
-    folder = str(pushing.root.serving)
+def test_a_retry_does_not_push_what_was_rolled_back(pushing, folder, capsys):
     first = pushing.run(folder=folder).version
     pushing.plan("run-2", folder=folder, text="b")
     for component in ("Write", "Save", "Judge", "Pusher"):
@@ -160,7 +155,7 @@ def test_a_retry_does_not_push_what_was_rolled_back(pushing, capsys):
     StepFolders(pushing.root.artifacts).all_finished("Pusher")[-1].folder.joinpath("step.json").unlink()
     rollback(pushing.root)
     assert pushing.step("Pusher", "run-2") == 1
-    assert f"version {second}, which an earlier try" in capsys.readouterr().err
+    assert f"version {second}, which an earlier attempt" in capsys.readouterr().err
     assert pushing.root.versions.served() == [int(first)]
 
 
@@ -208,8 +203,7 @@ def test_the_data_of_tfx_own_example_gen_must_not_change_after_the_plan(team, tm
     assert on_kubeflow.step("CsvExampleGen") == 0
 
 
-def test_two_runs_at_a_time_do_not_disturb_each_other(pushing):
-    folder = str(pushing.root.serving)
+def test_two_runs_at_a_time_do_not_disturb_each_other(pushing, folder):
     for run in ("run-1", "run-2"):
         pushing.plan(run, folder=folder)
     for component in ("Write", "Save", "Judge"):
@@ -219,12 +213,11 @@ def test_two_runs_at_a_time_do_not_disturb_each_other(pushing):
     assert len(StepFolders(pushing.root.artifacts).all_finished("Save")) == 1
     assert pushing.step("Pusher", "run-1") == 0
     assert [pushing.step(component, "run-2") for component in ("Pusher", END)] == [1, 0]
-    reason = f"run {pushing.record('run-1').run_id} has made it since"
+    reason = f"run {pushing.record('run-1').run_id} has run it since"
     assert components_of(pushing.record("run-2"))[1] == ("Save", "cached", reason)
 
 
-def test_what_a_run_that_goes_on_has_made_stays_when_another_one_begins(team):
-    on_kubeflow = TeamOnKubeflow(team, ("Write", "Copy"))
+def test_what_a_run_that_goes_on_has_made_stays_when_another_one_begins(team, on_kubeflow):
     on_kubeflow.plan("run-1")
     name = RunFolder(team.root, "run-1").read_plan().step("Copy").plan.name
     training = team.root.artifacts / "Copy" / name / "unfinished"

@@ -1,6 +1,5 @@
 """Jobs on a Kubernetes of the loopback whose pods are processes."""
 
-import contextlib
 import os
 import time
 from dataclasses import replace
@@ -13,7 +12,7 @@ from pipelines.kubeflow.training.cluster_jobs import ClusterJobs, TrainingJobErr
 from pipelines.kubeflow.training.indexed_job import manifest
 from pipelines.kubeflow.training.training_job import training_job
 from pipelines.steps.causes import describe_cause
-from tests.pipelines.kubeflow.kubernetes_server import KubernetesServer, RefusedError
+from tests.pipelines.kubeflow.loopback import RefusedError
 from tests.pipelines.kubeflow.training.test_job_pods import REFUSED_CERTIFICATE
 
 HEAD = "import json, os, sys, time\n"
@@ -42,19 +41,8 @@ end(indexed_task.run_task(Path({file!r}), is_chief, play, end, lambda secs: time
 """
 
 
-@pytest.fixture
-def server(tmp_path):
-    with contextlib.closing(KubernetesServer(tmp_path)) as started:
-        yield started
-
-
-@pytest.fixture
-def jobs(server):
-    return jobs_of(server)
-
-
-def jobs_of(server):
-    return jobs_of_settings(TrainingJobConfig(api_server=server.url, namespace="ml", poll_secs=0.05))
+def running(server):
+    return [pod for pod in server.pods["trainer-1"] if pod.phase == "Running"]
 
 
 def job(server, jobs, program, name="trainer-1", **settings):
@@ -74,7 +62,7 @@ def test_a_job_has_succeeded_when_its_chief_has(server, jobs, tmp_path):
     logs = [file.read_text() for file in (tmp_path / "logs").iterdir()]
     assert sum("I am chief 0" in log for log in logs) == 1
     assert all(pod.kind != "PS" or pod.code == 0 for pod in server.pods["trainer-1"])
-    assert not [pod for pod in server.pods["trainer-1"] if pod.phase == "Running"]
+    assert not running(server)
 
 
 def test_a_task_that_fails_is_the_reason(server, jobs):
@@ -85,7 +73,7 @@ def test_a_task_that_fails_is_the_reason(server, jobs):
     )
     with pytest.raises(TrainingJobError, match=r"^trainer-1-2-\w+: ValueError: odd row$"):
         jobs.run(job(server, jobs, program))
-    assert not [pod for pod in server.pods["trainer-1"] if pod.phase == "Running"]
+    assert not running(server)
 
 
 KILLED_ONCE = (
@@ -130,7 +118,7 @@ def test_tasks_that_are_killed_again_and_again_fail_the_job(server, jobs):
 def test_a_job_that_takes_too_long_is_ended(server, jobs):
     with pytest.raises(TrainingJobError, match="longer than specified deadline"):
         jobs.run(job(server, jobs, "time.sleep(600)", deadline_secs=1))
-    assert not [pod for pod in server.pods["trainer-1"] if pod.phase == "Running"]
+    assert not running(server)
 
 
 def test_a_job_that_is_there_is_waited_for(server, jobs):
@@ -158,25 +146,31 @@ def test_a_job_that_has_failed_is_made_anew_by_the_next_try(server, jobs, tmp_pa
     assert server.jobs["trainer-1"]["metadata"]["uid"] != first
 
 
+@pytest.fixture
+def earlier(server, jobs):
+    """A job of the same name, which runs for long."""
+    server.submit(job(server, jobs, "time.sleep(600)"))
+
+
+@pytest.mark.usefixtures("earlier")
 def test_a_job_that_is_being_deleted_is_waited_out(server, jobs):
     server.lingers = 4
-    body = job(server, jobs, SERVE_FOR_EVER)
-    server.submit(job(server, jobs, "time.sleep(600)"))
     jobs._delete("trainer-1")
+    body = job(server, jobs, SERVE_FOR_EVER)
     jobs.run(body)
     assert server.jobs["trainer-1"]["spec"] == body["spec"]
 
 
+@pytest.mark.usefixtures("earlier")
 def test_a_job_that_stays_is_an_error(server, jobs):
     server.lingers = 10**6
-    server.submit(job(server, jobs, "time.sleep(600)"))
     jobs._delete("trainer-1")
     with pytest.raises(TrainingJobError, match=r"still exists 0.3 s after.*kubectl -n ml get jobs\."):
         replace(jobs, patience_secs=0.3).run(job(server, jobs, ""))
 
 
+@pytest.mark.usefixtures("earlier")
 def test_only_the_job_that_has_failed_is_deleted(server, jobs):
-    server.submit(job(server, jobs, "time.sleep(600)"))
     jobs._delete("trainer-1", "the uid of another one")
     assert list(server.jobs) == ["trainer-1"]
 
@@ -205,9 +199,8 @@ def test_a_certificate_that_is_refused_is_no_reason_to_wait(server, jobs, monkey
 
     body = job(server, jobs, "")
     monkeypatch.setattr(ApiClient, "call_api", refuse)
-    with pytest.raises(
-        TrainingJobError, match=r"certificate of Kubernetes' API is refused \(submitting the Job"
-    ):
+    message = r"certificate of Kubernetes' API is refused \(submitting the Job"
+    with pytest.raises(TrainingJobError, match=message):
         replace(jobs, sleep=lambda secs: pytest.fail("it waits")).run(body)
 
 
@@ -250,12 +243,11 @@ def test_a_step_that_is_stopped_ends_its_job(server, jobs, tmp_path, is_in_troub
         assert not server.services  # it has gone with its job
 
 
+FORBIDDEN = "needs the verbs create, get and delete of jobs.batch and of services"
+
+
 @pytest.mark.parametrize(
-    ("code", "message"),
-    [
-        (403, r"needs the verbs create, get and delete of jobs.batch and of services"),
-        (404, "Is ml a namespace of this Kubernetes"),
-    ],
+    ("code", "message"), [(403, FORBIDDEN), (404, "Is ml a namespace of this Kubernetes")]
 )
 def test_what_kubernetes_refuses(server, jobs, code, message):
     server.refuses = RefusedError(code, "no")
@@ -264,8 +256,8 @@ def test_what_kubernetes_refuses(server, jobs, code, message):
     assert "ApiException" not in describe_cause(raised.value)  # nor the headers of its answer
 
 
+@pytest.mark.usefixtures("earlier")
 def test_no_process_of_a_test_stays(server, jobs):
-    server.submit(job(server, jobs, "time.sleep(600)"))
     replace(jobs, patience_secs=5)._create_service(server.jobs["trainer-1"])
     while "trainer-1" not in server.pods:
         time.sleep(0.05)

@@ -1,4 +1,3 @@
-import contextlib
 import json
 
 import pytest
@@ -7,16 +6,9 @@ from kubernetes.client import ApiException
 from pipelines.config.kubeflow import KubeflowConfig
 from pipelines.kubeflow.indexed_task import CLUSTER_VARIABLE
 from pipelines.kubeflow.training.cluster_jobs import ClusterJobs, TrainingJobError
-from pipelines.kubeflow.training.indexed_job import manifest, service, state, task_addresses
+from pipelines.kubeflow.training.indexed_job import manifest, service, state
 from pipelines.kubeflow.training.training_job import training_job
-from tests.pipelines.kubeflow.kubernetes_server import KubernetesServer
-from tests.pipelines.kubeflow.training.test_cluster_jobs import SERVE_FOR_EVER, job, jobs_of
-
-
-@pytest.fixture
-def server(tmp_path):
-    with contextlib.closing(KubernetesServer(tmp_path)) as started:
-        yield started
+from tests.pipelines.kubeflow.training.test_cluster_jobs import SERVE_FOR_EVER, job
 
 
 def job_of(**settings):
@@ -29,17 +21,12 @@ def test_each_task_has_an_index():
     assert (spec["completionMode"], spec["completions"], spec["parallelism"]) == ("Indexed", 6, 6)
     (container,) = spec["template"]["spec"]["containers"]
     assert container["command"] == ["python", "-P", "-m", "pipelines.kubeflow.indexed_task", "/mnt/task.json"]
-    assert container["env"] == [
-        {"name": CLUSTER_VARIABLE, "value": json.dumps(task_addresses("trainer-1", 3, 2))}
-    ]
-
-
-def test_the_addresses_are_in_the_order_of_the_indices():
-    assert task_addresses("t", 2, 2) == {
-        "chief": ["t-0.t:2222"],
-        "worker": ["t-1.t:2222", "t-2.t:2222"],
-        "ps": ["t-3.t:2222", "t-4.t:2222"],
+    addresses = {
+        "chief": ["trainer-1-0.trainer-1:2222"],
+        "worker": [f"trainer-1-{number}.trainer-1:2222" for number in (1, 2, 3)],
+        "ps": ["trainer-1-4.trainer-1:2222", "trainer-1-5.trainer-1:2222"],
     }
+    assert container["env"] == [{"name": CLUSTER_VARIABLE, "value": json.dumps(addresses)}]
 
 
 def test_the_job_is_one_that_ends(monkeypatch):
@@ -58,12 +45,6 @@ def test_the_job_is_one_that_ends(monkeypatch):
     assert (min(codes), max(codes), len(codes)) == (1, 127, 127)  # of signals: 128 and more
 
 
-def test_all_pods_have_the_accelerators():
-    body = job_of(accelerator="nvidia.com/gpu", accelerators=2)
-    (container,) = body["spec"]["template"]["spec"]["containers"]
-    assert container["resources"]["limits"] == {"nvidia.com/gpu": "2"}
-
-
 def test_the_service_gives_the_pods_their_names_and_goes_with_the_job():
     body = job_of()
     body["metadata"]["uid"] = "123"
@@ -77,31 +58,23 @@ def test_the_service_gives_the_pods_their_names_and_goes_with_the_job():
 
 
 @pytest.mark.parametrize(
-    ("status", "expected"),
+    ("active", "conditions", "expected"),
     [
-        ({}, "Pending"),
-        ({"active": 2}, "Running"),
-        ({"active": 2, "conditions": [{"type": "FailureTarget", "status": "True"}]}, "Running"),
-        ({"conditions": [{"type": "Suspended", "status": "True"}]}, "Suspended"),
-        ({"active": 1, "conditions": [{"type": "Suspended", "status": "False"}]}, "Running"),
-        ({"conditions": [{"type": "Complete", "status": "True"}]}, "Succeeded"),
-        (
-            {
-                "conditions": [
-                    {"type": "FailureTarget", "status": "True"},
-                    {"type": "Failed", "status": "True"},
-                ]
-            },
-            "Failed",
-        ),
+        ({}, {}, "Pending"),
+        ({"active": 2}, {}, "Running"),
+        ({"active": 2}, {"FailureTarget": "True"}, "Running"),
+        ({}, {"Suspended": "True"}, "Suspended"),
+        ({"active": 1}, {"Suspended": "False"}, "Running"),
+        ({}, {"Complete": "True"}, "Succeeded"),
+        ({}, {"FailureTarget": "True", "Failed": "True"}, "Failed"),
     ],
 )
-def test_the_state_of_a_job_follows_from_its_conditions(status, expected):
-    assert state({"status": status}) == expected
+def test_the_state_of_a_job_follows_from_its_conditions(active, conditions, expected):
+    listed = [{"type": kind, "status": status} for kind, status in conditions.items()]
+    assert state({"status": {**active, **({"conditions": listed} if listed else {})}}) == expected
 
 
-def test_a_pod_whose_node_is_emptied_does_not_count(server, tmp_path):
-    jobs = jobs_of(server)
+def test_a_pod_whose_node_is_emptied_does_not_count(server, jobs, tmp_path):
     program = SERVE_FOR_EVER + (
         f"place = {str(tmp_path / 'evicted')!r}\n"
         "if kind == 'chief' and not os.path.exists(place):\n"
@@ -121,40 +94,31 @@ def test_a_pod_whose_node_is_emptied_does_not_count(server, tmp_path):
     assert len([pod for pod in server.pods["trainer-1"] if pod.kind == "Chief"]) == 2
 
 
-def test_the_service_of_an_earlier_job_is_replaced(server):
-    jobs = jobs_of(server)
-    old = {
-        "metadata": {"name": "trainer-1", "ownerReferences": [
-            {"uid": "of the past", "apiVersion": "batch/v1", "kind": "Job", "name": "trainer-1"}
-        ]},
-        "spec": {"clusterIP": "None", "selector": {}},
-    }  # fmt: skip
-    server.services["trainer-1"] = old
+def test_the_service_of_an_earlier_job_is_replaced(server, jobs):
+    earlier = {"uid": "of the past", "apiVersion": "batch/v1", "kind": "Job", "name": "trainer-1"}
+    metadata = {"name": "trainer-1", "ownerReferences": [earlier]}
+    server.services["trainer-1"] = {"metadata": metadata, "spec": {"clusterIP": "None", "selector": {}}}
     jobs.run(job(server, jobs, SERVE_FOR_EVER))
     (owner,) = server.services["trainer-1"]["metadata"]["ownerReferences"]
     assert owner["uid"] == server.jobs["trainer-1"]["metadata"]["uid"]
 
 
-def test_a_step_that_is_tried_again_makes_the_service_that_is_missing(server):
-    jobs = jobs_of(server)
+def test_a_step_that_is_tried_again_makes_the_service_that_is_missing(server, jobs):
     body = job(server, jobs, SERVE_FOR_EVER + "time.sleep(0.3)")
     server.submit(body)  # and then the step was killed
     jobs.run(body)
     assert list(server.services) == ["trainer-1"]
 
 
-def test_a_job_without_its_service_is_deleted(server):
+def test_a_job_without_its_service_is_deleted(server, jobs):
     server.denies = ("services",)
-    jobs = jobs_of(server)
-    with pytest.raises(
-        TrainingJobError,
-        match=r"refused the Service trainer-1: 403 .*jobs.batch and of services in the namespace ml",
-    ):
+    refused = r"refused the Service trainer-1: 403 .*jobs.batch and of services in the namespace ml"
+    with pytest.raises(TrainingJobError, match=refused):
         jobs.run(job(server, jobs, "time.sleep(600)"))
     assert not server.jobs
 
 
-def test_a_service_that_stays_is_an_error(server):
+def test_a_service_that_stays_is_an_error(server, jobs):
     class Stuck(ClusterJobs):
         def _call(self, doing, kind, *arguments):
             if kind != "Service":
@@ -163,7 +127,6 @@ def test_a_service_that_stays_is_an_error(server):
                 raise ApiException(status=409)
             return {"metadata": {"deletionTimestamp": "2026-01-02T03:04:05Z"}}
 
-    jobs = jobs_of(server)
     stuck = Stuck(jobs.client, "ml", 0.05, patience_secs=0.2)
     with pytest.raises(TrainingJobError, match=r"kubectl -n ml delete service trainer-1"):
         stuck.run(job(server, jobs, "time.sleep(600)"))

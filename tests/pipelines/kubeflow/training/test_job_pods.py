@@ -1,4 +1,3 @@
-import json
 import ssl
 
 import pytest
@@ -9,30 +8,22 @@ from pipelines.kubeflow.training.job_pods import JobPods, api_message, is_transi
 
 LOGS = {"killed": "step 7\n", "fails": "a traceback\nValueError: odd row\n \n", "silent": "\n"}
 
-REFUSED_CERTIFICATE = MaxRetryError(
-    None,
-    "/apis/batch/v1",
-    SSLError(
-        ssl.SSLCertVerificationError(
-            1, "[SSL: CERTIFICATE_VERIFY_FAILED] CA cert does not include key usage extension"
+FAULT = "[SSL: CERTIFICATE_VERIFY_FAILED] CA cert does not include key usage extension"
+REFUSED_CERTIFICATE = MaxRetryError(None, "/apis/batch/v1", SSLError(ssl.SSLCertVerificationError(1, FAULT)))
+
+
+def pod(name, code=None, phase="Failed", reason="Error"):
+    """Returns a pod that has ended with a code, or of which Kubernetes does not say how it ended."""
+    ended = client.V1ContainerStateTerminated(exit_code=code, reason=reason) if code is not None else None
+    statuses = ended and [
+        client.V1ContainerStatus(
+            name="tensorflow", image="i", image_id="i", ready=False, restart_count=0,
+            state=client.V1ContainerState(terminated=ended),
         )
-    ),
-)
-
-
-def pod(name, code, phase="Failed", reason="Error"):
-    ended = client.V1ContainerStateTerminated(exit_code=code, reason=reason)
-    status = client.V1ContainerStatus(
-        name="tensorflow",
-        state=client.V1ContainerState(terminated=ended),
-        image="i",
-        image_id="i",
-        ready=False,
-        restart_count=0,
-    )
+    ]  # fmt: skip
     return client.V1Pod(
         metadata=client.V1ObjectMeta(name=name),
-        status=client.V1PodStatus(phase=phase, container_statuses=[status]),
+        status=client.V1PodStatus(phase=phase, container_statuses=statuses),
     )
 
 
@@ -40,7 +31,7 @@ def pod(name, code, phase="Failed", reason="Error"):
 def why(monkeypatch):
     """Returns a function that says why a job has failed, by its pods and the reason of Kubernetes."""
 
-    def say(pods, reason="PodFailurePolicy"):
+    def say(pods, reason):
         monkeypatch.setattr(JobPods, "_pods", lambda self, name: pods)
         monkeypatch.setattr(JobPods, "_log", lambda self, name: LOGS[name])
         failed = {"type": "Failed", "status": "True", "message": "It failed.", "reason": reason}
@@ -49,31 +40,33 @@ def why(monkeypatch):
     return say
 
 
-def test_a_task_that_has_failed_itself_comes_before_one_that_was_killed(why):
-    assert why([pod("killed", 137), pod("fails", 1)]) == "fails: ValueError: odd row"
+FAILED = "the Job a failed: It failed."
 
 
-def test_memory_that_ran_out_is_the_reason(why):
-    said = why([pod("silent", 1), pod("killed", 137, reason="OOMKilled")], "BackoffLimitExceeded")
-    assert said == "the Job a failed: It failed. killed, exit code 137 (OOMKilled): step 7"
+@pytest.mark.parametrize(
+    ("pods", "reason", "said"),
+    [
+        ([pod("killed", 137), pod("fails", 1)], "PodFailurePolicy", "fails: ValueError: odd row"),
+        (
+            [pod("silent", 1), pod("killed", 137, reason="OOMKilled")],
+            "BackoffLimitExceeded",
+            f"{FAILED} killed, exit code 137 (OOMKilled): step 7",
+        ),
+        ([pod("killed", 137)], "DeadlineExceeded", FAILED),
+        ([pod("fails", 0, phase="Succeeded"), pod("silent", 1)], "PodFailurePolicy", FAILED),
+        ([pod("fails")], "PodFailurePolicy", "fails: ValueError: odd row"),
+    ],
+    ids=[
+        "a task that has failed itself comes before one that was killed", "memory that ran out",
+        "no pod is to blame for the deadline", "without a pod, Kubernetes has the word",
+        "a pod of which Kubernetes does not say how it ended",
+    ],
+)  # fmt: skip
+def test_the_reason_of_a_failed_job(why, pods, reason, said):
+    assert why(pods, reason) == said
 
 
-def test_no_pod_is_to_blame_for_the_deadline(why):
-    assert why([pod("killed", 137)], "DeadlineExceeded") == "the Job a failed: It failed."
-
-
-def test_without_a_pod_kubernetes_has_the_word(why):
-    assert why([pod("fails", 0, phase="Succeeded"), pod("silent", 1)]) == ("the Job a failed: It failed.")
-
-
-def test_a_pod_of_which_kubernetes_does_not_say_how_it_ended(why):
-    lost = client.V1Pod(metadata=client.V1ObjectMeta(name="fails"), status=client.V1PodStatus(phase="Failed"))
-    assert why([lost]) == "fails: ValueError: odd row"
-
-
-def test_logs_that_cannot_be_read_hide_no_error(why, monkeypatch, tmp_path, caplog):
-    why([])
-
+def test_logs_that_cannot_be_read_hide_no_error(monkeypatch, tmp_path, caplog):
     def lose(self, name):
         raise ProtocolError("connection aborted")
 
@@ -81,8 +74,9 @@ def test_logs_that_cannot_be_read_hide_no_error(why, monkeypatch, tmp_path, capl
     pods = JobPods(None, "ml")
     pods.keep_logs("a", tmp_path / "logs")
     assert "The logs of the Job a are lost: connection aborted" in caplog.text
-    job = json.loads('{"status": {"conditions": [{"type": "Failed", "status": "True"}]}}')
-    assert pods.why("a", job) == "the Job a failed: "
+    assert pods.why("a", {"status": {"conditions": [{"type": "Failed", "status": "True"}]}}) == (
+        "the Job a failed: "
+    )
 
 
 @pytest.mark.parametrize(

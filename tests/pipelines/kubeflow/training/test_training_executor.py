@@ -1,18 +1,10 @@
 """A Trainer whose cluster is an indexed Job, on a Kubernetes whose pods are real processes."""
 
-import contextlib
 import re
 
 import pytest
 
 from pipelines.root import Root
-from tests.pipelines.kubeflow.kubernetes_server import KubernetesServer
-
-
-@pytest.fixture
-def server(tmp_path):
-    with contextlib.closing(KubernetesServer(tmp_path)) as started:
-        yield started
 
 
 def settings_of(server, restarts=5):

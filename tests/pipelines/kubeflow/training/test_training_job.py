@@ -75,14 +75,10 @@ def pod(tmp_path, monkeypatch):
 
 
 def test_the_job_belongs_to_the_pod_of_the_step(pod):
-    (found,) = owner(job().settings, "ml")["ownerReferences"]
-    assert (found["kind"], found["name"], found["uid"]) == ("Pod", "taxi-abc", "123")
-
-
-def test_a_job_names_its_owner(pod):
     body = manifest(job(), "a", "ml", "task.json", 1, 1)
+    (found,) = body["metadata"]["ownerReferences"]
+    assert (found["kind"], found["name"], found["uid"]) == ("Pod", "taxi-abc", "123")
     assert body["metadata"] == {"name": "a", "namespace": "ml", **owner(job().settings, "ml")}
-    assert "ownerReferences" in body["metadata"]
 
 
 def test_no_owner_is_in_another_namespace_or_cluster(pod):

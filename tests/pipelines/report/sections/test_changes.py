@@ -3,7 +3,7 @@ import dataclasses
 from pipelines.report.sections.changes import describe
 
 
-def test_what_differs_from_the_run_before(full, bare):
+def test_what_differs_from_the_run_before_and_what_no_record_has(full, bare):
     found = describe(full)
     assert found["former"] == "20260101-030405"
     assert [part["title"] for part in found["parts"]] == ["Outcome", "Metrics"]
@@ -11,9 +11,6 @@ def test_what_differs_from_the_run_before(full, bare):
     assert rows["auc"] == {"name": "auc", "before": "0.75", "after": "0.81", "change": "+0.06"}
     assert "data, columns, configuration, code" in found["same"]
     assert describe(bare) is None  # the first run
-
-
-def test_what_no_record_has_is_not_called_unchanged(full):
     bare = {"columns": (), "models": (), "code_definitions": {}}
     records = tuple(dataclasses.replace(one, **bare) for one in full.records)
     found = describe(dataclasses.replace(full, record=records[-1], records=records))

@@ -18,7 +18,7 @@ def test_times_shares_and_what_was_cached(full):
     )  # fmt: skip
 
 
-def test_a_box_stands_before_the_first_that_needs_it(full):
+def test_boxes_stand_before_those_that_need_them_and_edges_end_at_them(full):
     graph = full.record.graph
     boxes = {box["name"]: box for box in layout(graph, {})["boxes"]}
     order = ["CsvExampleGen", "StatisticsGen", "ExampleValidator", "Trainer", "Evaluator"]
@@ -27,9 +27,6 @@ def test_a_box_stands_before_the_first_that_needs_it(full):
     assert boxes["ServedModel"]["y"] > boxes["Trainer"]["y"]
     places = [(box["x"], box["y"]) for box in boxes.values()]
     assert len(places) == len(set(places))
-
-
-def test_every_edge_ends_at_its_boxes(full):
     found = layout(full.record.graph, {})
     boxes = {box["name"]: box for box in found["boxes"]}
     assert len(found["edges"]) == 6

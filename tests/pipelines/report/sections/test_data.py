@@ -26,7 +26,7 @@ def parsed(quantity, **values):
     return {"splits": {"train": 100}, "columns": [{"name": "c", "type": "text", "splits": {"train": split}}]}
 
 
-def test_cells_of_amounts_are_shown_as_numbers_and_those_of_dates_as_dates():
+def test_cells_are_shown_as_numbers_dates_or_categories():
     (row,) = column_rows([{"name": "c", "kind": "number"}], parsed("numbers"))
     assert row["summary"] == "mean 5.5, from 1 to 11"
     assert ("missing", "7") in row["details"][0]["values"]
@@ -37,9 +37,6 @@ def test_cells_of_amounts_are_shown_as_numbers_and_those_of_dates_as_dates():
     assert [name for name, _ in row["details"][0]["values"]] == [
         "mean", "standard deviation, days", "minimum", "median", "maximum", "missing",
     ]  # fmt: skip
-
-
-def test_cells_that_the_plan_reads_as_a_category_are_shown_as_such():
     (row,) = column_rows([{"name": "c", "kind": "category"}], parsed("numbers"))
     assert row["summary"] == "2 values, most often $5.00"
 
@@ -58,19 +55,16 @@ def test_a_histogram_by_hand():
     assert plot["text"] == "from 0 to 10"
 
 
-def test_one_value_and_no_values():
-    assert number_plot({"train": [[3, 3, 9]]})["text"] == "one value"
-    assert number_plot({"train": []}) is None
-    assert category_plot({"train": []}) is None
-    assert category_plot({"train": [["a", 6]]})["text"] == "the most frequent value"
-
-
-def test_categories_are_shares_of_their_split():
+def test_shares_of_categories_one_value_and_none():
     """Of train a has 3/4 and b 1/4; of eval b has all, which is the top."""
     plot = category_plot({"train": [["a", 6], ["b", 2]], "eval": [["b", 5]]})
     heights = [float(value) for value in re.findall(r"V([\d.]+)H", plot["bars"])]
     assert heights == pytest.approx([33 - 32 * 0.75, 33 - 32 * 0.25])
     assert [float(value) for value in re.findall(r"M[\d.]+ ([\d.]+)H", plot["outline"])] == [33, 1]
+    assert number_plot({"train": [[3, 3, 9]]})["text"] == "one value"
+    assert number_plot({"train": []}) is None
+    assert category_plot({"train": []}) is None
+    assert category_plot({"train": [["a", 6]]})["text"] == "the most frequent value"
 
 
 def test_the_label_is_described_by_shares_or_quantiles(full):

@@ -5,7 +5,7 @@ from pipelines.report.sections.history import describe, metric_plot, newest_metr
 from tests.pushed_versions import add_model
 
 
-def test_pushes_newest_first_and_the_metric(full):
+def test_pushes_newest_first_with_the_metric_without_later_runs(full, failed):
     add_model(full.root.serving / "1770000000")
     found = describe(full)
     assert [(row["version"], row["state"], row["value"]) for row in found["rows"]] == [
@@ -14,15 +14,9 @@ def test_pushes_newest_first_and_the_metric(full):
     ]
     assert found["rows"][0]["is_this"]
     assert found["plot"].description.startswith("auc of 2 runs, from 0.75 in the first to 0.81")
-
-
-def test_later_runs_are_no_history_of_a_run(full):
     former = full.records[0]
     found = describe(Context(former, full.root, {}, full.records))
     assert [row["run_id"] for row in found["rows"]] == [former.run_id]
-
-
-def test_one_value_is_no_curve(full, failed):
     assert metric_plot([full.record], "auc") is None
     assert describe(failed) is None
     broken = dataclasses.replace(full.record, metrics={})

@@ -6,7 +6,7 @@ from pipelines.report.sections.importance import describe
 from ..conftest import HOSTILE, RTL  # noqa: TID252
 
 
-def test_features_by_what_the_loss_grows(full):
+def test_features_by_what_the_loss_grows_or_why_there_are_none(full, bare, failed):
     found = describe(full)
     first, second = found["rows"]
     assert (first["name"], first["growth"], first["relative"]) == (HOSTILE, "+0.2", "+50 %")
@@ -14,6 +14,10 @@ def test_features_by_what_the_loss_grows(full):
     assert (second["name"], second["is_clear"]) == (RTL, False)
     assert second["bar"] == pytest.approx(25)
     assert (found["unused"], found["left_out"]) == (["paid"], ["late"])
+    assert describe(bare)["missing"].startswith("Not recorded")
+    keras = Context(full.record, full.root, {"evaluation": {"plots": {}}}, ())
+    assert "evaluation model" in describe(keras)["missing"]
+    assert describe(failed) is None
 
 
 def test_a_loss_that_grows_many_times_is_no_share_of_itself(full):
@@ -27,10 +31,3 @@ def test_a_loss_that_grows_many_times_is_no_share_of_itself(full):
     ]
     assert (found["loss"], found["trivial_loss"]) == ("0.009", "0.19")
     assert describe(full)["trivial_loss"] is None  # of an older version
-
-
-def test_why_there_are_none(full, bare, failed):
-    assert describe(bare)["missing"].startswith("Not recorded")
-    keras = Context(full.record, full.root, {"evaluation": {"plots": {}}}, ())
-    assert "evaluation model" in describe(keras)["missing"]
-    assert describe(failed) is None

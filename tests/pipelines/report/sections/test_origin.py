@@ -8,17 +8,13 @@ from pipelines.report.page import render_report
 from pipelines.report.sections.origin import describe, given
 
 
-def test_where_the_model_is_from(full):
+def test_where_the_model_is_from_and_what_became_of_the_data(full):
     found = describe(full)
     assert found["files"][0]["size"] == "12.3 kB"
     assert found["lineage"]["baseline_run"] == "20260101-030405"
     assert ("trainer.train_steps", 70) in found["parameters"]
     assert found["command"] == "estimator-pipelines lineage 1770000000"
     assert json.loads(found["configuration"])["trainer"] == {"model": "auto", "train_steps": 70}
-
-
-def test_what_became_of_the_data(full):
-    found = describe(full)
     assert found["spans"] == "3"
     (span,) = found["of_spans"]
     assert [(run["run_id"], run["version"]) for run in span["runs"]] == [
@@ -37,11 +33,8 @@ def test_many_runs_of_a_span_leave_room_for_others(full):
     assert span["runs"][0]["run_id"] == full.record.run_id
 
 
-def test_what_is_not_set_is_left_out():
+def test_what_is_not_set_or_not_recorded_is_left_out(failed):
     assert given({"a": None, "b": {"c": None, "d": [{"e": None}]}}) == {"b": {"d": [{}]}}
-
-
-def test_a_run_without_files(failed):
     found = describe(failed)
     assert (found["files_missing"], found["environment_missing"]) == (NOT_RECORDED, NOT_RECORDED)
 

@@ -14,16 +14,13 @@ def with_plots(context, **plots):
     return Context(context.record, context.root, details, context.records)
 
 
-def test_metrics_beside_the_baseline(full):
+def test_metrics_beside_the_baseline_plots_and_confusion(full):
     rows = describe(full)["metrics"]
     assert rows[0] == {
         "name": "auc", "value": "0.81", "interval": "0.77 to 0.85", "baseline": "0.75",
         "change": "+0.06",
     }  # fmt: skip
     assert rows[1]["interval"] == words.NOTHING
-
-
-def test_binary_plots_and_confusion(full):
     found = describe(full)
     assert [plot.title for plot in found["plots"]] == [
         "ROC curve", "Precision and recall", "Calibration", "Predicted probabilities by class",
@@ -38,15 +35,12 @@ def test_binary_plots_and_confusion(full):
     assert (second["recall"], second["precision"]) == ("80.0 %", "70.6 %")
 
 
-def test_a_confusion_matrix_by_hand():
+def test_confusions_by_hand_and_in_words():
     rows = confusion_table(["a", "b", "2 other classes"], [[8, 2, 0], [0, 0, 0], [1, 2, 3]], True)["rows"]
     assert [cell["shade"] for cell in rows[0]["cells"]] == [7, 2, 0]  # 9 x 0.8 and 9 x 0.2
     assert (rows[0]["recall"], rows[0]["precision"]) == ("80.0 %", "88.9 %")  # 8/10, 8/9
     assert (rows[1]["recall"], rows[1]["precision"]) == (words.NOTHING, "0.0 %")
     assert rows[2]["recall"] == words.NOTHING  # several classes are no class
-
-
-def test_the_largest_confusions_in_words():
     #   predicted a, b, c, others; of the others no class is told
     table = [[8, 2, 0, 9], [1, 5, 2, 0], [0, 0, 7, 0], [9, 0, 0, 4]]
     found = confusion_table(["a", "b", "c", "5 other classes"], table, has_others=True)

@@ -19,11 +19,8 @@ def body_of(request):
     return words[2], json.loads(words[words.index("-d") + 1])
 
 
-def test_the_row_has_typical_values_and_no_label(full):
+def test_the_row_has_typical_values_without_label_and_marks_of_missing_values(full):
     assert example_row(full) == {HOSTILE: 2.25, RTL: HOSTILE}
-
-
-def test_the_row_has_no_cell_that_stands_for_a_missing_value(full):
     (_, city, _) = full.details["statistics"]["columns"]
     split = {"missing": 0, "top": [["?", 9.0], ["on request", 8.0], ["$4.50", 7.0], ["$1", 3.0]]}
     price = {**city, "splits": {"train": split}}
@@ -35,14 +32,11 @@ def test_the_row_has_no_cell_that_stands_for_a_missing_value(full):
         assert example_row(context) == {RTL: cell}
 
 
-def test_a_request_of_a_row_survives_the_shell(full):
+def test_requests_survive_the_shell_and_python(full):
     first = describe(full)["requests"][0]
     url, body = body_of(first)
     assert url.endswith(":classify")
     assert body == {"examples": [{HOSTILE: 2.25, RTL: HOSTILE}]}
-
-
-def test_a_serialized_example_is_made_by_a_program_that_parses(full):
     second = describe(full)["requests"][1]
     program = second["text"].partition("<<'END'\n")[2].partition("\nEND\n")[0]
     tree = ast.parse(program)
@@ -98,16 +92,13 @@ def test_a_model_that_was_not_pushed_is_not_served(full):
         assert ("This model was not pushed, so no server has it" in text) != is_served
 
 
-def test_signatures_and_what_is_missing(full, bare, failed):
+def test_signatures_and_what_the_serving_check_measured(full, bare, failed):
     found = describe(full)
     assert found["size"] == "1.2 MB"
     assert found["signatures"][0]["inputs"] == [{"name": "inputs", "type": "string", "shape": "[?]"}]
     assert found["signatures"][1]["outputs"][0]["shape"] == "any shape"
     assert describe(bare)["missing"]
     assert describe(failed) is None
-
-
-def test_what_the_serving_check_measured_and_compared_is_shown(full):
     check = describe(full)["check"]
     assert (check["load"], check["memory"]) == ("0.8 s", "81.5 MB")
     predict, empty = check["signatures"]
@@ -115,9 +106,6 @@ def test_what_the_serving_check_measured_and_compared_is_shown(full):
     assert predict["compared"] == f"{HOSTILE}, logits"
     assert predict["different"] == (f"{HOSTILE} in 7 of 300 rows, such as [{HOSTILE!r}] instead of [0.5]")
     assert (empty["p50"], empty["different"], empty["compared"]) == (NOTHING, "none", NOTHING)
-
-
-def test_a_model_that_was_not_asked_has_no_table(full):
     not_asked = {**full.details["serving_check"], "rows": 0}
     for found in (None, not_asked):
         details = {**full.details, "serving_check": found}

@@ -5,7 +5,7 @@ from pipelines.report.sections.slices import describe
 from ..conftest import RTL  # noqa: TID252
 
 
-def test_slices_with_their_intervals(full):
+def test_slices_with_their_intervals_and_whiskers(full, bare, failed):
     found = describe(full)
     assert (found["metric"], found["others"]) == ("auc", ["example_count"])
     everything, first, second = found["rows"]
@@ -16,16 +16,9 @@ def test_slices_with_their_intervals(full):
         f"city:{RTL}", "60", "0.6 to no bound",
     )  # fmt: skip
     assert second["whisker"] is None  # it has no value
-
-
-def test_where_a_whisker_lies(full):
-    """The scale goes from 0.6, the lowest end, to 0.85, the highest: 0.7 is at 2 + 96 x 0.1/0.25."""
     place = describe(full)["rows"][1]["whisker"]
     assert place["at"] == pytest.approx(2 + 96 * 0.4)
     assert (place["low"], place["high"]) == (2, 100)  # no upper end: to the border
-
-
-def test_values_alone_where_there_are_no_intervals(bare, failed):
     found = describe(bare)
     assert found["missing"]
     assert found["rows"][1]["whisker"]["has_interval"] == 0

@@ -17,6 +17,15 @@ def test_training_and_evaluation_share_a_plot(full):
         "loss by step. training: from 0.9 at step 1 to 0.4 at step 70; evaluation: from 1 at step 1 to 0.6 "
         "at step 70."
     )
+    plots, others = curve_plots(
+        [curve("loss"), *(curve(tag, "eval", ((70, 0.3),)) for tag in ("loss", "auc"))]
+    )
+    assert ([plot.title for plot in plots], others) == (["loss"], [])
+    assert plots[0].description.endswith("to 0.25 at step 70; evaluation: 0.3 at step 70.")
+    (plot,), _ = curve_plots([curve("epoch_loss", "train"), curve("epoch_loss", "validation")])
+    assert plot.title == "loss"
+    assert "training: " in plot.description
+    assert "evaluation: " in plot.description
 
 
 def test_what_matters_is_drawn_first():
@@ -46,21 +55,6 @@ def test_the_mean_loss_of_an_evaluation_is_beside_the_loss_of_the_training():
     assert [plot.title for plot in plots] == ["loss", "average_loss"]
     (plot,), _ = curve_plots([evaluation[1]])
     assert plot.title == "average_loss"
-
-
-def test_a_single_evaluation_is_a_point_beside_the_curve_of_the_training():
-    plots, others = curve_plots(
-        [curve("loss"), *(curve(tag, "eval", ((70, 0.3),)) for tag in ("loss", "auc"))]
-    )
-    assert ([plot.title for plot in plots], others) == (["loss"], [])
-    assert plots[0].description.endswith("to 0.25 at step 70; evaluation: 0.3 at step 70.")
-
-
-def test_keras_curves_are_of_the_same_quantity():
-    (plot,), _ = curve_plots([curve("epoch_loss", "train"), curve("epoch_loss", "validation")])
-    assert plot.title == "loss"
-    assert "training: " in plot.description
-    assert "evaluation: " in plot.description
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ def test_the_verdict_in_words(full, failed):
     for changes, part in (
         ({"baseline_version": None}, "It is the first"),
         ({"status": "not_blessed"}, "1 of 2 checks failed, so nothing was pushed. Version"),
-        ({"status": "not_blessed", "serving_version": None}, "No version serves."),
-        ({"status": "unchanged"}, "version 1770000000 serves"),
+        ({"status": "not_blessed", "serving_version": None}, "No version is live."),
+        ({"status": "unchanged"}, "version 1770000000 is live"),
         ({"status": "unchanged", "serving_version": None}, "Nothing that the run depends on has"),
         ({"status": "finished"}, "All components have finished"),
         ({"version": None}, "The model was pushed."),

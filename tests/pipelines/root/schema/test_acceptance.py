@@ -11,10 +11,11 @@ from pipelines.config.load import load_config
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.root.baseline import find_baseline_statistics
-from pipelines.root.records import ComponentRecord, RunRecord
+from pipelines.root.records import ComponentRecord
 from pipelines.root.schema.acceptance import accept_schema
 from pipelines.root.schema.text import schema_to_keep
 from tests.pipelines.root.metadata_store import open_store, put_statistics
+from tests.pipelines.run_records import make_record
 from tests.pushed_versions import write_version
 
 KINDS = {"fare": "number", "n": "number", "city": "category", "note": "category", "tips": "boolean"}
@@ -62,14 +63,10 @@ class RootOfRuns:
             file.write_bytes(statistics[-1].SerializeToString())
         names = ["StatisticsGen", *(["ExampleValidator"] if validated else [])]
         self.records.write(
-            RunRecord(
-                run_id=run_id,
-                name="trips",
+            make_record(
+                run_id,
                 status="failed",
-                started="2026-01-01T00:00:00+00:00",
                 config=load_config(data="x.csv", label="tips", settings=settings).model_dump(mode="json"),
-                data_fingerprint="",
-                log="",
                 notes=notes,
                 columns=tuple({"name": name, "kind": kind} for name, kind in kinds.items()),
                 components=tuple(ComponentRecord(name, "finished", 1.0, step=run_id) for name in names),
@@ -113,7 +110,7 @@ def accept(root, frame, *arguments):
         part = type(part).FromString((file / "FeatureStats.pb").read_bytes())
         assert not validate(part, root.schema, fixed_schema=True).anomaly_info
     *lines, last = accepted.lines
-    assert last == f"~ new data are compared with those of run {SECOND}; before: of run {FIRST}"
+    assert last == f"~ new data are compared with those of run {SECOND} (until now: run {FIRST})"
     assert Root(root.folder).schema.accepted_run(Root(root.folder).schema.read()) == SECOND
     return lines
 
@@ -181,7 +178,7 @@ def test_a_root_without_a_schema_gets_that_of_the_run(root):
     lines = accept_schema(Root(root.folder)).lines
     assert lines == (
         "+ the schema, which the root did not have",
-        f"~ new data are compared with those of run {SECOND}; before: of version 5",
+        f"~ new data are compared with those of run {SECOND} (until now: version 5)",
     )
     assert {feature.name for feature in root.schema.feature} == set(KINDS)
 
@@ -228,7 +225,7 @@ def test_a_run_that_did_not_come_to_the_validation(root):
 def test_statistics_that_are_not_there_any_more(root):
     root.run(SECOND, table(), ODD)
     shutil.rmtree(root.folder / "artifacts")
-    with pytest.raises(BadInputError, match=rf"statistics of run {SECOND} are not there any more \(/"):
+    with pytest.raises(BadInputError, match=rf"statistics of run {SECOND} no longer exist \(/"):
         accept_schema(Root(root.folder))
 
 
@@ -246,7 +243,7 @@ def test_a_run_of_an_earlier_version_which_no_run_has_taken_over(root):
     assert note.startswith(f"! {root.folder} is from an earlier version of this program")
     assert (lines, last) == (
         ["~ column 'city': new values 'A'"],
-        f"~ new data are compared with those of run {SECOND}; before: of run {FIRST}",
+        f"~ new data are compared with those of run {SECOND} (until now: run {FIRST})",
     )
     kept = Root(root.folder).kept_artifact(SECOND, "statistics")
     assert find_baseline_statistics(Root(root.folder), "run-new", SECOND) == kept

@@ -33,7 +33,7 @@ def test_a_schema_that_fits(read, tmp_path):
     [
         (
             "nonsense",
-            r"schema\.pbtxt' is no Schema proto as text \(line 1, column 1: .*the line is: nonsense\)",
+            r"schema\.pbtxt' is not a Schema as text \(line 1, column 1: .*the line is: nonsense\)",
         ),
         ('feature { name: "y" type: INT }', r"lacks the column 'x' of the data\. Its features: y"),
         (SCHEMA.replace("FLOAT", "INT"), "column 'x' is INT in the schema and FLOAT in the data"),
@@ -44,12 +44,9 @@ def test_a_schema_that_does_not(read, text, message):
         read(text)
 
 
-def test_a_file_that_is_not_there(data):
+def test_files_that_are_not_there_or_without_end(data, monkeypatch):
     with pytest.raises(BadInputError, match=r"none\.pbtxt cannot be read: No such .*schema\.path"):
         read_curated_schema("none.pbtxt", profile_csv([data]))
-
-
-def test_a_file_without_end_is_refused(data, monkeypatch):
     monkeypatch.setattr(atomic_files, "MAX_SMALL_BYTES", 1_000)
     with pytest.raises(BadInputError, match=r"/dev/zero holds more than .* for a schema"):
         read_curated_schema("/dev/zero", data)

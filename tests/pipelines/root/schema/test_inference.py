@@ -17,14 +17,9 @@ string_domain { name: "price" value: "$3" }
 string_domain { name: "counter" value: "x" }
 """
 KINDS = {
-    "day": "date",
-    "city": "category",
-    "price": "number",
-    "flag": "number",
-    "y": "number",
-    "gone": "empty",
+    "day": "date", "city": "category", "price": "number", "flag": "number", "y": "number", "gone": "empty",
     "counter": "category",
-}
+}  # fmt: skip
 
 
 def keep(**settings):
@@ -40,11 +35,14 @@ def test_domains_are_left_to_categories():
     assert [name for name, item in features.items() if item.WhichOneof("domain_info")] == ["city"]
 
 
-def test_a_column_is_needed_in_every_row_or_in_some():
+def test_presence_and_stage_of_columns_with_few_values():
     features, _ = keep()
     assert features["flag"].presence.min_fraction == 1
     assert not features["city"].presence.HasField("min_fraction")
     assert features["city"].presence.min_count == 1
+    planned = [name for name, item in features.items() if item.lifecycle_stage]
+    assert planned == ["gone"]
+    assert features["gone"].lifecycle_stage == schema_pb2.PLANNED
 
 
 def test_the_classes_of_a_label_of_numbers_are_its_domain():
@@ -53,10 +51,3 @@ def test_the_classes_of_a_label_of_numbers_are_its_domain():
     assert (domain.min, domain.max, domain.is_categorical) == (0, 3, True)
     features, _ = keep(classes=("no", "yes"))
     assert not features["y"].HasField("int_domain")
-
-
-def test_a_column_without_values_fits_whatever_comes():
-    features, _ = keep()
-    planned = [name for name, item in features.items() if item.lifecycle_stage]
-    assert planned == ["gone"]
-    assert features["gone"].lifecycle_stage == schema_pb2.PLANNED

@@ -138,7 +138,7 @@ def test_files_that_were_broken(tmp_path):
     assert (found.origin, found.is_edited, Root(tmp_path).schema.accepted_run(found)) == (None, False, "")
     Root(tmp_path).schema.file.write_text("feature {\n  typ: INT\n}\n")
     with pytest.raises(
-        BadInputError, match=r"schema/schema\.pbtxt is no Schema.*line 2, column 3.*remove the file"
+        BadInputError, match=r"schema/schema\.pbtxt is not a Schema.*line 2, column 3.*remove the file"
     ):
         Root(tmp_path).schema.read()
 

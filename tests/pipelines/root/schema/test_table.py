@@ -17,7 +17,7 @@ def schema(text=SCHEMA):
     return text_format.Parse(text, schema_pb2.Schema())
 
 
-def test_the_table_has_a_line_for_each_column():
+def test_the_table_has_a_line_for_each_column_and_json_all_values():
     assert schema_lines(schema_columns(schema())) == [
         "column  type   present                   values",
         "fare    FLOAT  required                  at least 0.5",
@@ -26,9 +26,6 @@ def test_the_table_has_a_line_for_each_column():
         "note    BYTES  optional",
         "later   any    optional",
     ]
-
-
-def test_json_has_all_values():
     city = schema_json(schema_columns(schema()))[2]
     assert city["domain"] == ["a", "b", "c", "d", "e", "f", "g"]
     assert (city["name"], city["type"]) == ("city", "BYTES")
@@ -50,9 +47,6 @@ def test_changes_line_by_line():
         "+ column 'new': INT, optional",
     ]
     assert describe_changes(schema(), schema()) == []
-
-
-def test_a_domain_that_is_gone_and_other_conditions():
     after = schema(
         SCHEMA.replace('type: BYTES domain: "city"', "type: BYTES").replace(
             '"note" type: BYTES', '"note" type: BYTES value_count { min: 1 }'

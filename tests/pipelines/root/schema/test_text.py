@@ -36,11 +36,10 @@ def test_a_schema_is_the_same_after_it_was_written():
         (SCHEMA.replace('"x" ', '"x '), r"line 2, column 17: .*the line is: feature"),
         (SCHEMA + "feature {", "line 5, column 9: "),
         (b"\xff", "utf-8"),
-        (SCHEMA + 'feature { name: "x" }', "the feature 'x' is there 2 times. Keep one"),
+        (SCHEMA + 'feature { name: "x" }', "the feature 'x' appears 2 times. Keep one"),
         (
             SCHEMA.replace('domain: "colors"', 'domain: "colours"'),
-            r"the feature 'color' has domain: 'colours', and there is no string_domain of this name\. "
-            r"There are: colors\.",
+            r"'color' has domain: 'colours', but there is no such string_domain\. Existing: colors\.",
         ),
     ],
     ids=["field", "type", "quote", "brace", "bytes", "twice", "domain"],

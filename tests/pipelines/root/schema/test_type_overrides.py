@@ -19,14 +19,9 @@ feature { name: "later" type: BYTES lifecycle_stage: PLANNED }
 feature { name: "y" type: BYTES }
 """
 KINDS = {
-    "fare": "number",
-    "size": "category",
-    "money": "number",
-    "n": "number",
-    "flag": "boolean",
-    "later": "empty",
-    "y": "boolean",
-}
+    "fare": "number", "size": "category", "money": "number", "n": "number", "flag": "boolean",
+    "later": "empty", "y": "boolean",
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -65,10 +60,10 @@ def test_columns_are_read_as_the_root_has_them(read):
     }
     assert [text for text in data.findings if "root's schema" in text] == [
         *(
-            f"column {name!r} holds numbers alone; it is read as text, as the root's schema has it"
+            f"column {name!r} holds only numbers; it is read as text, as in the root's schema"
             for name in ("size", "money", "flag", "y")
         ),
-        "column 'fare' holds whole numbers alone; it is read as float32, as the root's schema has it",
+        "column 'fare' holds only whole numbers; it is read as float32, as in the root's schema",
     ]
     # 10, 11 and 12 stay categories, and prices numbers, as text both; whole fares are no codes.
     assert {part.column for part in plan.numeric} == {"fare", "money", "n"}

@@ -8,7 +8,6 @@ from tensorflow_metadata.proto.v0 import anomalies_pb2
 from tfx.types.standard_artifacts import ExampleAnomalies
 
 from pipelines.data.staging import StagedData
-from pipelines.root import Root
 from pipelines.runs.checks.component_checks import (
     AnomalyCheck,
     LabelCheck,
@@ -21,7 +20,6 @@ from pipelines.runs.checks.component_checks import (
     component_checks,
 )
 from pipelines.runs.definitions.csv_to_serving import csv_to_serving
-from pipelines.runs.plan.run_plan import RunRequest, plan_run
 
 
 @pytest.mark.parametrize(
@@ -42,19 +40,16 @@ def test_a_check_survives_its_way_through_json(check):
 
 
 @pytest.mark.parametrize(("model", "compares"), [("auto", True), ("linear", False)])
-def test_the_checks_of_a_run(data, tmp_path, display, model, compares):
+def test_the_checks_of_a_run(data, plan, model, compares):
     data.write_text("x,y\n" + "".join(f"{number}.5,{number % 2}\n" for number in range(400)))
-    settings = (
+    planned = plan(
         f"trainer.model={model}",
         "example_validator.on_anomalies=fail",
         "split.on_label_difference=warn",
         'evaluator.thresholds=[{metric = "auc", lower = 0.75}]',
     )
-    plan = plan_run(
-        RunRequest(root=Root(tmp_path / "root"), data=str(data), label="y", settings=settings), display
-    )
-    pipeline = csv_to_serving(plan, StagedData(data.parent, data.name, ()))
-    found = {component.id: check for component, check in component_checks(plan, pipeline, "7").items()}
+    pipeline = csv_to_serving(planned, StagedData(data.parent, data.name, ()))
+    found = {component.id: check for component, check in component_checks(planned, pipeline, "7").items()}
     assert found.pop("CsvExampleGen") == LabelCheck("CsvExampleGen", "y", None, "row", False)
     assert found.pop("StatisticsGen") == SplitCheck("CsvExampleGen")
     assert found.pop("ExampleValidator") == AnomalyCheck("ExampleValidator", "fail", False)
@@ -69,36 +64,30 @@ def _artifacts(folder, *keys):
     return {key: [SimpleNamespace(uri=str(folder))] for key in keys}
 
 
-def test_what_the_serving_check_could_not_compare_is_noted(tmp_path):
+def test_what_the_serving_check_could_not_compare_is_noted(root, tmp_path):
     result = {"rows": 9, "not_checked": ["the signature 'a': its input 'b' is no column"]}
     (tmp_path / "serving_check.json").write_text(json.dumps(result))
-    findings = ServedModelCheck()(_artifacts(tmp_path, "blessing"), Root(tmp_path))
+    findings = ServedModelCheck()(_artifacts(tmp_path, "blessing"), root)
     assert findings.notes == ("ServingCheck: not compared: the signature 'a': its input 'b' is no column",)
     assert findings.details["serving_check"]["rows"] == 9
 
 
-def test_details_that_cannot_be_read_end_no_run(tmp_path):
+def test_details_that_cannot_be_read_or_stored_end_no_run(root, tmp_path):
     check = ModelCheck(compares_models=False)
-    findings = check(_artifacts(tmp_path, "model", "model_run"), Root(tmp_path))
+    findings = check(_artifacts(tmp_path, "model", "model_run"), root)
     (note,) = findings.notes
     assert note.startswith("the report goes without details of signatures, which cannot be read: ")
     assert list(findings.details) == ["training"]
-
-
-def test_a_trainer_without_a_model_run_ends_no_run(tmp_path):
-    findings = ModelCheck(compares_models=False)(_artifacts(tmp_path, "model"), Root(tmp_path))
+    findings = ModelCheck(compares_models=False)(_artifacts(tmp_path, "model"), root)
     assert "details of training, which cannot be read: KeyError: 'model_run'" in findings.notes[0]
-
-
-def test_details_that_cannot_be_stored_end_no_run(tmp_path):
     (tmp_path / "serving_check.json").write_text('{"rows": NaN}')
-    findings = ServedModelCheck()(_artifacts(tmp_path, "blessing"), Root(tmp_path))
+    findings = ServedModelCheck()(_artifacts(tmp_path, "blessing"), root)
     (note,) = findings.notes
     assert note.startswith("the report goes without details of serving_check, which cannot be read")
     assert findings.details == {}
 
 
-def test_all_anomalies_are_found_even_if_they_end_the_run(tmp_path):
+def test_all_anomalies_are_found_even_if_they_end_the_run(root, tmp_path):
     anomalies = ExampleAnomalies()
     anomalies.uri, anomalies.splits = str(tmp_path), ["train"]
     proto = anomalies_pb2.Anomalies()
@@ -107,7 +96,7 @@ def test_all_anomalies_are_found_even_if_they_end_the_run(tmp_path):
     (tmp_path / "Split-train").mkdir()
     (tmp_path / "Split-train" / "SchemaDiff.pb").write_bytes(proto.SerializeToString())
     check = AnomalyCheck("ExampleValidator", "fail", has_own_schema=True)
-    findings = check({"anomalies": [anomalies]}, Root(tmp_path))
+    findings = check({"anomalies": [anomalies]}, root)
     assert len(findings.notes) == len(findings.details["anomalies"]["found"]) == 2
     assert findings.failure.is_bad_input
     assert "2 anomalies" in str(findings.failure)

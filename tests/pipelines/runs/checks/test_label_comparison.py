@@ -8,14 +8,11 @@ from pipelines.data.formats.number_format import POINT
 from pipelines.runs.checks.label_comparison import chi_square, compare_labels, kolmogorov_smirnov, read_labels
 
 
-def test_chi_square_is_that_of_scipy():
+def test_chi_square_is_that_of_scipy_and_rare_classes_count_as_one():
     table = np.array([[120.0, 90, 40], [50, 70, 30]])
     statistic, p_value = chi_square(table)
     expected = scipy.stats.chi2_contingency(table, correction=False)
     assert (statistic, p_value) == pytest.approx((expected.statistic, expected.pvalue))
-
-
-def test_rare_classes_count_as_one():
     table = np.array([[100.0, 2, 1, 3, 80], [50, 2, 2, 1, 45]])
     together = np.array([[100.0, 80, 6], [50, 45, 5]])
     assert chi_square(table)[0] == pytest.approx(

@@ -1,6 +1,4 @@
 import dataclasses
-import io
-import itertools
 import json
 
 import pytest
@@ -10,21 +8,15 @@ from tfx.utils.dependency_utils import make_beam_dependency_flags
 
 import components
 from pipelines.data.staging import StagedData
-from pipelines.root import Root
-from pipelines.root.records import RunRecord
 from pipelines.runs.definitions.csv_to_serving import csv_to_serving
-from pipelines.runs.plan.run_plan import RunRequest, plan_run
-from pipelines.terminal.progress import PlainDisplay
-from tests.pipelines import sum_models
+from tests.pipelines.root.test_records import RECORD
+from tests.pushed_versions import serve_version
 
 
 @pytest.fixture
-def define(data, tmp_path, display):
+def define(plan, tmp_path):
     def make(*settings, beam_args=()):
-        plan = plan_run(
-            RunRequest(root=Root(tmp_path / "root"), data=str(data), label="y", settings=settings), display
-        )
-        return csv_to_serving(plan, StagedData(tmp_path, "part-*.csv", ()), beam_args)
+        return csv_to_serving(plan(*settings), StagedData(tmp_path, "part-*.csv", ()), beam_args)
 
     return make
 
@@ -38,7 +30,7 @@ def roles(pipeline):
     }
 
 
-def test_each_component_of_the_pipeline_has_one_role(define):
+def test_each_component_of_the_pipeline_has_one_role_and_waits_for_others(define):
     pipeline = define()
     assert set(roles(pipeline).values()) == set(pipeline.pipeline.components)
     assert len(pipeline.pipeline.components) == len(roles(pipeline)) == 11
@@ -50,10 +42,8 @@ def test_each_component_of_the_pipeline_has_one_role(define):
         ("served_model", components.Resolver),
     ):
         assert isinstance(getattr(pipeline, role), kind)
-
-
-def test_what_each_component_waits_for(define):
-    pipeline = define()
+    # Those that take time wait for each other, so a runner gains nothing by running some at a time: it could
+    # only do so for the two resolvers.
     waits_for = {
         role: {other for other, node in roles(pipeline).items() if node in component.upstream_nodes}
         for role, component in roles(pipeline).items()
@@ -71,27 +61,7 @@ def test_what_each_component_waits_for(define):
         "serving_check": {"example_gen", "trainer", "evaluator"},
         "pusher": {"trainer", "evaluator", "serving_check"},
     }
-
-
-def test_components_that_take_time_wait_for_each_other(define):
-    # So a runner gains nothing by running some at a time: it could only do so for the two resolvers.
-    pipeline = define()
-
-    def all_before(component):
-        before = set(component.upstream_nodes)
-        return before.union(*(all_before(node) for node in before))
-
-    chain = (
-        "example_gen", "statistics_gen", "schema_gen", "example_validator", "transform", "trainer",
-        "evaluator", "serving_check", "pusher",
-    )  # fmt: skip
-    for before, component in itertools.pairwise(chain):
-        assert getattr(pipeline, before) in all_before(getattr(pipeline, component)), component
-    assert set(roles(pipeline)) - set(chain) == {"served_model", "served_statistics"}
-
-
-def test_the_evaluator_sees_raw_examples_and_the_trainer_transformed_ones(define):
-    pipeline = define()
+    # The Evaluator sees raw examples, and the Trainer transformed ones.
     assert pipeline.evaluator.inputs["examples"] is pipeline.example_gen.outputs["examples"]
     assert pipeline.trainer.inputs["examples"] is pipeline.transform.outputs["transformed_examples"]
 
@@ -104,12 +74,9 @@ def test_the_settings_reach_the_components(define, tmp_path):
     pushed = json.loads(pipeline.pusher.exec_properties["custom_config"])
     assert len(pushed.pop("model_fingerprint")) == 64
     assert pushed == {
-        "keep": None,
-        "newer_than": 0,
-        "taken_over": [],
-        "skip_unchanged": True,
+        "keep": None, "newer_than": 0, "taken_over": [], "skip_unchanged": True,
         "withdrawn": str(tmp_path / "root" / "withdrawn"),
-    }
+    }  # fmt: skip
     args = pipeline.pipeline.beam_pipeline_args
     assert "--experiments=one" in args
     assert args[-1] == "--beam_plugins=components.tfx.compat"
@@ -150,10 +117,8 @@ def test_the_default_checks_reach_the_evaluator_and_need_the_model_that_serves(d
 def test_a_cluster_is_part_of_what_the_trainer_is_cached_by(define):
     def parameters(*settings):
         pipeline = define(*settings)
-        nodes = compiler.Compiler().compile(pipeline.pipeline).nodes
-        (trainer,) = (
-            node.pipeline_node for node in nodes if node.pipeline_node.node_info.id == pipeline.trainer.id
-        )
+        nodes = [node.pipeline_node for node in compiler.Compiler().compile(pipeline.pipeline).nodes]
+        (trainer,) = (node for node in nodes if node.node_info.id == pipeline.trainer.id)
         return {name: value.field_value.string_value for name, value in trainer.parameters.parameters.items()}
 
     alone = parameters()
@@ -165,7 +130,7 @@ def test_a_cluster_is_part_of_what_the_trainer_is_cached_by(define):
     assert json.loads(evaluated["cluster"]) == {"workers": 2, "ps": 1, "evaluator": True}
 
 
-def test_splits_and_columns_reach_example_gen(define, data, tmp_path):
+def test_splits_and_columns_reach_example_gen(define, plan, data, tmp_path):
     # The column that divides is no feature but where it is said to be one.
     groups = ("split.by=column", "split.column=x", "columns.x=number")
     properties = define().example_gen.exec_properties
@@ -176,10 +141,7 @@ def test_splits_and_columns_reach_example_gen(define, data, tmp_path):
     assert output["partition_feature_name"] == "x"
     assert [(part["name"], part["hash_buckets"]) for part in output["splits"]] == [("train", 2), ("eval", 1)]
     data.write_text("zip,y\n" + "".join(f"{row % 9:05d},{row % 2}\n" for row in range(60)))
-    made = plan_run(
-        RunRequest(root=Root(tmp_path / "root"), data=str(data), label="y", settings=()),
-        PlainDisplay(io.StringIO()),
-    )
+    made = plan()
     parts = (("train", "train/*.csv"), ("eval", "eval/*.csv"))
     properties = csv_to_serving(made, StagedData(tmp_path, "*.csv", (), parts)).example_gen.exec_properties
     assert "train/*.csv" in properties["input_config"]
@@ -203,7 +165,7 @@ def test_a_search_gives_the_trainer_its_hyperparameters(define, data):
     assert (settings.trials, settings.own_validation) == (7, True)
 
 
-def test_cells_are_parsed_in_the_formats_of_the_plan_and_of_the_data_to_compare_with(define, data, tmp_path):
+def test_cells_are_parsed_in_the_formats_of_the_plan_and_of_the_data_to_compare_with(define, data, root):
     rows = [f"${number}.50,2024-01-{1 + number % 28:02},{number % 2}" for number in range(60)]
     data.write_text("\n".join(["price,day,y", *rows]) + "\n")
     pipeline = define()
@@ -212,29 +174,13 @@ def test_cells_are_parsed_in_the_formats_of_the_plan_and_of_the_data_to_compare_
         "price": ["amounts of money (USD)"],
         "day": ["dates (iso)"],
     }
-    assert json.loads(pipeline.example_validator.exec_properties["moving"]) == []
-    assert json.loads(
-        define('example_validator.moving=["day"]').example_validator.exec_properties["moving"]
-    ) == ["day", "day"]
-
-    root = Root(tmp_path / "root")
-    model = tmp_path / "model"
-    model.mkdir()
-    (model / "saved_model.pb").touch()
-    sum_models.push(model, root.path, 5)
+    for settings, moving in (((), []), (('example_validator.moving=["day"]',), ["day", "day"])):
+        assert json.loads(define(*settings).example_validator.exec_properties["moving"]) == moving
+    serve_version(root.serving, 5, "run-5")
     kilograms = {"name": "price", "kind": "number", "number_format": {"unit": "kg"}}
-    root.records.write(
-        RunRecord(
-            run_id="run-5",
-            name="data",
-            status="pushed",
-            started="2026-01-01T00:00:00+00:00",
-            config={"name": "data", "data": {"path": str(data), "label": "y"}},
-            data_fingerprint="f",
-            log="log",
-            columns=(kilograms,),
-        )
-    )
+    config = {"name": "data", "data": {"path": str(data), "label": "y"}}
+    served = RECORD.changed(run_id="run-5", name="data", status="pushed", config=config, checks=())
+    root.records.write(served.changed(columns=(kilograms,)))
     properties = define().statistics_gen.exec_properties
     formats = components.ParsedColumns.from_json(properties["parsed_columns"]).formats
     assert [*formats["price"]] == ["amounts of money (USD)", "numbers in kg"]

@@ -31,20 +31,13 @@ def test_the_default_checks_are_on_and_can_be_set_and_switched_off():
     assert given == DefaultChecks("binary", "regression", 0.9, 0.0, None, 0.25)
     off = "evaluator.default_checks=false"
     assert checks(off) is None
-    with pytest.raises(BadInputError, match=r"then there are no criteria for a model"):
+    with pytest.raises(BadInputError, match=r"leaves nothing that a model has to pass"):
         check_evaluator_config(config(off), ["a"])
     threshold = 'evaluator.thresholds=[{metric = "auc", lower = 0.6}]'
     check_evaluator_config(config(off, threshold), ["a"])
     for setting in ("confidence=0.5", "confidence=1", "tolerance=-0.1", "tolerance=1"):
         with pytest.raises(BadInputError, match=setting.partition("=")[0]):
             config(f"evaluator.{setting}")
-
-
-@pytest.mark.parametrize("problem_type", ["binary", "multi-class", "regression"])
-def test_default_metrics_are_known_and_tell_the_problem_type(problem_type):
-    metrics = default_metrics(problem_type)
-    assert set(metrics) <= set(METRICS)
-    assert problem_type_of_metrics(metrics) == problem_type
 
 
 @pytest.mark.parametrize(
@@ -75,18 +68,25 @@ def test_a_label_that_the_module_makes_needs_a_problem_type():
             check_problem_is_known(config(*settings))
 
 
-def test_names_are_checked():
-    check_evaluator_config(config('evaluator.metrics=["auc"]', 'evaluator.slices=[[], ["a"]]'), ["a"])
-    for setting, message in (
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
         ('evaluator.metrics=["AUC"]', r"no metric 'AUC'\. Did you mean"),
         ('evaluator.slices=[["b"]]', r"no column 'b'\. Columns: a"),
         (
             'evaluator.thresholds=[{metric = "mean_label", max_regression = 1}]',
-            "max_regression = 1.0 has no meaning for 'mean_label'",
+            "max_regression = 1.0 does not apply to 'mean_label'",
         ),
-    ):
-        with pytest.raises(BadInputError, match=message):
-            check_evaluator_config(config(setting), ["a"])
+        (
+            'evaluator.thresholds=[{metric = "auc", lower = 0.9}, {metric = "auc", upper = 0.8}]',
+            r"2 entries for 'auc': lower = 0\.9 is above upper = 0\.8",
+        ),
+    ],
+)
+def test_names_and_bounds_are_checked(setting, message):
+    check_evaluator_config(config('evaluator.metrics=["auc"]', 'evaluator.slices=[[], ["a"]]'), ["a"])
+    with pytest.raises(BadInputError, match=message):
+        check_evaluator_config(config(setting), ["a"])
 
 
 ENTRIES = [
@@ -104,22 +104,12 @@ def test_all_bounds_of_one_metric_hold(entries):
         "auc": ThresholdConfig(metric="auc", lower=0.9999, upper=0.99999, max_regression=0.01),
         "recall": ThresholdConfig(metric="recall", lower=0.3),
     }
-    (auc,) = (
-        metric
-        for metric in build_eval_config("y", ("auc",), tuple(entries), ()).metrics_specs[0].metrics
-        if metric.class_name == "AUC"
-    )
+    metrics = build_eval_config("y", ("auc",), tuple(entries), ()).metrics_specs[0].metrics
+    (auc,) = (metric for metric in metrics if metric.class_name == "AUC")
     bounds = auc.per_slice_thresholds[0].threshold
     assert bounds.value_threshold.lower_bound.value == 0.9999
     assert bounds.value_threshold.upper_bound.value == 0.99999
     assert bounds.change_threshold.absolute.value == -0.01
-
-
-def test_bounds_of_one_metric_that_contradict_each_other_are_refused():
-    setting = 'evaluator.thresholds=[{metric = "auc", lower = 0.9}, {metric = "auc", upper = 0.8}]'
-    message = r"2 entries for 'auc': lower = 0\.9 is above upper = 0\.8"
-    with pytest.raises(BadInputError, match=message):
-        check_evaluator_config(config(setting), ["a"])
 
 
 @pytest.mark.parametrize("bound", ["lower = nan", "upper = inf", "max_regression = nan"])
@@ -161,9 +151,12 @@ def test_the_eval_config_bounds_metrics_on_the_whole_data_set():
 
 
 @pytest.mark.parametrize("problem_type", ["binary", "multi-class", "regression"])
-def test_all_default_metrics_are_summed_over_arrays(problem_type):
+def test_all_default_metrics_tell_the_problem_type_and_are_summed_over_arrays(problem_type):
     """Any other metric makes the whole evaluation go through TFMA, example by example."""
-    eval_config = build_eval_config("y", default_metrics(problem_type), (), ())
+    metrics = default_metrics(problem_type)
+    assert set(metrics) <= set(METRICS)
+    assert problem_type_of_metrics(metrics) == problem_type
+    eval_config = build_eval_config("y", metrics, (), ())
     computations = metric_specs.to_computations(list(eval_config.metrics_specs), eval_config=eval_config)
     kept = [one for one in computations if isinstance(one, metric_types.MetricComputation)]
     unknown = [one for one in kept if make_sums(one) is None]

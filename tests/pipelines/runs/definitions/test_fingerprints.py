@@ -1,8 +1,10 @@
+import hashlib
+from dataclasses import replace
+
 import pytest
 
 from pipelines.data.profile import profile_csv
 from pipelines.data.staging import StagedData
-from pipelines.root import Root
 from pipelines.root.schema.curated import CuratedSchema
 from pipelines.runs.definitions import fingerprints
 from pipelines.runs.definitions.csv_to_serving import csv_to_serving
@@ -12,61 +14,56 @@ from pipelines.runs.definitions.fingerprints import (
     file_hashes,
     model_fingerprint,
 )
-from pipelines.runs.plan.run_plan import RunRequest, plan_run
 
 
 @pytest.fixture
-def plan(data, tmp_path, display):
-    return plan_run(RunRequest(root=Root(tmp_path / "root"), data=str(data), label="y"), display)
+def planned(plan):
+    return plan()
 
 
 @pytest.fixture
-def pipeline(plan, tmp_path):
-    return csv_to_serving(plan, StagedData(tmp_path, "data.csv", ()))
+def pipeline(planned, tmp_path):
+    return csv_to_serving(planned, StagedData(tmp_path, "data.csv", ()))
 
 
 @pytest.fixture
-def changed(plan, pipeline):
+def changed(planned, pipeline):
     """Returns a function that gives the components that run again after a change."""
-    start = {"run_id": "run-1", "data_fingerprint": "0" * 64, "code": plan.code}
+    start = {"run_id": "run-1", "data_fingerprint": "0" * 64, "code": planned.code}
     before = component_fingerprints(pipeline, **start)
 
     def components_with_another_fingerprint(**changes):
         now = component_fingerprints(pipeline, **{**start, **changes})
-        return {
-            component
-            for component in pipeline.pipeline.components
-            if now[component.id] != before[component.id]
-        }
+        return {one for one in pipeline.pipeline.components if now[one.id] != before[one.id]}
 
     return components_with_another_fingerprint
 
 
-def test_the_pusher_alone_runs_in_every_run(changed, pipeline):
-    assert changed() == set()
-    assert changed(run_id="run-2") == {pipeline.pusher}
+def fingerprint_of(planned, schema=None, code=None):
+    return model_fingerprint(planned.config, code or planned.code, planned.profile.digests, schema)
 
 
-def test_other_data_are_read_again(changed, pipeline):
-    assert changed(data_fingerprint="1" * 64) == {pipeline.example_gen}
+@pytest.mark.parametrize(
+    ("changes", "roles"),
+    [
+        ({}, ()),
+        ({"run_id": "run-2"}, ("pusher",)),
+        ({"data_fingerprint": "1" * 64}, ("example_gen",)),
+        ({"schema": "1" * 64}, ("schema_gen",)),
+        # A training of two versions of the code is shared with no other run.
+        ({"mixes_code": True}, ("trainer",)),
+        ({"mixes_code": True, "run_id": "run-2"}, ("trainer", "pusher")),
+    ],
+)
+def test_what_runs_again_after_a_change(changed, pipeline, changes, roles):
+    assert changed(**changes) == {getattr(pipeline, role) for role in roles}
 
 
-def test_another_schema_is_imported_again(changed, pipeline):
-    assert changed(schema="1" * 64) == {pipeline.schema_gen}
-
-
-def test_other_user_code_is_transformed_and_trained_again(changed, pipeline, plan, tmp_path):
-    from dataclasses import replace
-
+def test_other_user_code_is_transformed_and_trained_again(changed, pipeline, planned, tmp_path):
     module = tmp_path / "module.py"
     module.write_text("def preprocessing_fn(): pass\n")
-    code = replace(plan.code, module_file=str(module))
+    code = replace(planned.code, module_file=str(module))
     assert changed(code=code) == {pipeline.transform, pipeline.trainer}
-
-
-def test_a_training_of_two_versions_of_the_code_is_shared_with_no_other_run(changed, pipeline):
-    assert changed(mixes_code=True) == {pipeline.trainer}
-    assert changed(mixes_code=True, run_id="run-2") == {pipeline.trainer, pipeline.pusher}
 
 
 @pytest.mark.parametrize(
@@ -90,86 +87,63 @@ def test_another_library_runs_everything_again(changed, pipeline, monkeypatch):
 
 
 def test_another_tfdv_runs_the_statistics_again_and_makes_no_other_model(
-    changed, pipeline, plan, monkeypatch
+    changed, pipeline, planned, monkeypatch
 ):
-    model = (plan.config, plan.code, plan.profile.digests, None)
-    version, before = fingerprints.metadata.version, model_fingerprint(*model)
-    monkeypatch.setattr(
-        fingerprints.metadata,
-        "version",
-        lambda name: "9.9" if name == "tensorflow-data-validation" else version(name),
-    )
+    version, before = fingerprints.metadata.version, fingerprint_of(planned)
+
+    def another(name):
+        return "9.9" if name == "tensorflow-data-validation" else version(name)
+
+    monkeypatch.setattr(fingerprints.metadata, "version", another)
     assert changed() == {pipeline.statistics_gen}
-    assert model_fingerprint(*model) == before
+    assert fingerprint_of(planned) == before
 
 
-def test_a_model_is_the_same_whatever_its_data_file_is_called_and_however_it_is_judged(
-    plan, data, tmp_path, display
-):
-    def fingerprint(file=data, *settings, schema=None):
-        request = RunRequest(
-            root=Root(tmp_path / "root"), data=str(file), label="y", settings=tuple(settings)
-        )
-        made = plan_run(request, display)
-        return model_fingerprint(made.config, made.code, made.profile.digests, schema)
-
-    first = fingerprint()
+def test_a_model_is_the_same_whatever_its_data_file_is_called_and_however_it_is_judged(plan, data, tmp_path):
+    first = fingerprint_of(plan())
     assert len(first) == 64
-    renamed = data.rename(tmp_path / "renamed.csv")
+    file = data.rename(tmp_path / "renamed.csv")
+
+    def fingerprint(*settings, schema=None):
+        return fingerprint_of(plan(*settings, data=str(file)), schema)
+
     judged = ("evaluator.confidence=0.9", "pusher.keep=2", "name=trips")
-    assert fingerprint(renamed) == fingerprint(renamed, *judged) == first
-    schema = CuratedSchema(tmp_path / "schema.pbtxt", "abc")
+    assert fingerprint() == fingerprint(*judged) == first
     others = [
-        fingerprint(renamed, "trainer.seed=2"),
-        fingerprint(renamed, "trainer.train_steps=7"),
-        fingerprint(renamed, 'data.categorical=["x"]'),
-        fingerprint(renamed, schema=schema),
+        fingerprint("trainer.seed=2"),
+        fingerprint("trainer.train_steps=7"),
+        fingerprint('data.categorical=["x"]'),
+        fingerprint(schema=CuratedSchema(tmp_path / "schema.pbtxt", "abc")),
     ]
-    renamed.write_text(renamed.read_text().replace("7.5,1", "7.6,1"))
-    others.append(fingerprint(renamed))
+    file.write_text(file.read_text().replace("7.5,1", "7.6,1"))
+    others.append(fingerprint())
     assert len({first, *others}) == 6
 
 
-def test_a_model_is_the_same_whatever_its_spans_are_called(spans, tmp_path, display):
+def test_a_model_is_the_same_whatever_its_spans_are_called(plan, spans):
     def fingerprint(wanted):
-        settings = (f"data.spans={wanted}", "name=trips")
-        request = RunRequest(root=Root(tmp_path / "root"), data=spans, label="y", settings=settings)
-        made = plan_run(request, display)
-        return model_fingerprint(made.config, made.code, made.profile.digests, None)
+        return fingerprint_of(plan(f"data.spans={wanted}", "name=trips", data=spans))
 
     # All spans hold the same rows.
     assert fingerprint("8") == fingerprint("10") == fingerprint("newest")
     assert fingerprint("8..9") == fingerprint("last 2") != fingerprint("8")
 
 
-def test_a_model_of_unknown_code_has_no_fingerprint(plan):
-    from dataclasses import replace
-
-    unknown = replace(plan.code, trainer_path="no_such_project.trainer_fn")
-    assert model_fingerprint(plan.config, unknown, plan.profile.digests, None) == ""
-
-
-def test_the_code_of_a_module_file_and_of_an_import_path(plan, tmp_path):
-    from dataclasses import replace
-
-    generic = code_fingerprint(plan.code)
+def test_the_code_of_a_module_file_and_of_an_import_path(planned, tmp_path):
+    generic = code_fingerprint(planned.code)
     module = tmp_path / "module.py"
     module.write_text("A = 1\n")
-    users = code_fingerprint(replace(plan.code, module_file=str(module)))
+    users = code_fingerprint(replace(planned.code, module_file=str(module)))
     assert generic
     assert users not in ("", generic)
-    elsewhere = replace(plan.code, trainer_path="no_such_project.trainer_fn")
-    assert code_fingerprint(elsewhere) == ""
+    unknown = replace(planned.code, trainer_path="no_such_project.trainer_fn")
+    assert code_fingerprint(unknown) == fingerprint_of(planned, code=unknown) == ""
 
 
 def test_files_with_their_hashes(tmp_path):
-    import hashlib
-
     file = tmp_path / "a.csv"
-    file.write_bytes(b"x\n1\n")
-    (found,) = file_hashes(profile_csv([file]))
-    assert found == {
-        "path": str(file), "bytes": 4, "sha256": hashlib.sha256(b"x\n1\n").hexdigest(),
-    }  # fmt: skip
-    file.write_bytes(b"x\n22\n")
-    assert file_hashes(profile_csv([file]))[0]["sha256"] == hashlib.sha256(b"x\n22\n").hexdigest()
+    for content in (b"x\n1\n", b"x\n22\n"):
+        file.write_bytes(content)
+        digest = hashlib.sha256(content).hexdigest()
+        expected = {"path": str(file), "bytes": len(content), "sha256": digest}
+        assert file_hashes(profile_csv([file])) == (expected,)

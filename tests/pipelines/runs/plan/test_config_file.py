@@ -64,9 +64,9 @@ def test_inferred_kinds_are_in_comments_as_an_entry_accepts_its_column(csv, tmp_
         assert f'\n# "{name}" = "{kind}"  # ' in text
     for start in ('# "share" = "number"  # ', '# "vip" = "category"  # '):
         (line,) = (line for line in text.splitlines() if line.startswith(start))
-        assert "may be the label in other words" in line
+        assert "may be target leakage" in line
     assert '# "uuid" = "id"  # not used: nearly every row' in text
-    assert '"outcome" = "ignore"  # it is the label in other words' in text
+    assert '"outcome" = "ignore"  # target leakage' in text
 
 
 def test_every_setting_is_there_or_in_a_comment(csv, tmp_path):

@@ -34,14 +34,14 @@ COPY = ["declined" if value == "no" else "approved" for value in Y]
 
 def test_a_copy_of_the_label_stops_until_the_configuration_names_it(plan):
     text = table(x=X, outcome=COPY, y=Y)
-    with pytest.raises(BadInputError, match=r"'outcome' alone predicts 'y' right in 100 %.*\"ignore\""):
+    with pytest.raises(BadInputError, match=r"'outcome' alone predicts 'y' correctly in 100 %.*\"ignore\""):
         plan(text)
     left_out = plan(text, "columns.outcome=ignore")
     assert left_out.code.plan.columns == ("y", "x")
     assert not left_out.leaks
     kept = plan(text, "columns.outcome=category")
     assert "outcome" in kept.code.plan.columns
-    assert kept.columns[1].note.startswith("may be the label in other words")
+    assert kept.columns[1].note.startswith("may be target leakage")
     assert any(finding.startswith("leak? column 'outcome'") for finding in kept.findings)
     assert plan(text, stops_at_copies=False).leaks[0].is_copy
 
@@ -64,7 +64,7 @@ def test_files_of_each_split_are_looked_for_in_each_span(spans, tmp_path):
     folders = [tmp_path / f"span-{number}" / "v1" for number in (8, 9)]
     assert data.profile.files == [folder / name for folder in folders for name in ("data.csv", "late-1.csv")]
     assert data.splits.eval_files == {folder / "late-1.csv" for folder in folders}
-    assert data.findings == ("version 1 of span 10 has no file to read (there is data.csv): it is skipped",)
+    assert data.findings == ("version 1 of span 10 has no data file (there is data.csv): it is skipped",)
     with pytest.raises(BadInputError, match="needs a folder as data"):
         read_data(load_config(data=f"{spans}/*.csv", label="y", settings=settings))
 
@@ -74,7 +74,7 @@ def test_a_near_copy_is_said_and_used(plan):
     made = plan(table(x=X, outcome=near, y=Y))
     assert "outcome" in made.code.plan.columns
     (said,) = made.findings
-    assert "alone predicts 'y' right in 100 % of 120 rows (the most frequent class alone: 66.7%)" in said
+    assert "alone predicts 'y' correctly in 100 % of 120 rows (the most frequent class alone: 66.7%)" in said
     assert '[columns] outcome = "ignore"' in said
 
 

@@ -1,28 +1,21 @@
 import pytest
 
 from pipelines.errors import BadInputError
-from pipelines.root import Root
 from pipelines.runs.plan.inputs import RunRequest, read_inputs
 
 
-def test_what_is_asked_for_and_its_data(data, tmp_path, display):
-    inputs = read_inputs(RunRequest(root=Root(tmp_path / "root"), data=str(data), label="y"), display)
-    assert (inputs.root, inputs.config.data.label) == (Root(tmp_path / "root"), "y")
+def test_what_is_asked_for_and_its_data_and_spans(data, root, display, spans):
+    inputs = read_inputs(RunRequest(root=root, data=str(data), label="y"), display)
+    assert (inputs.root, inputs.config.data.label) == (root, "y")
     assert inputs.data.profile.num_rows == 40
     assert (inputs.root_schema, inputs.unfinished, inputs.spans) == (None, None, ())
     assert not inputs.root.path.exists()
-
-
-def test_the_spans_that_are_read(spans, tmp_path, display):
-    settings = ("data.spans=last 2",)
-    request = RunRequest(root=Root(tmp_path / "root"), data=spans, label="y", settings=settings)
+    request = RunRequest(root=root, data=spans, label="y", settings=("data.spans=last 2",))
     assert [span["span"] for span in read_inputs(request, display).spans] == [9, 10]
 
 
-def test_a_killed_run_is_gone_on_with(killed, tmp_path, display):
-    inputs = read_inputs(RunRequest(root=Root(tmp_path / "root"), resume=True), display)
-    assert inputs.unfinished is not None
-    assert inputs.unfinished.run_id == killed.run_id
+def test_a_killed_run_is_gone_on_with(killed, root, display):
+    assert read_inputs(RunRequest(root=root, resume=True), display).unfinished.run_id == killed.run_id
 
 
 @pytest.mark.parametrize(
@@ -33,8 +26,7 @@ def test_a_killed_run_is_gone_on_with(killed, tmp_path, display):
         ({"kubeflow_run": "k-1"}, "20260102-030405 is on Kubeflow"),
     ],
 )
-def test_with_nothing_to_resume_it_is_said_and_refused(killed, tmp_path, display, changes, why):
-    Root(tmp_path / "root").records.write(killed.changed(**changes))
-    request = RunRequest(root=Root(tmp_path / "root"), resume=True)
+def test_with_nothing_to_resume_it_is_said_and_refused(killed, root, display, changes, why):
+    root.records.write(killed.changed(**changes))
     with pytest.raises(BadInputError, match=f"nothing to resume in .*{why}.* Leave --resume out"):
-        read_inputs(request, display)
+        read_inputs(RunRequest(root=root, resume=True), display)

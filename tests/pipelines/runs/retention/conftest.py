@@ -13,18 +13,17 @@ from pipelines.steps.step_folders import StepFolders
 from pipelines.steps.step_plan import OutputRef, StepPlan
 
 NOW = datetime(2026, 7, 1, tzinfo=timezone.utc)
+
+
 OUTPUTS = {
-    "CsvExampleGen": ("examples",),
-    "StatisticsGen": ("statistics",),
-    "Trainer": ("model", "model_run"),
+    "CsvExampleGen": ("examples",), "StatisticsGen": ("statistics",), "Trainer": ("model", "model_run"),
     "Evaluator": ("evaluation", "blessing"),
-}
+}  # fmt: skip
 INPUTS = {
-    "CsvExampleGen": (),
-    "StatisticsGen": ("examples",),
-    "Trainer": ("examples",),
+    "CsvExampleGen": (), "StatisticsGen": ("examples",), "Trainer": ("examples",),
     "Evaluator": ("examples", "model"),
-}
+}  # fmt: skip
+
 SIZES = {"examples": 500, "statistics": 20, "model": 300, "model_run": 4_000, "evaluation": 60, "blessing": 5}
 
 
@@ -43,13 +42,7 @@ class RootOfRuns:
     def add_run(self, age_days, status="pushed", version=None, reuses=None, baseline=None, **fields):
         """Adds a run that began this long ago, and returns its id.
 
-        Args:
-          age_days: Age of the run.
-          status: Its end.
-          version: Version that it pushed.
-          reuses: Run whose steps it reused, all of them.
-          baseline: Run whose model its own was compared with.
-          fields: Further fields of its record.
+        `reuses`: run whose steps it reused; `baseline`: run whose model its own was compared with.
         """
         started = NOW - timedelta(days=age_days)
         run_id = started.strftime("%Y%m%d-%H%M%S")
@@ -61,21 +54,14 @@ class RootOfRuns:
             components = Root(self.path).records.read(reuses).components
         elif "same_as" not in fields:
             components = self._make_steps(run_id, status, baseline)
+        report = self.path / "runs" / f"{run_id}.html"
         record = RunRecord(
-            run_id=run_id,
-            name="d",
-            status=status,
-            started=started.isoformat(),
-            config=self.config,
-            data_fingerprint="f",
-            log=str(log),
-            report=str(self.path / "runs" / f"{run_id}.html"),
-            version=None if version is None else str(version),
-            components=components,
-            **fields,
-        )
+            run_id=run_id, name="d", status=status, started=started.isoformat(), config=self.config,
+            data_fingerprint="f", log=str(log), report=str(report), components=components,
+            version=None if version is None else str(version), **fields,
+        )  # fmt: skip
         Root(self.path).records.write(record)
-        (self.path / "runs" / f"{run_id}.html").write_text("<html>")
+        report.write_text("<html>")
         Root(self.path).details(run_id).write("training", {"curves": []})
         if version is not None:
             self.add_version(version, run_id, f"artifacts/Trainer/{record.step('Trainer')}/model")
@@ -99,14 +85,11 @@ class RootOfRuns:
             if baseline and component == "Evaluator":
                 step = Root(self.path).records.read(baseline).step("Trainer")
                 inputs["baseline_model"] = (OutputRef("Trainer", step, "model"),)
+            base = {"fieldValue": {"stringValue": f"{{{{ROOT}}}}/data/{data.name}"}}
             plan = StepPlan(
                 component,
                 executor={"type": "PythonClassExecutableSpec"},
-                parameters={
-                    "parameters": {
-                        "input_base": {"fieldValue": {"stringValue": f"{{{{ROOT}}}}/data/{data.name}"}}
-                    }
-                },
+                parameters={"parameters": {"input_base": base}},
                 inputs=inputs,
                 outputs={key: f"types.{'ModelBlessing' * (key == 'blessing')}" for key in keys},
                 fingerprints={"data": run_id},
@@ -129,12 +112,9 @@ class RootOfRuns:
             value = {"intValue": str(int(is_blessed))}
             outputs["blessing"] = {**properties, "path": "blessing", "customProperties": {"blessed": value}}
         fields = {
-            "plan": asdict(plan),
-            "outputs": outputs,
-            "number": self._last_number,
-            "run_id": run_id,
+            "plan": asdict(plan), "outputs": outputs, "number": self._last_number, "run_id": run_id,
             "elapsed_secs": 1.0,
-        }
+        }  # fmt: skip
         (folder / "step.json").write_text(json.dumps(fields))
 
     def folder(self, run_id, key):

@@ -113,11 +113,8 @@ def test_artifacts_of_an_earlier_version_stay_while_a_version_or_a_held_model_is
     executions = root.path / "artifacts" / "Trainer" / ".system" / "executor_execution"
     executions.mkdir(parents=True)
     root.add_version(7, "20260101-000000", "artifacts/Trainer/model/3")
-    held = HeldModel(
-        "artifacts/Trainer/model/13",
-        "artifacts/Trainer/model/13/Format-Serving",
-        "artifacts/ServingCheck/warmup/15/requests",
-    )
+    model, warmup = "artifacts/Trainer/model/13", "artifacts/ServingCheck/warmup/15/requests"
+    held = HeldModel(model, f"{model}/Format-Serving", warmup)
     decided = Decision("rejected", "ann", "2026-01-01T00:00:00+00:00") if is_dropped else None
     root.add_run(90, status="held", held=held, decision=decided)
     root.add_run(80, status="not_blessed")
@@ -127,7 +124,7 @@ def test_artifacts_of_an_earlier_version_stay_while_a_version_or_a_held_model_is
     assert left == {("Trainer/model", 0)} | (set() if is_dropped else of_held)
     assert not executions.exists()
     assert {removal.reason for removal in removals} == {
-        "an earlier version of this program made it, and no version of the model needs it"
+        "made by an earlier version of this program, and needed by no version of the model"
     }
 
 

@@ -1,7 +1,5 @@
 import shutil
 
-from pipelines.root import Root
-
 
 def test_artifacts_beyond_the_newest_go_and_records_stay(root):
     runs = [root.add_run(age, version=1000 - age) for age in (50, 40, 30, 20, 10)]
@@ -14,23 +12,19 @@ def test_artifacts_beyond_the_newest_go_and_records_stay(root):
     kinds = [removal.kind for removal in removals]
     assert {kind: kinds.count(kind) for kind in kinds} == {"step": 6, "artifact": 3, "data": 3}
     reasons = {removal.reason for removal in removals if removal.kind != "data"}
-    assert reasons == {"none of the newest 2 runs whose artifacts stay has used it"}
+    assert reasons == {"not used by the newest 2 runs whose artifacts are kept"}
     assert root.prune(artifacts=2) == []
 
 
 def test_checkpoints_go_before_the_rest(root):
     runs = [root.add_run(age, version=1000 - age) for age in (40, 30, 20, 10)]
-    (kept_checkpoints,) = (root.folder(runs[1], "model_run"),)
+    checkpoints = root.folder(runs[1], "model_run")
     removals = root.prune(artifacts=3, checkpoints=2)
-    assert [root.has(run) for run in runs] == [
-        root.OF_A_VERSION,
-        root.ALL - {"model_run"},
-        root.ALL,
-        root.ALL,
-    ]
-    (removal,) = (removal for removal in removals if removal.path == kept_checkpoints)
+    left = [root.OF_A_VERSION, root.ALL - {"model_run"}, root.ALL, root.ALL]
+    assert [root.has(run) for run in runs] == left
+    (removal,) = (removal for removal in removals if removal.path == checkpoints)
     assert removal.size_bytes == 4_000
-    assert removal.reason == "none of the newest 2 runs whose checkpoints stay has used it"
+    assert removal.reason == "not used by the newest 2 runs whose checkpoints are kept"
 
 
 def test_steps_of_a_run_whose_record_was_removed_by_hand_go(root):
@@ -47,7 +41,7 @@ def test_a_step_of_no_run_by_rules_of_records_says_so(root):
     root.add_run(80, status="not_blessed")
     removals = root.prune(runs=1)
     reasons = {removal.reason for removal in removals if removal.kind == "step"}
-    assert reasons == {"the runs that have used it are not the newest run"}
+    assert reasons == {"the runs that used it are not the newest run"}
 
 
 def test_what_a_killed_removal_began_goes_with_the_next(root):
@@ -86,13 +80,3 @@ def test_a_step_that_a_failed_run_left_stays_for_resume(root):
     root.add_run(70, status="not_blessed")
     root.prune(artifacts=1)
     assert not half.parent.exists()
-
-
-def test_the_details_of_a_report_go_with_its_record(root):
-    runs = [root.add_run(age, status="not_blessed") for age in (90, 80, 70)]
-    for run in runs:
-        Root(root.path).details(run).write("anomalies", {"found": run})
-    root.prune(runs=2)
-    left = {folder.name for folder in (root.path / "runs" / "details").iterdir()}
-    assert left == set(root.records) == set(runs[1:])
-    assert root.prune(runs=2) == []

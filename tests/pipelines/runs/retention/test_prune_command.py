@@ -31,12 +31,8 @@ def test_as_json_it_says_what_went_and_why(root):
     said = json.loads(result.stdout)
     assert (said["root"], said["dry_run"]) == (str(root.path), False)
     assert said["bytes"] == sum(removal["bytes"] for removal in said["removed"])
-    assert said["removed"][0] == {
-        "kind": "step",
-        "path": str(step),
-        "reason": "none of the newest 1 runs whose artifacts stay has used it",
-        "bytes": size,
-    }
+    reason = "not used by the newest 1 runs whose artifacts are kept"
+    assert said["removed"][0] == {"kind": "step", "path": str(step), "reason": reason, "bytes": size}
     assert root.has(first) == set()
     assert json.loads(CliRunner().invoke(app, arguments).stdout)["removed"] == []
 

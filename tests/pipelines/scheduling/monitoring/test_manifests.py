@@ -67,14 +67,10 @@ def test_words_have_systemds_own_quotes(tmp_path):
 
 
 def test_a_cron_job():
-    kubeflow = KubeflowConfig.model_validate(
-        {
-            "image": "registry.example.com/pipelines:1.0",
-            "volumes": [{"claim": "pipelines", "path": "/mnt/p", "sub_path": "taxi"}],
-            "secrets": [{"name": "hook", "env": {"url": "HOOK"}, "path": "/secrets"}],
-            "service_account": "trainer",
-        }
-    )
+    volume = {"claim": "pipelines", "path": "/mnt/p", "sub_path": "taxi"}
+    secret = {"name": "hook", "env": {"url": "HOOK"}, "path": "/secrets"}
+    pods = {"image": "registry.example.com/pipelines:1.0", "service_account": "trainer"}
+    kubeflow = KubeflowConfig.model_validate({**pods, "volumes": [volume], "secrets": [secret]})
     root = pathlib.Path("/mnt/p/root")
     made = yaml.safe_load(cron_job(["a_B.c", "x" * 60], kubeflow, root, "*/5 * * * *"))
     assert (made["apiVersion"], made["kind"]) == ("batch/v1", "CronJob")
@@ -86,14 +82,9 @@ def test_a_cron_job():
     pod = made["spec"]["jobTemplate"]["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     command = container["command"]
-    assert command[1:] == [
-        *("-m", "estimator_pipelines", "schedule", "run", "--root", "/mnt/p/root", "--once")
-    ]
+    words = "-m estimator_pipelines schedule run --root /mnt/p/root --once"
+    assert command[1:] == words.split()
     # The rest is that of all pods.
-    settings = pod_spec(kubeflow, {"name": "schedules", "command": command})
-    assert pod == {
-        **settings,
-        "restartPolicy": "Never",
-        "terminationGracePeriodSeconds": 180,
-        "securityContext": {"fsGroup": 1000},
-    }
+    rest = pod_spec(kubeflow, {"name": "schedules", "command": command})
+    ends = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 180}
+    assert pod == {**rest, **ends, "securityContext": {"fsGroup": 1000}}

@@ -6,7 +6,6 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from components.pusher.provenance import Provenance
 from pipelines.scheduling.monitoring.metrics import (
     PipelineCollector,
     registry,
@@ -15,19 +14,26 @@ from pipelines.scheduling.monitoring.metrics import (
 )
 from pipelines.scheduling.ticks import iso, time_tick
 from tests.pipelines.scheduling.conftest import at
-from tests.pushed_versions import write_version
+from tests.pushed_versions import serve_version
 
 PREFIX = "estimator_pipelines_"
 
 
 def parsed(text):
-    """Returns values by name and labels."""
+    """Returns values by name and labels; names are as Prometheus asks."""
     found = {}
     for family in text_string_to_metric_families(text):
         assert family.documentation
+        assert family.name.startswith(PREFIX)
+        assert family.type in ("counter", "gauge")
         for sample in family.samples:
+            assert sample.name.endswith("_total") == (family.type == "counter")
             found[(sample.name.removeprefix(PREFIX), *sample.labels.values())] = sample.value
     return found
+
+
+def shown_by(collector):
+    return parsed(generate_latest(registry(collector)).decode())
 
 
 @pytest.fixture
@@ -43,15 +49,14 @@ def collector(root, clock, record, add):
     run(2, "failed", 2, notification="no mail", is_bad_input=True)
     run(5, "running", None)
     for version in (8, 9):
-        write_version(Provenance("run-1", "m"), str(root.serving / str(version)), str(root.serving))
+        serve_version(root.serving, version, "run-1")
     clock.pass_by(7.9 * 60)
     return PipelineCollector(root, clock)
 
 
 def test_runs_that_no_schedule_has_started(root, clock, record):
     def now():
-        found = parsed(generate_latest(registry(collector)).decode())
-        return {key: value for key, value in found.items() if key[0].startswith("newest_")}
+        return {key: value for key, value in shown_by(collector).items() if key[0].startswith("newest_")}
 
     collector = PipelineCollector(root, clock)
     assert now() == {}
@@ -76,15 +81,10 @@ def test_runs_that_no_schedule_has_started(root, clock, record):
 
 
 def test_the_values_are_those_of_the_runs(collector):
-    found = parsed(generate_latest(registry(collector)).decode())
-    assert {key[2]: value for key, value in found.items() if key[0] == "scheduled_runs_total"} == {
-        "pushed": 1,
-        "failed": 1,
-        "unchanged": 0,
-        "finished": 0,
-        "held": 0,
-        "not_blessed": 0,
-    }
+    found = shown_by(collector)
+    counts = {key[2]: value for key, value in found.items() if key[0] == "scheduled_runs_total"}
+    none = dict.fromkeys(("unchanged", "finished", "held", "not_blessed"), 0)
+    assert counts == {"pushed": 1, "failed": 1, **none}
     expected = {
         ("schedule_enabled", "trips"): 1,
         ("schedule_running", "trips"): 0,  # no scheduler works that goes on with the tick of 5
@@ -110,23 +110,18 @@ def test_the_values_are_those_of_the_runs(collector):
     assert ("served_model_metric", "loss") not in found
 
 
-def test_names_are_as_prometheus_asks(collector):
-    for family in text_string_to_metric_families(generate_latest(registry(collector)).decode()):
-        assert family.name.startswith(PREFIX)
-        assert family.type in ("counter", "gauge")
-        samples = {sample.name for sample in family.samples}
-        assert all(name.endswith("_total") for name in samples) == (family.type == "counter")
-
-
 def test_nothing_is_served_yet(root, clock, store):
     store.folder.mkdir(parents=True)
-    found = parsed(generate_latest(registry(PipelineCollector(root, clock))).decode())
-    assert list(found) == [("damaged_files",), ("future_records",), ("metrics_time_seconds",)]
+    assert list(shown_by(PipelineCollector(root, clock))) == [
+        ("damaged_files",),
+        ("future_records",),
+        ("metrics_time_seconds",),
+    ]
 
 
 def test_a_damaged_schedule_hides_no_other(collector, store):
     store.file("other").write_text("{")
-    found = parsed(generate_latest(registry(collector)).decode())
+    found = shown_by(collector)
     assert found[("damaged_files",)] == 1
     assert found[("schedule_enabled", "trips")] == 1
 

@@ -177,7 +177,7 @@ def test_headers_up_to_the_limit_are_accepted_whatever_the_body_has(server):
     assert (statuses(connection), connection.end) == ([200] * 3 + [431], "closed")
 
 
-def test_headers_have_a_time_limit_that_more_bytes_do_not_extend(server):
+def test_headers_have_a_time_limit_that_more_bytes_do_not_extend_and_silence_another(server):
     connection = server.connect()
     connection.send(GET[:5])
     server.loop.advance(6)
@@ -186,9 +186,6 @@ def test_headers_have_a_time_limit_that_more_bytes_do_not_extend(server):
     assert connection.end is None
     server.loop.advance(1)
     assert (statuses(connection), connection.end) == ([408], "closed")
-
-
-def test_a_silent_connection_is_closed_without_an_answer(server):
     connection = server.connect()
     server.loop.advance(LIMITS.header_secs)
     assert (connection.written, connection.end) == (b"", "closed")
@@ -205,7 +202,7 @@ def test_a_connection_stays_open_between_requests_for_some_time(server):
     assert (statuses(connection), connection.end) == ([200] * 3, "closed")
 
 
-def test_the_rest_of_a_body_has_a_time_limit_once_the_request_is_answered(server):
+def test_a_body_after_the_answer_has_a_time_limit_and_leads_to_the_next_request(server):
     connection = server.connect()
     connection.send(POST)
     for _ in range(9):
@@ -214,9 +211,6 @@ def test_the_rest_of_a_body_has_a_time_limit_once_the_request_is_answered(server
     assert connection.end is None
     server.loop.advance(1)
     assert (statuses(connection), connection.end) == ([200], "closed")
-
-
-def test_a_body_that_arrives_after_the_answer_leads_to_the_next_request(server):
     connection = server.connect()
     connection.send(POST)
     connection.send(b"b" * 1_000)

@@ -14,14 +14,11 @@ INPUTS = [
 ]
 
 
-def test_the_server_is_live_and_ready(client):
+def test_the_server_is_ready_and_the_metadata_name_columns_and_predictions(client):
     assert client.get("/v2/health/live").json() == {"live": True}
     assert client.get("/v2/health/ready").json() == {"ready": True}
     assert client.get(f"{URL}/ready").json() == {"name": "sums", "ready": True}
     assert client.get("/v2").json()["extensions"] == []
-
-
-def test_the_metadata_name_columns_and_predictions(client):
     assert client.get(f"{URL}/versions/5").json() == client.get(URL).json()
     assert client.get(URL).json() == {
         "name": "sums",
@@ -61,21 +58,21 @@ def test_infer_returns_the_outputs_that_are_asked_for(client):
     ("body", "message"),
     [
         ({}, 'The body needs "inputs", a list of tensors.'),
-        ({"inputs": None}, '"inputs" is a list of tensors. Received: null'),
-        ({"inputs": [7]}, "An input is an object with a name"),
+        ({"inputs": None}, '"inputs" must be a list of tensors. Received: null'),
+        ({"inputs": [7]}, "An input must be an object with a name"),
         ({"inputs": [tensor("x", [1], "FLOAT")]}, "needs a datatype: BOOL"),
         ({"inputs": [tensor("x", [1], {})]}, "needs a datatype: BOOL"),
-        ({"inputs": [tensor("x", [1, 2], shape=[1, 2])]}, r"its shape is [rows] or [rows, 1]"),
-        ({"inputs": [tensor("x", [1, 2], shape=[True])]}, "its shape is"),
-        ({"inputs": [tensor("x", [1, 2], shape=[3])]}, "has the shape [3], and 2 values"),
+        ({"inputs": [tensor("x", [1, 2], shape=[1, 2])]}, r"must have the shape [rows] or [rows, 1]"),
+        ({"inputs": [tensor("x", [1, 2], shape=[True])]}, "must have the shape"),
+        ({"inputs": [tensor("x", [1, 2], shape=[3])]}, "has the shape [3], but 2 values"),
         ({"inputs": [tensor("x", ["a"])]}, "row 1, column 'x': 'a' is not a number"),
         ({"inputs": [tensor("x", [1]), tensor("x", [1])]}, "is given twice"),
         ({"inputs": [tensor("xx", [1])]}, "None of the model's columns"),
-        ({"inputs": [{**tensor("x", [1]), "data": 7}]}, 'has its values in "data"'),
+        ({"inputs": [{**tensor("x", [1]), "data": 7}]}, 'needs its values in "data"'),
         ({"inputs": INPUTS, "outputs": [{"name": "score"}]}, "no output 'score'. There are: class"),
         ({"inputs": INPUTS, "outputs": [{"name": "class"}] * 2}, "'class' is requested twice"),
-        ({"inputs": INPUTS, "outputs": 7}, '"outputs" is a list'),
-        ({"inputs": INPUTS, "id": 7}, '"id" is a text'),
+        ({"inputs": INPUTS, "outputs": 7}, '"outputs" must be a list'),
+        ({"inputs": INPUTS, "id": 7}, '"id" must be a string'),
     ],
 )
 def test_an_error_has_its_message(client, body, message):

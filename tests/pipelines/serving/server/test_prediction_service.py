@@ -350,15 +350,7 @@ def test_a_large_request_is_answered(classifier):
     assert [row.classes[1].score for row in rows] == pytest.approx([sigmoid(1)] * 200, abs=1e-6)
 
 
-def test_multi_inference_is_not_offered(regressor):
-    request = inference_pb2.MultiInferenceRequest()
-    assert error_of(regressor.stub.MultiInference, request)[0] == Code.UNAUTHENTICATED
-    code, text = error_of(regressor.stub.MultiInference, request, metadata=TOKEN)
-    assert code == Code.UNIMPLEMENTED
-    assert text == "There is no MultiInference. There are Classify and Regress."
-
-
-def test_a_call_needs_the_token(regressor):
+def test_a_call_needs_the_token_also_for_multi_inference_which_is_not_offered(regressor):
     request = request_of(regression_pb2.RegressionRequest, example(x=1.0))
     assert error_of(regressor.stub.Regress, request)[0] == Code.UNAUTHENTICATED
     wrong = [("authorization", "Bearer wrong")]
@@ -366,6 +358,11 @@ def test_a_call_needs_the_token(regressor):
     assert code == Code.UNAUTHENTICATED
     text = regressor.client.get("/metrics", headers={"Authorization": "Bearer secret"}).text
     assert 'requests_total{kind="grpc_other",status="401"}' in text
+    request = inference_pb2.MultiInferenceRequest()
+    assert error_of(regressor.stub.MultiInference, request)[0] == Code.UNAUTHENTICATED
+    code, text = error_of(regressor.stub.MultiInference, request, metadata=TOKEN)
+    assert code == Code.UNIMPLEMENTED
+    assert text == "There is no MultiInference. There are Classify and Regress."
 
 
 @pytest.mark.more

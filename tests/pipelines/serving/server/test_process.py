@@ -38,40 +38,32 @@ def test_an_address_is_a_loopback_or_not(host, is_loopback):
     assert ServerAddress(host).is_loopback == is_loopback
 
 
-def test_another_address_needs_a_token(tmp_path):
-    with pytest.raises(BadInputError, match=r"other machines reach it on 0.0.0.0. .* --token-file"):
-        serve(Root(tmp_path), "m", ServerAddress("0.0.0.0"), print)
+@pytest.mark.parametrize(
+    ("host", "settings", "grpc_port", "message"),
+    [
+        ("0.0.0.0", {}, None, r"other machines reach it on 0.0.0.0. .* --token-file"),
+        ("0.0.0.0", {"token": "a"}, None, "no model in"),
+        ("127.0.0.1", {}, 8501, "--port and --grpc-port are both 8501"),
+        ("127.0.0.1", {"max_body_bytes": 1 << 32}, 0, "--max-body is 2147483647 at most"),
+    ],
+    ids=["another address without a token", "no model", "one port for both", "a body beyond gRPC's limit"],
+)
+def test_what_cannot_be_served_is_refused(tmp_path, host, settings, grpc_port, message):
+    with pytest.raises(BadInputError, match=message):
+        serve(
+            Root(tmp_path), "m", ServerAddress(host), print,
+            settings=ServerSettings(**settings), grpc_port=grpc_port,
+        )  # fmt: skip
 
 
-def test_a_root_without_a_model_is_refused(tmp_path):
-    with pytest.raises(BadInputError, match="no model in"):
-        serve(Root(tmp_path), "m", ServerAddress("0.0.0.0"), print, settings=ServerSettings(token="a"))
-
-
-def test_a_port_that_is_taken_is_named():
+def test_a_port_that_is_taken_is_named(tmp_path):
     with _listening(ServerAddress(port=0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(BadInputError, match=f"127.0.0.1, port {port}: .* another --port"):
             _listening(ServerAddress(port=port))
-
-
-def test_a_port_for_grpc_that_is_taken_is_named(tmp_path):
-    with _listening(ServerAddress(port=0)) as taken:
-        port = taken.getsockname()[1]
         message = f"cannot listen on 127.0.0.1, port {port}: .* another --grpc-port or --host"
         with pytest.raises(BadInputError, match=message):
             serve(Root(tmp_path), "m", ServerAddress(), print, grpc_port=port)
-
-
-def test_one_port_for_http_and_grpc_is_refused(tmp_path):
-    with pytest.raises(BadInputError, match="--port and --grpc-port are both 8501"):
-        serve(Root(tmp_path), "m", ServerAddress(), print, grpc_port=8501)
-
-
-def test_a_body_beyond_grpcs_limit_is_refused(tmp_path):
-    settings = ServerSettings(max_body_bytes=1 << 32)
-    with pytest.raises(BadInputError, match="--max-body is 2147483647 at most"):
-        serve(Root(tmp_path), "m", ServerAddress(), print, settings=settings, grpc_port=0)
 
 
 @pytest.mark.more

@@ -33,7 +33,7 @@ def test_a_context_counts_for_each_example():
     assert raised.value.status == 413
 
 
-def test_bytes_are_held_until_their_request_ends():
+def test_bytes_are_held_until_their_request_ends_and_small_ones_whatever_large_ones_hold():
     held = HeldBytes(10)
     with held.request() as hold:
         hold(6)
@@ -45,9 +45,6 @@ def test_bytes_are_held_until_their_request_ends():
     assert (raised.value.status, raised.value.headers) == (503, {"Retry-After": "1"})
     with held.request() as hold:
         hold(10)
-
-
-def test_small_requests_are_held_whatever_large_ones_hold():
     held = HeldBytes(10, small_bytes=3)
     with held.request() as hold, held.request() as hold_small:
         hold(10)

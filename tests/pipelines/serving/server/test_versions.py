@@ -104,19 +104,6 @@ def test_a_version_that_cannot_be_loaded_leaves_the_former_one(versions, tmp_pat
     assert number(versions) == 5
 
 
-class Clock:
-    def __init__(self):
-        self.now = 0.0
-
-    def __call__(self):
-        return self.now
-
-
-@pytest.fixture
-def clock():
-    return Clock()
-
-
 @pytest.fixture
 def patient(tmp_path, loader, metrics, clock):
     """Versions that wait until files have not changed for 2 s."""

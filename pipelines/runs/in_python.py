@@ -1,0 +1,235 @@
+"""`pipelines.run` and `pipelines.plan`: what the commands of these names do, in Python."""
+
+import hashlib
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from pydantic import ValidationError
+
+from pipelines.config.load import explain, load_config
+from pipelines.config.tfx_pipeline import TfxPipelineConfig
+from pipelines.errors import BadInputError
+from pipelines.root import Root
+from pipelines.root.records import Metrics, RunRecord
+from pipelines.runs.plan.description import describe_plan
+from pipelines.runs.plan.inputs import RunRequest
+from pipelines.runs.run import run as run_pipeline
+from pipelines.runs.tfx_pipeline import TfxPipelineRequest, run_tfx_pipeline
+from pipelines.serving.model import Model, load
+from pipelines.terminal.output_capture import captured_output
+from pipelines.terminal.progress import Display, PlainDisplay, Progress, make_display, terminal_stream
+from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from tfx.orchestration.pipeline import Pipeline
+
+    Data: TypeAlias = str | os.PathLike[str] | pd.DataFrame
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that has ended.
+
+    Attributes:
+        record: Everything that is known about it.
+        root: Folder of the pipeline's runs.
+    """
+
+    record: RunRecord
+    root: Root
+
+    @property
+    def status(self) -> str:
+        """`pushed`, `unchanged`, `held`, `not_blessed`, `failed`, `interrupted`; or `finished`."""
+        return self.record.status
+
+    @property
+    def reason(self) -> str | None:
+        """Reason why nothing was pushed; None without one."""
+        return self.record.reason
+
+    @property
+    def version(self) -> str | None:
+        """Version that was pushed; None if there is none."""
+        return self.record.version
+
+    @property
+    def metrics(self) -> Metrics:
+        """Metrics by name, on the rows that the model has not seen."""
+        return self.record.metrics
+
+    @property
+    def report(self) -> Path | None:
+        """HTML page about the run."""
+        return Path(self.record.report) if self.record.report else None
+
+    @property
+    def model(self) -> Model:
+        """The version that the run has pushed or, if it is unchanged, the live one.
+
+        Raises:
+            BadInputError: It has pushed none.
+        """
+        version = self.record.version
+        if version is None and self.status != "unchanged":
+            raise BadInputError(
+                f"Run {self.record.run_id} has no model: it is {self.status}. {self.reason or ''} "
+                f"pipelines.load({str(self.root)!r}) loads the live version, if there is one."
+            )
+        return load(self.root, int(version) if version else None)
+
+    def __repr__(self) -> str:
+        because = f": {self.reason}" if self.reason else ""
+        return f"<run {self.record.run_id} in {self.root}: {self.status}{because}>"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Plan of a run: the use of each column.
+
+    Attributes:
+        columns: Kind, use, share of missing values and note of each column.
+        lines: Lines that the command `plan` prints.
+    """
+
+    columns: tuple[dict[str, Any], ...]
+    lines: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return "\n".join(self.lines)
+
+
+def run(
+    pipeline: "Pipeline | None" = None,
+    *,
+    data: "Data | None" = None,
+    label: str | None = None,
+    config: str | os.PathLike[str] | None = None,
+    root: str | os.PathLike[str] = "pipeline_root",
+    runner: str = "local",
+    parameters: Mapping[str, str | int | float] | None = None,
+    enable_cache: bool = True,
+    resume: bool = False,
+    **settings: Mapping[str, Any],
+) -> Run:
+    """Runs the pipeline from a CSV, or a TFX pipeline of your own, and returns how it ended.
+
+    Unchanged steps are reused. Progress goes to stderr, output of libraries to the run's log.
+
+    Args:
+        pipeline: TFX pipeline with components of TFX, of ours, or of your own; instead of the next three.
+        data: CSV or Parquet file, a folder of them, or a DataFrame, of which the root gets a copy.
+        label: Column to predict.
+        config: Configuration file (TOML).
+        root: Folder of the runs; it takes the place of a TFX pipeline's `pipeline_root`.
+        runner: `local`, or `beam` for the engine in `beam`.
+        parameters: Values of a TFX pipeline's `RuntimeParameter`s.
+        enable_cache: False runs every step.
+        resume: Continues the newest run, which has not ended.
+        **settings: Sections of the configuration, which override those of the file, such as
+            `trainer={"train_steps": 500}` or `beam={"direct": {"workers": 4}}`.
+
+    Raises:
+        BadInputError: The run cannot begin, or the root is in use; no run was recorded.
+
+    Example:
+          run = pipelines.run(data="trips.csv", label="tips", trainer={"model": "linear"})
+          run.status, run.metrics["auc"]
+          run.model.predict([{"fare": 12.5}])
+    """
+    place = Root(Path(root))
+    describes_csv = {"data": data is not None, "label": label, "config": config}
+    given = [name for name, value in describes_csv.items() if value]
+    if pipeline is None:
+        if parameters:
+            raise BadInputError("pipelines.run: parameters are for a TFX pipeline.")
+        if not given and not resume:
+            raise BadInputError("pipelines.run needs data and label, or config, or a TFX pipeline.")
+        request = RunRequest(
+            place,
+            Path(config) if config else None,
+            _path(data, place.data),
+            label,
+            sections=settings,
+            runner=runner,
+            enable_cache=enable_cache,
+            resume=resume,
+        )
+        with captured_output() as capture, Progress(_display()) as progress:
+            return Run(run_pipeline(request, progress, capture), place)
+    if given:
+        raise BadInputError(f"pipelines.run: a TFX pipeline names its data itself. Leave out {given[0]}.")
+    from pipelines.steps.definition import checked_pipeline
+
+    checked_pipeline(pipeline, "pipelines.run")
+    values = {"pipeline": {"parameters": dict(parameters or {})}, **settings}
+    try:
+        tfx_config = TfxPipelineConfig.model_validate(values)
+    except ValidationError as error:
+        raise BadInputError(explain(error, None, TfxPipelineConfig)) from error
+    tfx_request = TfxPipelineRequest(place, tfx_config, runner, enable_cache, resume)
+    with captured_output() as capture, Progress(_display()) as progress:
+        return Run(run_tfx_pipeline(tfx_request, progress, capture, pipeline), place)
+
+
+def plan(
+    *,
+    data: "Data | None" = None,
+    label: str | None = None,
+    config: str | os.PathLike[str] | None = None,
+    **settings: Mapping[str, Any],
+) -> Plan:
+    """Returns what a run would do with each column, as the command `plan` shows it.
+
+    Args:
+        data: CSV or Parquet file, a folder of them, or a DataFrame.
+        label: Column to predict.
+        config: Configuration file (TOML).
+        **settings: Sections of the configuration, which override those of the file.
+
+    Raises:
+        BadInputError: The data or the configuration cannot be used.
+    """
+    with tempfile.TemporaryDirectory() as folder, quiet_tensorflow():
+        path = _path(data, Path(folder))
+        configuration = load_config(Path(config) if config else None, path, label, sections=settings)
+        data_plan, lines = describe_plan(configuration)
+    return Plan(tuple(vars(row) for row in data_plan.columns), tuple(lines))
+
+
+def _display() -> Display:
+    """Returns the display for stderr; a notebook's is an object without a descriptor of its own."""
+    if sys.stderr is sys.__stderr__:
+        return make_display(terminal_stream())
+    return PlainDisplay(sys.stderr)
+
+
+def _path(data: "Data | None", folder: Path) -> str | None:
+    """Returns the path of data; a DataFrame is written to the folder, once for each content."""
+    if data is None or isinstance(data, str | os.PathLike):
+        return None if data is None else os.fspath(data)
+    import pyarrow
+    import pyarrow.parquet
+
+    if not (hasattr(data, "columns") and hasattr(data, "to_parquet")):
+        raise BadInputError(f"data takes a path or a pandas DataFrame. Received: {type(data).__name__}")
+    try:
+        table = pyarrow.Table.from_pandas(data, preserve_index=False)
+    except (pyarrow.ArrowException, TypeError, ValueError) as error:
+        raise BadInputError(
+            f"The DataFrame cannot be written as Parquet: {error}. Give each column values of one type."
+        ) from error
+    folder.mkdir(parents=True, exist_ok=True)
+    partial = folder / f".frame.{os.getpid()}"
+    pyarrow.parquet.write_table(table, partial)
+    name = hashlib.sha256(partial.read_bytes()).hexdigest()[:16]
+    target = folder / name / "frame.parquet"
+    target.parent.mkdir(exist_ok=True)
+    partial.replace(target)
+    return str(target)

@@ -1,8 +1,0 @@
-import pytest
-
-from tests.pipelines.steps.conftest import Team
-
-
-@pytest.fixture
-def team(tmp_path):
-    return Team(tmp_path)
