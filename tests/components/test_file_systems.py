@@ -37,7 +37,7 @@ def test_a_missing_fsync_is_reported_once_for_directories_and_once_for_files(
     assert f"The file system of {tmp_path} has no fsync for directories" in directories
     assert os.strerror(number) in directories
     assert f"The file system of {tmp_path / 'file'} has no fsync for files" in files
-    failing(os, "fsync", errno.EIO)  # an error of the disk is no missing fsync
+    failing(os, "fsync", errno.EIO)  # an error of the disk is not a missing fsync
     with pytest.raises(OSError, match=f"Input/output error: '{tmp_path}'"):
         file_systems.sync(tmp_path)
 

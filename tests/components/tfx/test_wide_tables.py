@@ -109,7 +109,7 @@ def test_a_function_that_changes_its_inputs_gets_a_dict_of_its_own_without_furth
         return {"y": inputs["x"]}
 
     assert traced({"x": tf.constant([1.0, 2.0])})["y"].numpy().tolist() == [1, 2]
-    # In a graph of TensorFlow 1, an input is no output.
+    # In a graph of TensorFlow 1, an input is not an output.
     with tf.Graph().as_default():
         inputs = {"x": tf.compat.v1.placeholder(tf.float32, [None])}
         assert tf_utils.copy_tensors(inputs)["x"] is not inputs["x"]
