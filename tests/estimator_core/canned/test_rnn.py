@@ -20,9 +20,10 @@ SEQUENCES = [
     (["up"], 1),
     (["down", "down"], 0),
 ]
+LABELS = [label for _, label in SEQUENCES]
 
 
-def input_fn(repeat=None, labels=tuple(label for _, label in SEQUENCES)):
+def input_fn(repeat=None, labels=LABELS):
     """Whole sequences with one label each, in batches of six and of unequal length."""
     tokens = tf.ragged.constant([tokens for tokens, _ in SEQUENCES])
     dataset = tf.data.Dataset.from_tensor_slices(({"token": tokens}, labels))
