@@ -191,15 +191,17 @@ def test_latency_and_memory_have_limits(make_served, check, limit, message):
         check(make_served(receiver()), **limit)
 
 
-def test_a_model_that_is_held_is_asked_and_one_that_was_not_blessed_is_not(make_artifact, check):
-    no_model = make_artifact(standard_artifacts.Model)  # to ask it is an error
-    with pytest.raises(FileNotFoundError):
-        check(no_model, blessed=0, held=1)
-    result, blessing = check(no_model, blessed=0)
+def test_a_model_that_was_not_blessed_is_not_asked(make_artifact, check):
+    result, blessing = check(make_artifact(standard_artifacts.Model), blessed=0)  # to ask it is an error
     assert result.rows == 0
     message = blessing.get_string_custom_property("blessing_message")
     assert message == "not run: the Evaluator did not bless the model"
     assert blessing.get_int_custom_property("blessed") == 0
+
+
+def test_a_model_that_is_held_is_asked(make_artifact, check):
+    with pytest.raises(FileNotFoundError):
+        check(make_artifact(standard_artifacts.Model), blessed=0, held=1)
 
 
 def test_a_check_that_is_off_blesses(make_artifact, check):

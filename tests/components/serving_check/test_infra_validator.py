@@ -115,7 +115,7 @@ def test_without_examples_the_model_is_only_loaded(model, validate):
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        (301, "loading it takes 301 s, and max_load_seconds is 300"),
+        (301, "loading it takes 301 s, but max_load_seconds is 300"),
         (TimeoutError("no answer within 600 s"), "no answer within 600 s"),
         (RuntimeError("ended with code -11"), "ended with code -11"),
     ],
