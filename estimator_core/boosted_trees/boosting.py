@@ -184,7 +184,7 @@ class Boosting:
             self._split += 1
             return
         logger.info(
-            "No split lowers the loss any more after %d iterations: trees that follow are single leaves.",
+            "After %d iterations, no split lowers the loss any more: further trees are single leaves.",
             self._first + self._grown,
         )
 

@@ -55,7 +55,7 @@ class Explainer:
             raise ValueError(f"method must be one of {METHODS}. Received: method={method!r}")
         if len(state.bias) != 1:
             raise ValueError(
-                "Predictions are explained for models of one logit: two classes, or one number. "
+                "Predictions can only be explained for models with one logit: two classes, or one number. "
                 f"Received: {len(state.bias)} logits"
             )
         self._forest = state.forest

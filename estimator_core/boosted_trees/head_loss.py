@@ -85,9 +85,7 @@ def _labels_to_keep(head: Head, features: Mapping[str, Any], labels: Any) -> Any
         return head.processed_labels(labels, tf.zeros([batch_size, head.logits_dimension]))
     for label in tf.nest.flatten(labels):
         if isinstance(label, (tf.SparseTensor, tf.RaggedTensor)):
-            raise ValueError(
-                f"Labels must be dense for this head; tf.sparse.to_dense makes them so. Received: {label}"
-            )
+            raise ValueError(f"Labels must be dense for this head; use tf.sparse.to_dense. Received: {label}")
     return tf.nest.map_structure(tf.convert_to_tensor, labels)
 
 

@@ -156,9 +156,9 @@ def check_one_process(execution: Execution) -> None:
     """Checks that the execution is a single device of this process."""
     if not isinstance(execution, SingleDevice):
         raise ValueError(
-            "Boosted trees are grown and evaluated in one process, by all of its cores: leave "
-            "train_distribute and eval_distribute out of RunConfig, and unset TF_CONFIG. A TPU can't grow "
-            f"them. Received: {type(execution).__name__}"
+            "Boosted trees are grown and evaluated in one process, on all cores: leave train_distribute and "
+            "eval_distribute out of RunConfig, and unset TF_CONFIG. A TPU can't grow them. Received: "
+            f"{type(execution).__name__}"
         )
 
 

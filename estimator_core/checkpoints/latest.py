@@ -60,14 +60,14 @@ def _fallback_checkpoint(named: str | None, model_dir: str) -> str | None:
         if problem is None:
             if key not in _warned:
                 reasons = "; ".join(problems)
-                logger.warning("%s. The newest whole checkpoint is taken: %s", reasons, path)
+                logger.warning("%s. Using the newest complete checkpoint: %s", reasons, path)
                 _warned.add(key)
             return path
         problems.append(problem)
     raise ValueError(
-        f"No checkpoint in {model_dir} is whole, so none can be restored: {'; '.join(problems)}. "
-        "Restore the files from a copy; or, to begin at step 0, use another model_dir or delete the "
-        f"file {_STATE!r} and the checkpoints."
+        f"No checkpoint in {model_dir} is complete, so none can be restored: {'; '.join(problems)}. Restore "
+        f"the files from a copy; or, to begin at step 0, use another model_dir or delete the file {_STATE!r} "
+        "and the checkpoints."
     )
 
 
@@ -143,4 +143,4 @@ def with_newest(
                 following = newest()
             if following in (None, path):
                 raise
-            logger.info("The checkpoint %s was deleted; taking the next one, %s.", path, following)
+            logger.info("The checkpoint %s was deleted; using the next one, %s.", path, following)

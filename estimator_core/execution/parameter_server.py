@@ -226,7 +226,7 @@ class _WorkerSession(tf1.train.SessionCreator):
                     continue
             if differs_since is None:
                 differs_since = now
-                logger.warning("This worker can't train with the chief as it is. %s", why_not)
+                logger.warning("This worker can't train with the chief. %s", why_not)
             if now - differs_since >= min(_OTHER_MODEL_SECS, self._timeout_secs):
                 raise ValueError(
                     f"{why_not} model_fn, its settings and TensorFlow must be the same in all tasks: deploy "

@@ -85,9 +85,9 @@ def _check_can_be_compiled(config: RunConfig) -> None:
         return
     if config.steps_per_session_run == 1:
         raise ValueError(
-            "jit_compile=True compiles the steps of a session call but the last, and with "
-            "steps_per_session_run=1 there are none: leave steps_per_session_run out, or set jit_compile "
-            "to 'auto'. Received: jit_compile=True, steps_per_session_run=1"
+            "jit_compile=True compiles all steps of a session call but the last, so none with "
+            "steps_per_session_run=1: leave steps_per_session_run out, or set jit_compile to 'auto'. "
+            "Received: jit_compile=True, steps_per_session_run=1"
         )
     tasks = config.task_cluster.training_tasks
     if _has_several(tasks) or config.trains_by_strategy or config.sharding(ModeKeys.TRAIN):

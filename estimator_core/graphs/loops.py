@@ -211,14 +211,14 @@ def evaluate(
         replicas = program.execution.num_replicas
         few = "no batch" if replicas == 1 else f"less than one batch for each of {replicas} replicas"
         logger.warning(
-            "Evaluation made no steps: input_fn gave %s, and the metrics have the values that they begin "
-            "with. Check that its files are not empty and that it does not drop the last, smaller batch.",
+            "Evaluation made no steps: input_fn gave %s, so the metrics have their initial values. Check "
+            "that its files are not empty and that it does not drop the last, smaller batch.",
             few,
         )
     elif not share_with_rows:
         logger.warning(
-            "All %d batches of input_fn are empty, and the metrics have the values that they begin with. "
-            "Check that its files and filters leave any rows.",
+            "All %d batches of input_fn are empty, so the metrics have their initial values. Check that its "
+            "files and filters leave any rows.",
             evaluate_batches.done,
         )
     logger.info("Inference Time : %0.5fs", time.monotonic() - start)

@@ -41,7 +41,7 @@ class Predictor:
 
     def _open_session(self, checkpoint_path: str | None) -> Any:
         if checkpoint_path is None:
-            raise ValueError("There is no checkpoint any more to predict with. Received: None")
+            raise ValueError("The checkpoint to predict with no longer exists. Received: None")
         if self._session is None or checkpoint_path != self._restored:
             # Other threads may still be using the last session; it is freed after their last call.
             creator = RestoringSessionCreator(self._program, self._checkpoint_path, has_hooks=False)

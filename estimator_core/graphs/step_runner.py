@@ -56,7 +56,7 @@ class StepRunner(tf1.train.SessionRunHook):
         for hook in hooks:
             interval = find_interval(hook)
             if interval is None:
-                logger.info("One step in a session call: %r is to be called at every step.", hook)
+                logger.info("Running one step per session call, because %r is due at every step.", hook)
                 self._most = 1
                 return
             self._intervals.append((hook, interval))
@@ -175,8 +175,8 @@ class StepRunner(tf1.train.SessionRunHook):
             self._step += 1
             return
         logger.warning(
-            "One step in a session call from here on: the global step does not grow by 1 with each step. "
-            "It was %s before the step, and %s was found.",
+            "Running one step per session call from now on, because the global step does not grow by 1 with "
+            "each step: it was %s before, and %s after a step.",
             self._step,
             global_step,
         )

@@ -64,7 +64,7 @@ def checked_labels(labels: Any, logits: tf.Tensor, labels_dimension: int) -> tf.
             f"labels must be one Tensor; this head takes no dict. Received: keys {sorted(labels)}"
         )
     if isinstance(labels, tf.SparseTensor):
-        raise ValueError(f"labels must be dense; tf.sparse.to_dense makes them so. Received: labels={labels}")
+        raise ValueError(f"labels must be dense; use tf.sparse.to_dense. Received: labels={labels}")
     labels = tf.convert_to_tensor(labels)
     rank = labels.shape.rank
     if labels_dimension == 1 and rank is not None and rank == (logits.shape.rank or 2) - 1:

@@ -50,7 +50,7 @@ class GraphMetric:
     def as_pair(self) -> tuple[Any, Any]:
         """Returns `(value, update_op)`, the form in `EstimatorSpec.eval_metric_ops`."""
         if self._pair is None:
-            raise ValueError("The metric has no value: call update_state with a batch first.")
+            raise ValueError("The metric has no value yet: call update_state with a batch first.")
         return self._pair
 
 

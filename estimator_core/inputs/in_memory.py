@@ -71,7 +71,7 @@ def _input_fn_over(
     if batch_size <= 0:
         raise ValueError(f"batch_size must be above 0. Received: batch_size={batch_size}")
     if not isinstance(x, (Mapping, np.ndarray)):
-        raise TypeError(f"x must be a dict or array; numpy.asarray makes a list one. Received: {type(x)}")
+        raise TypeError(f"x must be a dict or array; use numpy.asarray for a list. Received: {type(x)}")
     if isinstance(x, Mapping) and not x:
         raise ValueError("x cannot be an empty dict. Received: x={}")
     if isinstance(y, Mapping) and not y:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -45,6 +46,17 @@ def keep_replicas_together(variable: Any) -> None:
 def make_local(variables: Iterable[Any]) -> None:
     """Makes variables local: checkpoints leave them out, and each session initializes them."""
     _move(variables, tf1.GraphKeys.GLOBAL_VARIABLES, tf1.GraphKeys.LOCAL_VARIABLES)
+
+
+def local_metrics() -> contextlib.AbstractContextManager[None]:
+    """Returns a context in which variables that add up the replicas when read, as metrics do, are local."""
+
+    def create(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
+        if kwargs.get("synchronization") == tf.VariableSynchronization.ON_READ:
+            kwargs["collections"] = [tf1.GraphKeys.LOCAL_VARIABLES]
+        return next_creator(**kwargs)
+
+    return tf.variable_creator_scope(create)
 
 
 def make_random_state_global(variables: Iterable[Any]) -> None:

@@ -68,8 +68,8 @@ class Keras3Model(GraphModel):
         """Checks that an Estimator can train the model."""
         if not self.model.compiled:
             raise ValueError(
-                "The given keras model has not been compiled yet: call its compile() before. "
-                f"Received: keras_model={self.model!r}"
+                "The given keras model has not been compiled yet: call its compile() first. Received: "
+                f"keras_model={self.model!r}"
             )
         for name in ("train_step", "test_step"):
             if getattr(type(self.model), name) is not getattr(keras.Model, name):
@@ -185,13 +185,13 @@ class Keras3Model(GraphModel):
         expected = [list(value.shape) for value in self._weights.values]
         if shapes != expected:
             raise ValueError(
-                "A copy of the Keras model from its configuration has other variables than the model "
-                f"itself; get_config() must be complete. Received: shapes {shapes} in place of {expected}"
+                "A copy of the Keras model, made from its configuration, has different variables; "
+                f"get_config() must be complete. Received: shapes {shapes} in place of {expected}"
             )
 
     def _compile(self, copy: Any, with_optimizer: bool) -> Any:
         """Compiles the copy like the model, and returns its optimizer, or None."""
-        with keras.utils.custom_object_scope(self._custom_objects):
+        with graph_variables.local_metrics(), keras.utils.custom_object_scope(self._custom_objects):
             if type(self.model).compile is not keras.Model.compile and _is_subclass(self.model):
                 copy.compile_from_config(self.model.get_compile_config())
             else:

@@ -139,7 +139,7 @@ def _make_metrics(model: Any, inputs: Any, targets: Any, sample_weights: Any) ->
     Metrics create them when they first see data. Keras can show them data as shapes only; the creation
     then waits for the end of the outermost scope.
     """
-    with keras.StatelessScope(), eager_tracing.eager_unless_replicated():
+    with graph_variables.local_metrics(), keras.StatelessScope(), eager_tracing.eager_unless_replicated():
         keras_internals.make_metrics(model, (inputs, targets, sample_weights))
 
 

@@ -98,7 +98,7 @@ def check_is_not_of_layers(checkpoint_path: str) -> None:
     has_ours = any(key.startswith("variables/") for key in keys)
     if not has_ours and any(key.startswith("layer_with_weights-") for key in keys):
         raise ValueError(
-            "tf.estimator wrote this checkpoint of a Keras model, in a layout that can't be trained on. "
+            "tf.estimator wrote this checkpoint of a Keras model, in a layout that can't be trained further. "
             "Build the model of tf_keras, call tf.train.Checkpoint(root=model).read(path).expect_partial(), "
             f"compile it, and use another model_dir. Received: {checkpoint_path}"
         )

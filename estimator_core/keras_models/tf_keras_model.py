@@ -53,8 +53,8 @@ class TfKerasModel(GraphModel):
         """Checks that an Estimator can train the model."""
         if not self.model.optimizer:
             raise ValueError(
-                "The given keras model has not been compiled yet: call its compile() before. "
-                f"Received: keras_model={self.model!r}"
+                "The given keras model has not been compiled yet: call its compile() first. Received: "
+                f"keras_model={self.model!r}"
             )
 
     def model_fn(self, features: Any, labels: Any, mode: str, params: Any, config: Any) -> EstimatorSpec:
@@ -126,7 +126,9 @@ class TfKerasModel(GraphModel):
             if is_compiled:
                 settings = dict(self._settings)
                 for name in ("metrics", "weighted_metrics"):
-                    settings[name] = tf.nest.map_structure(fresh_metric, settings[name])
+                    # Training has none: workers in step would sum up their states in each step.
+                    metrics = None if is_training else settings[name]
+                    settings[name] = tf.nest.map_structure(fresh_metric, metrics)
                 # Training makes the update by the model's own optimizer.
                 settings["optimizer"] = tf_keras.optimizers.legacy.SGD()
                 copy.compile(**settings, target_tensors=_targets(copy, labels, "labels"))

@@ -83,8 +83,8 @@ def _variable(name: str, shape: list[int]) -> Any:
     parts = list(variable)
     if len(parts) > 1:
         raise ValueError(
-            "LinearSDCA takes variables that are whole: leave out the partitioner of the linear model. "
-            f"Received: {variable.name} in {len(parts)} parts"
+            "LinearSDCA does not support partitioned variables: leave out the partitioner of the linear "
+            f"model. Received: {variable.name} in {len(parts)} parts"
         )
     return parts[0]
 

@@ -113,8 +113,8 @@ def _examples(
     ids = tf.convert_to_tensor(features[sdca.example_id_column])
     if ids.dtype != tf.string:
         raise TypeError(
-            f"The example_id_column {sdca.example_id_column!r} must hold strings; tf.as_string makes "
-            f"them of numbers. Received: {ids}"
+            f"The example_id_column {sdca.example_id_column!r} must hold strings; use tf.as_string for "
+            f"numbers. Received: {ids}"
         )
     labels = head.processed_labels(labels, logits)
     weights = head.example_weights(features, labels)

@@ -129,7 +129,7 @@ def _checked_loss(loss: Any, mode: str | None) -> Any:
     if not loss.shape.is_compatible_with(tf.TensorShape([])):
         if loss.shape.num_elements() not in (None, 1):
             raise ValueError(
-                f"Loss must be scalar, with shape [] or [1]; tf.reduce_mean makes it one. Received: {loss}"
+                f"Loss must be scalar, with shape [] or [1]; use tf.reduce_mean. Received: {loss}"
             )
         loss = tf.reshape(loss, [])
     return loss
@@ -216,7 +216,7 @@ def _can_be_run(value: Any) -> bool:
 def _in_graph(value: Any, name: str) -> Any:
     """Returns `value` if it is a dense tensor of the current graph."""
     if isinstance(value, (tf.SparseTensor, tf.RaggedTensor, tf.IndexedSlices)):
-        raise TypeError(f"{name} must be a dense Tensor; make it one. Received: {value!r}")
+        raise TypeError(f"{name} must be a dense Tensor; convert it. Received: {value!r}")
     if not (tf.is_tensor(value) or isinstance(value, tf.Variable)):
         raise TypeError(f"{name} must be a Tensor. Received: {value!r}")
     _check_graph(value, name)
@@ -227,6 +227,6 @@ def _check_graph(value: Any, name: str) -> None:
     graph = tf1.get_default_graph()
     if getattr(value, "graph", graph) is not graph:
         raise ValueError(
-            f"{name} was made in another graph than the Estimator is building: make it "
-            f"inside model_fn, also if it is only passed on (tf.identity). Received: {value!r}"
+            f"{name} is not in the graph that the Estimator is building: create it inside model_fn, even if "
+            f"it is only passed on (tf.identity). Received: {value!r}"
         )

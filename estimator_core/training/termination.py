@@ -69,8 +69,7 @@ def serve_until_sigterm(
     end = time.monotonic() + max_wait_secs
     if is_needed():
         logger.warning(
-            "SIGTERM: this parameter server ends when the tasks that train have ended, and in %g s at the "
-            "latest.",
+            "SIGTERM: this parameter server stops when the training tasks have ended, or after %g s.",
             max_wait_secs,
         )
     while is_needed() and time.monotonic() < end:

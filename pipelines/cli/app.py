@@ -1,6 +1,7 @@
 """The command line. Heavy imports happen inside the commands, so that `--help` is fast."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -31,29 +32,51 @@ class _Commands(TyperGroup):
             return super().invoke(ctx)
 
 
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        import importlib.metadata
+
+        print(f"estimator-pipelines {importlib.metadata.version('estimator-pipelines')}")
+        raise typer.Exit
+
+
 app = typer.Typer(
     cls=_Commands,
-    help="Turn a CSV into a checked, versioned, served model.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
 
-app.command("init")(init_command)
-app.command("run", cls=RunCommand)(run_command)
-app.command("plan")(plan_command)
-app.command("predict")(predict_command)
-app.command("runs")(runs_command)
-app.command("report")(report_command)
-app.command("serve")(serve_command)
-app.command("requests")(requests_command)
-app.command("approve")(approve_command)
-app.command("rollback")(rollback_command)
-app.command("compile")(compile_command)
-app.command("submit")(submit_command)
-app.command("lineage")(lineage_command)
-app.command("prune")(prune_command)
-app.add_typer(schema_app, name="schema")
-app.add_typer(schedule_app, name="schedule")
+_PANELS: dict[str, dict[str, Callable[..., None]]] = {
+    "From data to a model": {
+        "init": init_command,
+        "plan": plan_command,
+        "run": run_command,
+        "approve": approve_command,
+        "rollback": rollback_command,
+    },
+    "Predictions": {"predict": predict_command, "serve": serve_command, "requests": requests_command},
+    "Earlier runs": {
+        "runs": runs_command,
+        "report": report_command,
+        "lineage": lineage_command,
+        "prune": prune_command,
+    },
+    "Kubeflow": {"compile": compile_command, "submit": submit_command},
+}
+for panel, commands in _PANELS.items():
+    for name, function in commands.items():
+        app.command(name, cls=RunCommand if name == "run" else None, rich_help_panel=panel)(function)
+app.add_typer(schema_app, name="schema", rich_help_panel="From data to a model")
+app.add_typer(schedule_app, name="schedule", rich_help_panel="From data to a model")
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Turn a CSV into a checked, versioned, served model."""
 
 
 def run_app(program: str) -> None:

@@ -136,8 +136,8 @@ def submit_command(
         raise BadInputError(_VERTEX)
     server = HostOptions(host, namespace, token_file).server()
     made = server.submit(text, experiment, run_parameters, recurrence, configuration.kubeflow.service_account)
-    for former in made.replaced:
-        print(f"deleted: the previous schedule of the pipeline, {former}", file=sys.stderr)
+    for previous in made.replaced:
+        print(f"deleted: the previous schedule of the pipeline, {previous}", file=sys.stderr)
     if made.dropped_parameters:
         print(f"! {dropped_warning(made.dropped_parameters)}", file=sys.stderr)
     if wait and made.run_id is not None:

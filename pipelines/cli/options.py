@@ -14,6 +14,7 @@ from pipelines.root import Root
 
 if TYPE_CHECKING:
     from pipelines.kubeflow.server.submission import Server
+    from pipelines.serving.model import ModelFolder
 
 EXIT_PUSHED = EXIT_UNCHANGED = 0
 EXIT_FAILED = 1
@@ -38,6 +39,15 @@ RootOption = Annotated[
     Root,
     typer.Option(
         "--root", metavar="DIR", parser=_root, help="Folder of the pipeline: models, runs, reports."
+    ),
+]
+ModelOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--model",
+        metavar="DIR",
+        parser=given_path,
+        help="Any SavedModel, or a folder of numbered ones, instead of the model of --root.",
     ),
 ]
 Config = Annotated[
@@ -111,6 +121,21 @@ def existing(root: Root, exit_code: int = EXIT_BAD_INPUT) -> Root:
             exit_code,
         )
     return root
+
+
+def place_of_model(context: typer.Context, root: Root, model_folder: Path | None) -> "Root | ModelFolder":
+    """Returns the root, or the folder of --model."""
+    if model_folder is None:
+        return existing(root)
+    source = context.get_parameter_source("root")
+    if source is not None and source.name == "COMMANDLINE":
+        refuse("--model takes the place of --root: leave one of the two out.")
+    from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
+
+    with quiet_tensorflow():
+        from pipelines.serving.model import ModelFolder
+
+        return ModelFolder(model_folder)
 
 
 @contextmanager

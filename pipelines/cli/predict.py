@@ -7,18 +7,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipelines.cli.options import DEFAULT_ROOT, RootOption, existing, given_path
+from pipelines.cli.options import DEFAULT_ROOT, ModelOption, RootOption, given_path, place_of_model
 from pipelines.root import Root
 
 if TYPE_CHECKING:
     from pipelines.serving.files import Reading
+    from pipelines.serving.model import ModelFolder
 
 
 def predict_command(
+    context: typer.Context,
     data: Annotated[
         str, typer.Option("--data", metavar="FILE_OR_DIR", help="A CSV or Parquet file, or a folder of them.")
     ],
     root: RootOption = DEFAULT_ROOT,
+    model_folder: ModelOption = None,
     version: Annotated[
         int | None,
         typer.Option("--version", metavar="V", help="Version of the model. Default: the live version."),
@@ -37,31 +40,34 @@ def predict_command(
 
     The columns of the input are kept, and the predictions are appended: class and probability, or value.
     """
-    existing(root)
+    place = place_of_model(context, root, model_folder)
     from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
 
     with quiet_tensorflow():
         from pipelines.serving.files import predict_files
-        from pipelines.serving.model import load
+        from pipelines.serving.model import load_model
 
-        model = load(root, version)
+        model = load_model(place, version)
 
     def say(line: str) -> None:
         print(line, file=sys.stderr)
 
     start = time.monotonic()
-    num_rows = predict_files(model, data, output, _reading(root, model.version), say)
+    reading = _reading(place, model.version)
+    num_rows = predict_files(model, data, output, reading, say)
     target = "" if output is None else f", written to {output}"
     secs = time.monotonic() - start
     rows = "1 row" if num_rows == 1 else f"{num_rows:,} rows"
     say(f"{rows} predicted by version {model.version} in {secs:.1f} s{target}")
 
 
-def _reading(root: Root, version: int) -> "Reading":
-    """Returns how the run that pushed a version read its CSV files."""
+def _reading(root: "Root | ModelFolder", version: int) -> "Reading":
+    """Returns how the run that pushed a version read its CSV files; without a root, as they look."""
     from pipelines.config.load import is_of_tfx_pipeline
     from pipelines.serving.files import Reading
 
+    if not isinstance(root, Root):
+        return Reading()
     origins = dict(root.versions.origins())
     record = root.records.read(origins[version].pipeline_run_id) if version in origins else None
     if record is None or is_of_tfx_pipeline(record.config):  # its data need not be a CSV

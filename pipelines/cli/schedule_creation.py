@@ -111,13 +111,13 @@ def create_local(request: CreateRequest) -> dict[str, Any]:
 
 def _create(request: CreateRequest, config: AnyConfig, store: ScheduleStore) -> dict[str, Any]:
     root, name = store.root, _name(request, config)
-    former = store.read(name) if name in store.names() else None
-    if former is not None and not request.replace:
+    previous = store.read(name) if name in store.names() else None
+    if previous is not None and not request.replace:
         raise BadInputError(
-            f"{root} already has a schedule {name!r}: {former.when()}. Give another --name, or --replace to "
-            "change it."
+            f"{root} already has a schedule {name!r}: {previous.when()}. Give another --name, or --replace "
+            "to change it."
         )
-    schedule = _schedule(request, config, name, former)
+    schedule = _schedule(request, config, name, previous)
     made: dict[str, Any] = {"name": name, "when": schedule.when(), "next": None}
     timetable = schedule.timetable()
     if following := timetable.after(schedule.since) if timetable else None:
@@ -204,7 +204,7 @@ def _name(request: CreateRequest, config: AnyConfig) -> str:
     return request.name or config.name
 
 
-def _schedule(request: CreateRequest, config: AnyConfig, name: str, former: Schedule | None) -> Schedule:
+def _schedule(request: CreateRequest, config: AnyConfig, name: str, previous: Schedule | None) -> Schedule:
     now = _now()
     fields = {
         "name": name,
@@ -215,8 +215,8 @@ def _schedule(request: CreateRequest, config: AnyConfig, name: str, former: Sche
         **{f"{name}_secs": _secs(getattr(request, name), f"--{name}") for name in _DURATIONS},
         "since": now,
         "created": now,
-        "enabled": former is None or former.enabled,
-        "passed_spans": former.passed_spans if former and former.on_new_span else None,
+        "enabled": previous is None or previous.enabled,
+        "passed_spans": previous.passed_spans if previous and previous.on_new_span else None,
     }
     try:
         return Schedule.model_validate(fields)

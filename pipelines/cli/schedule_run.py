@@ -257,8 +257,8 @@ def _working(stop: "Stop") -> Iterator[None]:
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     logger = logging.getLogger("pipelines")
     level, propagate = logger.level, logger.propagate
-    former = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    for number in former:
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in handlers:
         signal.signal(number, stop.request)
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
@@ -269,5 +269,5 @@ def _working(stop: "Stop") -> Iterator[None]:
         logger.removeHandler(handler)
         logger.setLevel(level)
         logger.propagate = propagate
-        for number, signal_handler in former.items():
+        for number, signal_handler in handlers.items():
             signal.signal(number, signal_handler)

@@ -8,7 +8,15 @@ from typing import Annotated, Literal
 
 import typer
 
-from pipelines.cli.options import DEFAULT_ROOT, RootOption, existing, given_path, refuse
+from pipelines.cli.options import (
+    DEFAULT_ROOT,
+    ModelOption,
+    RootOption,
+    existing,
+    given_path,
+    place_of_model,
+    refuse,
+)
 from pipelines.root import Root
 
 _TOKEN_VARIABLE = "ESTIMATOR_PIPELINES_TOKEN"
@@ -18,6 +26,7 @@ _OF_MANIFEST = ("root", "name", "manifest", "image", "storage")
 def serve_command(
     context: typer.Context,
     root: RootOption = DEFAULT_ROOT,
+    model_folder: ModelOption = None,
     host: Annotated[
         str,
         typer.Option(
@@ -59,40 +68,67 @@ def serve_command(
         int,
         typer.Option(
             "--max-body",
+            rich_help_panel="Limits",
             metavar="BYTES",
             min=1,
             help="Maximum size of a request body, also after decompression.",
         ),
     ] = 16 << 20,
     max_rows: Annotated[
-        int, typer.Option("--max-rows", metavar="ROWS", min=1, help="Maximum number of rows in a request.")
+        int,
+        typer.Option(
+            "--max-rows",
+            rich_help_panel="Limits",
+            metavar="ROWS",
+            min=1,
+            help="Maximum number of rows in a request.",
+        ),
     ] = 20_000,
     max_waiting: Annotated[
         int,
-        typer.Option("--max-waiting", metavar="ROWS", min=1, help="Maximum rows queued for the model."),
+        typer.Option(
+            "--max-waiting",
+            rich_help_panel="Limits",
+            metavar="ROWS",
+            min=1,
+            help="Maximum rows queued for the model.",
+        ),
     ] = 20_000,
     timeout: Annotated[
         float,
         typer.Option(
             "--timeout",
+            rich_help_panel="Limits",
             metavar="SECS",
             min=0.001,
             help="Time limit for a request, from its headers to the response.",
         ),
     ] = 30.0,
     max_connections: Annotated[
-        int, typer.Option("--max-connections", metavar="N", min=1, help="Maximum number of open connections.")
+        int,
+        typer.Option(
+            "--max-connections",
+            rich_help_panel="Limits",
+            metavar="N",
+            min=1,
+            help="Maximum number of open connections.",
+        ),
     ] = 1_000,
     max_header: Annotated[
         int,
         typer.Option(
-            "--max-header", metavar="BYTES", min=256, help="Maximum size of the request line and headers."
+            "--max-header",
+            rich_help_panel="Limits",
+            metavar="BYTES",
+            min=256,
+            help="Maximum size of the request line and headers.",
         ),
     ] = 16 << 10,
     header_timeout: Annotated[
         float,
         typer.Option(
             "--header-timeout",
+            rich_help_panel="Limits",
             metavar="SECS",
             min=0.001,
             help="Time limit for the request line and headers to arrive.",
@@ -102,6 +138,7 @@ def serve_command(
         float,
         typer.Option(
             "--idle-timeout",
+            rich_help_panel="Limits",
             metavar="SECS",
             min=0.001,
             help="Time after which an idle connection is closed.",
@@ -119,15 +156,26 @@ def serve_command(
     ] = 0.0,
     manifest: Annotated[
         Literal["kserve"] | None,
-        typer.Option("--manifest", help="Print a manifest for this platform instead of starting a server."),
+        typer.Option(
+            "--manifest",
+            rich_help_panel="KServe",
+            help="Print a manifest for this platform instead of starting a server.",
+        ),
     ] = None,
     image: Annotated[
-        str | None, typer.Option("--image", metavar="IMAGE", help="Image with this package, for --manifest.")
+        str | None,
+        typer.Option(
+            "--image",
+            rich_help_panel="KServe",
+            metavar="IMAGE",
+            help="Image with this package, for --manifest.",
+        ),
     ] = None,
     storage: Annotated[
         str | None,
         typer.Option(
             "--storage",
+            rich_help_panel="KServe",
             metavar="URI",
             help="URI of the root, for --manifest, such as pvc://CLAIM/FOLDER or s3://BUCKET/ROOT.",
         ),
@@ -144,7 +192,9 @@ def serve_command(
         return
     if image or storage:
         refuse("--image and --storage are for --manifest kserve only.")
-    existing(root)
+    place = place_of_model(context, root, model_folder)
+    if model_folder is not None and sample_requests:
+        refuse("--sample-requests stores rows in a root: give --root instead of --model.")
     token = _token(token_file)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("pipelines.serving").setLevel(logging.INFO)
@@ -165,7 +215,8 @@ def serve_command(
     )
     address = ServerAddress(host, port)
     sample = SampleLimits(sample_requests) if sample_requests else None
-    serve(root, name or _name(root), address, _say, versions, settings, sample, grpc_port)
+    name = name or (_name(place) if isinstance(place, Root) else place.name)
+    serve(place, name, address, _say, versions, settings, sample, grpc_port)
 
 
 def _refuse_options_of_a_server(context: typer.Context) -> None:

@@ -19,7 +19,7 @@ class Context:
     records: Sequence[RunRecord] = ()  # All runs of the root, oldest first, including this run
 
     @property
-    def former(self) -> RunRecord | None:
+    def previous(self) -> RunRecord | None:
         """Run to compare with: the newest earlier run with metrics, or else the previous run."""
         earlier = [run for run in self.records[: self.number - 1] if run.attempt]
         evaluated = [run for run in earlier if run.metrics]

@@ -22,6 +22,10 @@ class Versions:
         """Returns the versions that a rollback has withdrawn, oldest first."""
         return list_versions(str(self._withdrawn))
 
+    def folder(self, version: int) -> Path:
+        """Returns the folder of a version that can be served."""
+        return self._serving / str(version)
+
     def serving(self) -> str | None:
         return self._last(self.served())
 

@@ -51,7 +51,7 @@ class Run:
 
     @property
     def reason(self) -> str | None:
-        """Reason why nothing was pushed; None without one."""
+        """Reason why nothing was pushed."""
         return self.record.reason
 
     @property
@@ -185,7 +185,7 @@ def plan(
     config: str | os.PathLike[str] | None = None,
     **settings: Mapping[str, Any],
 ) -> Plan:
-    """Returns what a run would do with each column, as the command `plan` shows it.
+    """Plans a run without running it, as the command `plan` does.
 
     Args:
         data: CSV or Parquet file, a folder of them, or a DataFrame.
@@ -204,7 +204,7 @@ def plan(
 
 
 def _display() -> Display:
-    """Returns the display for stderr; a notebook's is an object without a descriptor of its own."""
+    """Returns the display for stderr; a notebook's has no file descriptor."""
     if sys.stderr is sys.__stderr__:
         return make_display(terminal_stream())
     return PlainDisplay(sys.stderr)

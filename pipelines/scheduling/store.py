@@ -20,20 +20,20 @@ from pipelines.root.lock import FileLock, RootBusyError
 from pipelines.root.records import Time
 from pipelines.scheduling.schedule import NAME_PATTERN, Schedule
 
-FORMER_FORMAT = 1
+FORMAT_1 = 1
 _FOLDERS = ("ticks", "output", "backfills")
 _FILES = ("totals.json", "state.json", "spans.json")
 
 
 @dataclass(frozen=True)
-class _FormerTick:
+class _Format1Tick:
     key: str
     due: Time
     state: str
 
 
 @dataclass(frozen=True)
-class _FormerSpans:
+class _Format1Spans:
     known: tuple[str, ...] | None = None
 
 
@@ -42,24 +42,24 @@ def in_new_format(fields: dict[str, Any], folder: Path) -> dict[str, Any]:
     done, handled = [], None
     for file in sorted((folder / "ticks").glob("*.json")):
         with contextlib.suppress(BadInputError, FileNotFoundError):
-            if (tick := read_model(file, _FormerTick)).state in ("done", "skipped"):
+            if (tick := read_model(file, _Format1Tick)).state in ("done", "skipped"):
                 done.append(tick)
     changed = {name: value for name, value in fields.items() if name != "notify"}
     if not fields.get("on_new_span"):
         times = (str(fields.get("since", "")), *(tick.due for tick in done))
         return {**changed, "since": max(times)}
     with contextlib.suppress(BadInputError, FileNotFoundError):
-        handled = read_model(folder / "spans.json", _FormerSpans).known
+        handled = read_model(folder / "spans.json", _Format1Spans).known
     passed = None if handled is None else sorted({*handled, *(tick.key for tick in done)})
     return {**changed, "passed_spans": passed}
 
 
-def has_former_state(folder: Path) -> bool:
+def has_format_1_state(folder: Path) -> bool:
     """Returns whether format 1 has left files about ticks."""
     return any((folder / name).exists() for name in (*_FOLDERS, *_FILES))
 
 
-def remove_former_state(folder: Path) -> None:
+def remove_format_1_state(folder: Path) -> None:
     """Removes the files that format 1 kept about ticks."""
     for path in (folder / name for name in (*_FOLDERS, *_FILES)):
         if path.is_dir() and not path.is_symlink():
@@ -101,13 +101,13 @@ class ScheduleStore:
             fields = read_json(file)
         except FileNotFoundError as error:
             raise BadInputError(self._unknown(name)) from error
-        written_as = fields.pop("format", FORMER_FORMAT)
-        if written_as not in (FORMER_FORMAT, _FORMAT):
+        written_as = fields.pop("format", FORMAT_1)
+        if written_as not in (FORMAT_1, _FORMAT):
             raise BadInputError(
                 f"{file} is of a format that this version cannot read. Received: format = {written_as!r}. "
                 "If a newer version of this program wrote it, update the program; otherwise remove the file."
             )
-        if written_as == FORMER_FORMAT:
+        if written_as == FORMAT_1:
             fields = in_new_format(fields, self.state(name))
         try:
             schedule = Schedule.model_validate(fields)
@@ -158,10 +158,10 @@ class ScheduleStore:
         for name in self.names():
             # Reading the schedule reports an error; the old files are kept until it is fixed.
             with contextlib.suppress(BadInputError, OSError):
-                if has_former_state(self.state(name)):
+                if has_format_1_state(self.state(name)):
                     with self.changing():
                         self.write(self.read(name))
-                    remove_former_state(self.state(name))
+                    remove_format_1_state(self.state(name))
 
     def changing(self) -> contextlib.AbstractContextManager[None]:
         """Keeps other commands from changing schedules until the end of the block; does not affect runs."""

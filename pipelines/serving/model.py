@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from components.pusher.listing import SAVED_MODEL_FILES
 from components.serving_check.clean_process import call_signature
 from pipelines.errors import BadInputError, shown
 from pipelines.root import Root
+from pipelines.root.versions import Versions
 from pipelines.serving.cells import CellError, Cells, several, to_cells
 from pipelines.serving.saved_model import Column, Signature, read_signatures
 from pipelines.terminal.quiet_tensorflow import without_parameter_names
@@ -76,7 +78,7 @@ class Model:
     """
 
     def __init__(self, folder: Path):
-        self.version = int(folder.name)
+        self.version = _number(folder)
         self.folder = folder
         self.signatures = read_signatures(folder)
         try:
@@ -134,7 +136,7 @@ class Model:
     def signature(self, name: str) -> Signature:
         if name not in self.signatures:
             names = ", ".join(self.signatures)
-            raise BadInputError(f"There is no signature {shown(repr(name))}. Signatures: {names}.")
+            raise BadInputError(f"There is no signature {shown(repr(name))}. There are: {names}.")
         return self.signatures[name]
 
     def signature_for_rows(self) -> Signature:
@@ -208,14 +210,56 @@ def _text(values: Any) -> Any:
     return np.array(flat, object).reshape(values.shape)
 
 
+class ModelFolder:
+    """A SavedModel, or a folder of numbered ones as TensorFlow Serving takes it, without a root."""
+
+    def __init__(self, path: Path):
+        self.path = path.absolute()
+        if is_saved_model(self.path):
+            self.versions: Versions = _OneModel(self.path)
+        else:
+            self.versions = Versions(self.path, self.path / "no versions are withdrawn")
+        if not self.versions.served():
+            raise BadInputError(
+                f"{path} is neither a SavedModel, which is a folder with a saved_model.pb, nor a folder of "
+                "SavedModels named by numbers. Give the folder that export_saved_model was given or returned."
+            )
+
+    @property
+    def name(self) -> str:
+        """Name of the model, for addresses."""
+        return self.path.parent.name if self.path.name.isdigit() else self.path.name
+
+
+class _OneModel(Versions):
+    def __init__(self, path: Path):
+        super().__init__(path.parent, path)
+        self._path = path
+
+    def served(self) -> list[int]:
+        return [_number(self._path)]
+
+    def folder(self, version: int) -> Path:
+        return self._path
+
+
+def _number(folder: Path) -> int:
+    return int(folder.name) if folder.name.isdigit() else 1
+
+
+def is_saved_model(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in SAVED_MODEL_FILES)
+
+
 def load(root: str | os.PathLike[str], version: int | None = None) -> Model:
-    """Loads the model of a root, to predict rows in Python.
+    """Loads the model of a root, or any SavedModel, to predict rows in Python.
 
     It needs TensorFlow and NumPy only.
 
     Args:
-        root: Folder of a pipeline's runs.
-        version: Version, which may be withdrawn. Default: the live version.
+        root: Folder of a pipeline's runs; or a SavedModel, such as `export_saved_model` writes it, or a
+            folder of numbered ones.
+        version: Version, which may be withdrawn. Default: the live version, or the highest number.
 
     Raises:
         BadInputError: There is no such version.
@@ -224,7 +268,20 @@ def load(root: str | os.PathLike[str], version: int | None = None) -> Model:
           model = pipelines.load("pipeline_root")
           model.predict([{"fare": 12.5, "company": "Prairie Cab"}])
     """
-    return Model(version_folder(Root(Path(root)), version))
+    path = Path(root)
+    if is_saved_model(path) or (not Root(path).serving.exists() and Versions(path, path).served()):
+        return load_model(ModelFolder(path), version)
+    return load_model(Root(path), version)
+
+
+def load_model(place: Root | ModelFolder, version: int | None = None) -> Model:
+    """Loads a version; None takes the live one."""
+    if isinstance(place, Root):
+        return Model(version_folder(place, version))
+    served = place.versions.served()
+    if version is not None and version not in served:
+        raise BadInputError(f"There is no version {version} in {place.path}: {', '.join(map(str, served))}.")
+    return Model(place.versions.folder(served[-1] if version is None else version))
 
 
 def version_folder(root: Root, version: int | None = None) -> Path:
@@ -234,9 +291,9 @@ def version_folder(root: Root, version: int | None = None) -> Path:
     """
     served, withdrawn = root.versions.served(), root.versions.withdrawn()
     if version is None and served:
-        return root.serving / str(served[-1])
+        return root.versions.folder(served[-1])
     if version in served:
-        return root.serving / str(version)
+        return root.versions.folder(version)
     if version in withdrawn:
         return root.withdrawn / str(version)
     if not served and not withdrawn:

@@ -160,16 +160,22 @@ def run_mutants(forks: Forks, circle: str, mutants: list[dict[str, Any]], limit:
     tests = [row for row in rows(TESTS) if row.get("outcome") == "passed" and row["circle"] == circle]
     trusted = {row["test"]: row["trusted"] for row in rows(RESULTS) if "trusted" in row}
     results = [row for row in rows(RESULTS) if "mutant" in row]
-    done = {row["mutant"] for row in results if row["circle"] == circle or row["outcome"] != "survived"}
-    left = [mutant for mutant in mutants if mutant["number"] not in done]
-    for mutant in left[:limit]:
-        number, start = mutant["number"], time.monotonic()
+    found = {row["mutant"] for row in results if row["outcome"] != "survived"}
+    num_tests = {
+        row["mutant"]: row["of"] for row in results if row["mutant"] not in found and row["circle"] == circle
+    }
+    left = []
+    for mutant in mutants:
+        number = mutant["number"]
         reaching = [row for row in tests if number in row["reached"] and trusted.get(row["test"], True)]
-        if reaching:
-            result = run_mutant(forks, mutant, reaching, trusted)
-            result |= {"mutant": number, "circle": circle, "seconds": round(time.monotonic() - start, 1)}
-            append(RESULTS, result)
-            print(f"{number} of {mutant['file']}: {result['outcome']}, {result['seconds']} s", flush=True)
+        if number not in found and "equivalent" not in mutant and len(reaching) > num_tests.get(number, 0):
+            left.append((mutant, reaching))
+    for mutant, reaching in left[:limit]:
+        start = time.monotonic()
+        result = run_mutant(forks, mutant, reaching, trusted)
+        seconds = round(time.monotonic() - start, 1)
+        append(RESULTS, {"mutant": mutant["number"], "circle": circle, **result, "seconds": seconds})
+        print(f"{mutant['number']} of {mutant['file']}: {result['outcome']}, {seconds} s", flush=True)
 
 
 def print_report(mutants: list[dict[str, Any]]) -> None:
@@ -179,12 +185,22 @@ def print_report(mutants: list[dict[str, Any]]) -> None:
     left_out = [name for name, row in tests.items() if has_failed(row)]
     results = {row["mutant"]: row for row in rows(RESULTS) if "mutant" in row}
     reached = {number for row in tests.values() for number in row.get("reached", ())}
+    num_mapped = sum("folder" in row for row in rows(TESTS))
+    is_mapped = num_mapped == len(CIRCLES) * len(folders_of_tests())
     table, left = collections.defaultdict(collections.Counter), []
     for mutant in mutants:
         number = mutant["number"]
         result = results.get(number)
-        if result is None:
-            state = "gone" if number in gone else "not run" if number in reached else "unreached"
+        if "equivalent" in mutant:
+            state = "equivalent"
+        elif result is None:
+            state = (
+                "gone"
+                if number in gone
+                else "unreached"
+                if is_mapped and number not in reached
+                else "not run"
+            )
         elif result["outcome"] == "survived":
             state = "survived"
         else:
@@ -192,16 +208,16 @@ def print_report(mutants: list[dict[str, Any]]) -> None:
         for key in (room(mutant["file"]), "all"):
             table[key][state] += 1
             table[key]["time-out"] += result is not None and result["outcome"] == "timed out"
-        if state not in ("test", "more"):
+        if state not in ("test", "more", "equivalent"):
             ran = f" {result['ran']} of {result['of']} tests in {result['circle']}" if result else ""
             left.append(f"{number} {state}{ran}: {mutant['file']}:{mutant['line']}")
             left.append(f"    {mutant['source']}  ->  {mutant['mutated']}")
-    columns = ("test", "more", "survived", "unreached", "not run", "gone", "time-out")
-    print(f"{'':<34}{'mutants':>9}" + "".join(f"{column:>10}" for column in columns))
+    columns = ("test", "more", "survived", "unreached", "equivalent", "not run", "gone", "time-out")
+    print(f"{'':<34}{'mutants':>9}" + "".join(f"{column:>11}" for column in columns))
     for key in sorted(table, key=lambda name: (name == "all", name)):
         counts = table[key]
         total = counts.total() - counts["time-out"]
-        print(f"{key:<34}{total:>9}" + "".join(f"{counts[column]:>10}" for column in columns))
+        print(f"{key:<34}{total:>9}" + "".join(f"{counts[column]:>11}" for column in columns))
     print(*left, f"{len(left_out)} tests fail without a mutant and were left out:", *left_out, sep="\n")
 
 

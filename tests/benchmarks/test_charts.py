@@ -18,10 +18,10 @@ def test_bars_begin_at_1_on_a_scale_of_powers():
     # Two decades on 430 units from 250: 1 is at 465, 10 at 680, 0.1 at 250.
     svg = charts.bars("Ratios", [("fast & good", 10, 5, 10, 3), ("slow", 0.1, 0.1, 0.2, None)])
     root = ET.fromstring(svg)
-    bars = [(float(one.get("x")), float(one.get("width"))) for one in root.iter(f"{SVG}rect")]
+    bars = [(float(element.get("x")), float(element.get("width"))) for element in root.iter(f"{SVG}rect")]
     assert bars == [(465.0, 215.0), (250.0, 215.0)]
-    assert [one.get("class") for one in root.iter(f"{SVG}rect")] == ["s0", "s1"]
-    aims = [one.get("d") for one in root.iter(f"{SVG}path") if one.get("class") == "a"]
+    assert [element.get("class") for element in root.iter(f"{SVG}rect")] == ["s0", "s1"]
+    aims = [element.get("d") for element in root.iter(f"{SVG}path") if element.get("class") == "a"]
     assert len(aims) == 1
     assert aims[0].startswith("M567.6 ")  # 465 + 215 * log10(3)
     assert {"Ratios", "fast & good", "10x", "0.1x", "1x"} <= set(texts(svg))
@@ -30,15 +30,15 @@ def test_bars_begin_at_1_on_a_scale_of_powers():
 def test_there_is_room_for_long_names():
     name = "a name of fifty letters, as some contestants have."
     bars = ET.fromstring(charts.bars("Ratios", [(name, 2, 1, 3, None)]))
-    (label,) = (one for one in bars.iter(f"{SVG}text") if one.text == name)
+    (label,) = (element for element in bars.iter(f"{SVG}text") if element.text == name)
     assert float(label.get("x")) >= 8 * 50
     lines = ET.fromstring(charts.lines("Growth", ("x", "y"), {name: [(1, 1), (10, 10)]}))
-    (label,) = (one for one in lines.iter(f"{SVG}text") if one.text == name)
+    (label,) = (element for element in lines.iter(f"{SVG}text") if element.text == name)
     assert float(lines.get("width")) >= float(label.get("x")) + 8 * 50
 
 
 def points(svg):
-    paths = [one.get("d") for one in ET.fromstring(svg).iter(f"{SVG}path")]
+    paths = [element.get("d") for element in ET.fromstring(svg).iter(f"{SVG}path")]
     return [re.findall(r"[\d.]+", path) for path in paths if "L" in path]
 
 

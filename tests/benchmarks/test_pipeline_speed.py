@@ -28,11 +28,11 @@ def test_a_side_that_was_stopped_has_no_numbers_and_no_larger_work(monkeypatch, 
     monkeypatch.setattr(Work, "measure_stock", lambda work, data, root: root.mkdir())  # None
     monkeypatch.setattr(Work, "measure_ours", run_ours)
     works = [Work(f"{size} columns", size, lambda path: path.write_text(""), [], [], 60) for size in (10, 20)]
-    found = pipeline_speed.compare(works, rounds=1)
-    assert found == {"stock TFX": {}, "this project": {10: measurement(2.0), 20: measurement(2.0)}}
+    measured = pipeline_speed.compare(works, rounds=1)
+    assert measured == {"stock TFX": {}, "this project": {10: measurement(2.0), 20: measurement(2.0)}}
     printed = capsys.readouterr().out
     assert printed.count("stock TFX was stopped after 60 s") == 1
-    svgs = pipeline_speed.draw("columns", found)
+    svgs = pipeline_speed.draw("columns", measured)
     assert set(svgs) == {"pipeline-columns.svg", "pipeline-columns-memory.svg"}
     assert "stock" not in svgs["pipeline-columns.svg"]
 

@@ -41,12 +41,12 @@ def test_every_server_is_asked_for_the_same_row_and_gives_the_scores():
             {"name": "hour", "shape": [1], "datatype": "INT64", "data": [None]},
         ]
     }
-    found = contestants(TYPES)
-    assert {one.kind for one in found} == {"ours", "mlserver", "litserve", "bentoml"}
-    for one in found:
-        assert one.scores(answers[one.name.removesuffix(", batches")]) == [0.3, 0.7]
-        assert (one.batch > 0) == one.name.endswith(", batches")
-        assert one.body(row) in (tensors, {"instances": [row]}, {"row": row}, {"rows": [row]})
+    servers = contestants(TYPES)
+    assert {server.kind for server in servers} == {"ours", "mlserver", "litserve", "bentoml"}
+    for server in servers:
+        assert server.scores(answers[server.name.removesuffix(", batches")]) == [0.3, 0.7]
+        assert (server.batch > 0) == server.name.endswith(", batches")
+        assert server.body(row) in (tensors, {"instances": [row]}, {"row": row}, {"rows": [row]})
 
 
 def test_the_table_has_medians_and_all_errors():

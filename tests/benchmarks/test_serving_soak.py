@@ -28,10 +28,10 @@ def test_an_outcome_tells_what_failed_and_which_version_has_not_answered():
     outcome.served[7] = 0.5
     for number in range(30):
         outcome.fail(f"status 50{number % 10}")
-    found = outcome.summary()
-    assert found["failed"] == 30
-    assert len(found["failures"]) == 20
-    assert found["silent"] == [8]
+    summary = outcome.summary()
+    assert summary["failed"] == 30
+    assert len(summary["failures"]) == 20
+    assert summary["silent"] == [8]
     outcome.rollbacks.append(6)
     assert outcome.silent == [8, 6]
-    assert (found["p50_msecs"], found["longest_msecs"]) == (3.0, 9.0)
+    assert (summary["p50_msecs"], summary["longest_msecs"]) == (3.0, 9.0)

@@ -23,7 +23,7 @@ def test_settings_that_are_no_settings(text):
 def test_some_kinds_of_contestants():
     (work,) = speed.only_kinds(WORKS[:1], ["ours", "input"])
     names = ["estimator_core", "estimator_core, one step a call", "the input alone"]
-    assert [one.name for one in work.contestants] == names
+    assert [contestant.name for contestant in work.contestants] == names
 
 
 def test_only_environments_that_are_needed_are_made(monkeypatch):

@@ -34,10 +34,10 @@ def test_the_page_and_its_figures(tmp_path, rows):
     page.write_text(f"{BEGIN}\n{END}\n")
     memory = {OURS: {"steps": [1000, 2000, 3000], "resident_bytes": [2**29] * 3}}
     growth = [
-        {"plot": plot, "size": size, "contestant": one.name, "secs": 0.5, "processor_secs": 0.25}
+        {"plot": plot, "size": size, "contestant": contestant.name, "secs": 0.5, "processor_secs": 0.25}
         for plot, sizes in SIZES.items()
         for size in sizes
-        for one in CONTESTANTS
+        for contestant in CONTESTANTS
     ]
     results = {"growth": {"measured": growth}, "memory": {"measured": memory}}
     speed_docs.write(page, rows, results, "Measured today.", by_processor=True)

@@ -32,9 +32,9 @@ def calls(monkeypatch):
     """Returns the calls of `run_contestant`; the floor has the parameters that the test sets."""
     calls, parameters = [], {FLOOR: 100}
 
-    def run_contestant(work, one, python, *options):
-        calls.append((one.name, options))
-        check = {"parameters": parameters[FLOOR] if one.name == FLOOR else 100, "loss": 0.5}
+    def run_contestant(work, contestant, python, *options):
+        calls.append((contestant.name, options))
+        check = {"parameters": parameters[FLOOR] if contestant.name == FLOOR else 100, "loss": 0.5}
         measured = {"secs": 1.0, "processor_secs": 2.0}
         return measured | ({"check": check} if "--check" in options else {})
 
@@ -43,14 +43,14 @@ def calls(monkeypatch):
 
 
 def test_each_size_is_measured_by_all_in_turn(calls):
-    found = speed_growth.measure(2, "python")
-    sizes = [size for one in speed_growth.SIZES.values() for size in one]
-    names = [one.name for one in speed_growth.CONTESTANTS]
-    assert [(tuple(run["size"]), run["contestant"]) for run in found] == 2 * [
+    measured = speed_growth.measure(2, "python")
+    sizes = [size for item in speed_growth.SIZES.values() for size in item]
+    names = [item.name for item in speed_growth.CONTESTANTS]
+    assert [(tuple(run["size"]), run["contestant"]) for run in measured] == 2 * [
         (size, name) for size in sizes for name in names
     ]
-    assert "check" not in found[0]
-    half = len(found) // 2
+    assert "check" not in measured[0]
+    half = len(measured) // 2
     assert [options for _, options in calls[0][:1]] == [("--size", "32,20", "--check")]
     assert [options for _, options in calls[0][half : half + 1]] == [("--size", "32,20")]
 
@@ -68,8 +68,8 @@ def test_memory_that_grows_by_three_bytes_a_step_after_the_first_tenth():
 
 
 def test_lines_about_memory():
-    one = {"steps": [10, 20, 30], "resident_bytes": [2**20, 2**21, 3 * 2**20]}
-    results = {"memory": {"measured": {OURS: one}}, "memory_evaluate": {"measured": {OURS: one}}}
+    measured = {"steps": [10, 20, 30], "resident_bytes": [2**20, 2**21, 3 * 2**20]}
+    results = {"memory": {"measured": {OURS: measured}}, "memory_evaluate": {"measured": {OURS: measured}}}
     start = "Memory of estimator_core: 1 MiB at first, 3 MiB after 30; +104,857.6 bytes a "
     assert speed_growth.memory_lines(results) == [f"{start}step.", f"{start}call of evaluate."]
     assert speed_growth.memory_lines({}) == []

@@ -77,12 +77,12 @@ def test_each_contestant_has_the_python_of_its_environment(monkeypatch):
 
     monkeypatch.setattr(speed_runs.subprocess, "run", run)
     pythons = {"reference": "python2.15", "plain": "python_plain"}
-    for one in (
+    for contestant in (
         Contestant(OURS, "ours"),
         Contestant(REFERENCE, "reference"),
         Contestant(OURS, "ours", environment="plain"),
     ):
-        assert speed_runs.run_contestant("import", one, pythons) == {}
+        assert speed_runs.run_contestant("import", contestant, pythons) == {}
     assert commands == [sys.executable, "python2.15", "python_plain"]
 
 
@@ -93,7 +93,7 @@ def test_results_are_kept_by_work(monkeypatch, tmp_path):
     speed_runs.save("y", [2])
     speed_runs.save("x", [3])
     results = speed_runs.load_results()
-    assert {key: one["measured"] for key, one in results.items()} == {"x": [3], "y": [2]}
+    assert {key: result["measured"] for key, result in results.items()} == {"x": [3], "y": [2]}
     assert json.loads((tmp_path / "speed.json").read_text()) == results
 
 

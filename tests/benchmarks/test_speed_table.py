@@ -92,7 +92,7 @@ def test_the_table_has_the_works_that_were_measured():
 
 def test_durations_have_three_digits():
     secs = [12.3456, 1.0, 0.0012345, 0.000_056_78]
-    assert [speed_table.duration(one) for one in secs] == ["12.3 s", "1 s", "1.23 ms", "56.8 us"]
+    assert [speed_table.duration(duration) for duration in secs] == ["12.3 s", "1 s", "1.23 ms", "56.8 us"]
 
 
 def test_markdown_has_a_line_for_each_row():
@@ -137,5 +137,5 @@ def test_small_losses_may_differ_by_a_share_of_the_untrained_one():
 
 def test_losses_of_models_that_learn_nothing_say_nothing():
     checks = {name: {**SAME, "loss": 0.69} for name in (OURS, REFERENCE)}
-    found = speed_table.differences(WORK, checks)
-    assert [text.partition(" of ")[0] for text in found] == ["loss: 0.69", "loss: 0.69"]
+    differences = speed_table.differences(WORK, checks)
+    assert [text.partition(" of ")[0] for text in differences] == ["loss: 0.69", "loss: 0.69"]

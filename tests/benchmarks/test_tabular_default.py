@@ -61,11 +61,11 @@ def test_ranks_by_auc_from_above_and_by_loss_from_below(tmp_path):
     }
     (tmp_path / "figures").mkdir()
     for seed, ours, theirs in ((1, [0.8, 0.4], [0.7, 0.3]), (2, [0.6, 0.6], [0.5, 0.5])):
-        found = {**figures, "scores": {"ours": ours, "HGB": theirs}}
-        (tmp_path / "figures" / f"trips-{seed}.json").write_text(json.dumps(found))
+        figures_of_seed = {**figures, "scores": {"ours": ours, "HGB": theirs}}
+        (tmp_path / "figures" / f"trips-{seed}.json").write_text(json.dumps(figures_of_seed))
     done = [tabular_default.Comparison(data_set("binary"), seed, tmp_path) for seed in (1, 2)]
-    for one in done:
-        one.complete(["HGB"], tmp_path, ())  # all is there: nothing runs
+    for result in done:
+        result.complete(["HGB"], tmp_path, ())  # all is there: nothing runs
     text = tabular_default.report(done, ["HGB"])
     assert "Mean rank by score over 1 tables: ours 1.00, HGB 2.00." in text
     assert "Mean rank by loss over 1 tables: ours 2.00, HGB 1.00." in text

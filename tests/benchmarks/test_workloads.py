@@ -29,17 +29,17 @@ SHORT = {"warm_up_steps": 3, "steps": 7}
 def test_all_ways_to_train_do_the_same(work, ways):
     work = dataclasses.replace(work, **SHORT)
     config = {"steps_per_session_run": 4}
-    found = [training.by_estimator(work, estimator_core, config, check=True)]
+    results = [training.by_estimator(work, estimator_core, config, check=True)]
     if "keras" in ways:
-        found.append(training.by_keras(work, 1, False, check=True))
+        results.append(training.by_keras(work, 1, False, check=True))
     if "floor" in ways:
-        found.append(training.by_floor(work, False, check=True))
-    checks = [one["check"] for one in found]
+        results.append(training.by_floor(work, False, check=True))
+    checks = [result["check"] for result in results]
     losses = [check.pop("loss") for check in checks]
     assert checks == [checks[0]] * len(checks)
     assert checks[0]["steps"] == 10
     assert np.isfinite(losses).all()
-    assert all(one["secs"] > 0 and one["processor_secs"] > 0 for one in found)
+    assert all(result["secs"] > 0 and result["processor_secs"] > 0 for result in results)
 
 
 def test_a_batch_of_another_size_is_no_batch_of_the_work():

@@ -22,8 +22,8 @@ pytestmark = pytest.mark.browser
 
 def pages(root):
     """Returns a report with everything, one without details, wide ones, and an index."""
-    one = STATISTICS["columns"][0]
-    many = [{**one, "name": f"column {number} {'long name ' * 9}"} for number in range(300)]
+    template = STATISTICS["columns"][0]
+    many = [{**template, "name": f"column {number} {'long name ' * 9}"} for number in range(300)]
     points = [[1, 0.5], [9, 0.4]]
     curves = [  # of most of them the page has the names alone
         {"run": "", "tag": f"dnn/hiddenlayer_{number}/fraction_of_zero_values", "points": points}
@@ -72,12 +72,12 @@ def test_no_finding_no_request_no_sideways_scrolling(tmp_path):
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
-    found = [json.loads(line) for line in result.stdout.splitlines()]
-    assert len(found) == 4 * len(files)
-    for one in found:
-        where = (one["file"], one["profile"])
-        assert one["violations"] == [], where
-        assert one["passes"] > 20, where
-        assert one["requests"] == one["errors"] == [], where
-        assert one["scrollWidth"] <= one["width"], where
-        assert one["firstFocus"] == "skip", where
+    findings = [json.loads(line) for line in result.stdout.splitlines()]
+    assert len(findings) == 4 * len(files)
+    for finding in findings:
+        where = (finding["file"], finding["profile"])
+        assert finding["violations"] == [], where
+        assert finding["passes"] > 20, where
+        assert finding["requests"] == finding["errors"] == [], where
+        assert finding["scrollWidth"] <= finding["width"], where
+        assert finding["firstFocus"] == "skip", where

@@ -94,7 +94,7 @@ def test_a_hook_that_is_called_around_batches_sees_each_of_them(tmp_path, caplog
     with caplog.at_level(logging.INFO, logger="tensorflow"):
         model.evaluate(forty_batches, hooks=[hook])
     assert (hook.calls, of_model.calls) == (40, 40)
-    (line,) = lines_of(caplog, "One batch in a session call")
+    (line,) = lines_of(caplog, "Running one batch per session call")
     assert "Counting" in line
 
 
@@ -103,7 +103,7 @@ def test_a_hook_that_is_called_at_the_end_finds_the_sums(tmp_path, caplog):
     hook = AtTheEnd()
     with caplog.at_level(logging.INFO, logger="tensorflow"):
         mean = model.evaluate(forty_batches, hooks=[hook])["mean"]
-    assert not any("One batch" in line for line in caplog.messages)
+    assert not any("one batch per session call" in line for line in caplog.messages)
     assert hook.total / 320 == pytest.approx(mean)  # 40 batches of 4 rows of 2
 
 

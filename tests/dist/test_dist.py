@@ -21,25 +21,25 @@ UV = ROOT / ".uv" / "bin" / "uv"
 
 
 def metadata(**changes):
-    found = email.message.Message()
-    given = {
+    message = email.message.Message()
+    headers = {
         "Name": "estimator-pipelines",
         "License-Expression": "Apache-2.0",
         "License-File": "LICENSE",
         **changes,
     }
-    for key, value in given.items():
-        found[key] = value
+    for key, value in headers.items():
+        message[key] = value
     for extra in check.EXTRAS:
-        found["Provides-Extra"] = extra
+        message["Provides-Extra"] = extra
     for line in ("numpy>=1.26", "tensorflow<2.22,>=2.16", "rich>=13; extra == 'pipelines'"):
-        found["Requires-Dist"] = line
-    return found
+        message["Requires-Dist"] = line
+    return message
 
 
 def test_a_missing_file_and_one_too_many_are_seen():
-    found = [*check.MUST, "pipelines/stray.py"]
-    assert check.faults_of_files(found, [*check.MUST, "pipelines/runs/run.py"], {"LICENSE"}) == [
+    files = [*check.MUST, "pipelines/stray.py"]
+    assert check.faults_of_files(files, [*check.MUST, "pipelines/runs/run.py"], {"LICENSE"}) == [
         "LICENSE is missing",
         "pipelines/runs/run.py is missing",
         "pipelines/stray.py does not belong into it",
@@ -48,8 +48,8 @@ def test_a_missing_file_and_one_too_many_are_seen():
 
 
 def test_a_file_that_git_has_lost_is_seen():
-    found = [name for name in check.MUST if not name.endswith(".css")]
-    assert check.faults_of_files(found, found, set()) == ["pipelines/report/templates/style.css is missing"]
+    files = [name for name in check.MUST if not name.endswith(".css")]
+    assert check.faults_of_files(files, files, set()) == ["pipelines/report/templates/style.css is missing"]
 
 
 def test_faults_of_the_metadata_are_seen():

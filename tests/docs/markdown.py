@@ -24,9 +24,9 @@ def prose(text):
 def blocks(text, language):
     """Returns the blocks of code in a language, without their indentation, but for marked ones."""
     return [
-        re.sub(rf"^{found[1]}", "", found[3], flags=re.MULTILINE)
-        for found in _BLOCK.finditer(text)
-        if found[2] == language and not text[: found.start()].endswith(_NOT_A_CONFIGURATION)
+        re.sub(rf"^{match[1]}", "", match[3], flags=re.MULTILINE)
+        for match in _BLOCK.finditer(text)
+        if match[2] == language and not text[: match.start()].endswith(_NOT_A_CONFIGURATION)
     ]
 
 
@@ -38,17 +38,17 @@ def links(text):
 
 def anchors(text):
     """Returns the anchors of the headings, as GitHub makes them."""
-    found = []
+    slugs = []
     for heading in re.findall(r"^#+ +(.*?) *$", prose(text), re.MULTILINE):
         shown = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", heading)
         slug = re.sub(r"[^\w\- ]", "", shown.lower()).replace(" ", "-")
-        again = sum(re.fullmatch(rf"{re.escape(slug)}(-\d+)?", other) is not None for other in found)
-        found.append(f"{slug}-{again}" if again else slug)
-    return set(found)
+        again = sum(re.fullmatch(rf"{re.escape(slug)}(-\d+)?", other) is not None for other in slugs)
+        slugs.append(f"{slug}-{again}" if again else slug)
+    return set(slugs)
 
 
 def commands(text):
-    """Returns the words of each line of the blocks of shell commands, without comments."""
+    """Returns the words of each shell command in the code blocks, without comments."""
     lines = "\n".join(blocks(text, "sh")).replace("\\\n", " ").splitlines()
     return [words for line in lines if (words := shlex.split(line, comments=True))]
 

@@ -60,7 +60,7 @@ def write(path, columns, label):
 
 @dataclass(frozen=True)
 class Made:
-    """Results of the first table. Each of its rows is a column whose first cell is the one to read."""
+    """Results of the first table. Each row is a column, whose first cell is read."""
 
     profile: Any
     kinds: Any
@@ -94,10 +94,10 @@ def made(tmp_path_factory):
 def transformed(folder, plan, schema, rows):
     """Returns the features of the rows from Transform, in their order."""
     runner = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
-    found = str(folder / "rows.pickle")
+    rows_file = str(folder / "rows.pickle")
 
     def keep(rows):
-        Path(found).write_bytes(pickle.dumps(rows))
+        Path(rows_file).write_bytes(pickle.dumps(rows))
 
     with beam.Pipeline(runner) as pipeline, tft_beam.Context(temp_dir=str(folder)):
         data = (pipeline | beam.Create(rows), dataset_metadata.DatasetMetadata(schema))
@@ -106,7 +106,7 @@ def transformed(folder, plan, schema, rows):
         )
         _ = rows_out | beam.combiners.ToList() | beam.Map(keep)
         _ = transform_fn | tft_beam.WriteTransformFn(str(folder / "transform"))
-    in_order = sorted(pickle.loads(Path(found).read_bytes()), key=lambda row: row["label"])
+    in_order = sorted(pickle.loads(Path(rows_file).read_bytes()), key=lambda row: row["label"])
     return {name: np.array([row[name] for row in in_order]) for name in features_of(plan)}
 
 
@@ -133,7 +133,7 @@ def asked(folder, plan, schema, rows):
 
 
 def features_of(plan):
-    return ["numeric", *(list_key(place) for place in range(len(plan.lists)))]
+    return ["numeric", *(list_key(number) for number in range(len(plan.lists)))]
 
 
 @pytest.mark.more
@@ -146,25 +146,25 @@ def test_a_cell_is_read_as_the_table_says(made, number):
     assert (kind.name, note in kind.note) == (name, True), kind.note
     lists = [part.column for part in made.plan.lists]
     if column in lists:
-        place = lists.index(column)
-        parts = made.plan.lists[place].parts
+        position = lists.index(column)
+        parts = made.plan.lists[position].parts
         for features in (made.trained, made.served):
-            hot = features[list_key(place)][0]
+            hot = features[list_key(position)][0]
             assert ", ".join(sorted(np.array(parts)[hot == 1])) == expected_value
             assert set(hot) <= {0, 1}
         return
     values, counts = zip(*ColumnCells(made.profile, column).chunks(), strict=True)
-    known, weights = read_by_plan(values[0], kind), counts[0]
+    numbers, weights = read_by_plan(values[0], kind), counts[0]
     assert shown(read_by_plan(pyarrow.array([text]), kind)[0], kind) == expected_value
     # What Transform and the served model make of it is a z-score.
-    weights, known = weights[np.isfinite(known)], known[np.isfinite(known)]
-    mean = np.average(known, weights=weights)
-    stddev = np.average((known - mean) ** 2, weights=weights) ** 0.5
-    place = [part.column for part in made.plan.numeric].index(column)
+    weights, numbers = weights[np.isfinite(numbers)], numbers[np.isfinite(numbers)]
+    mean = np.average(numbers, weights=weights)
+    stddev = np.average((numbers - mean) ** 2, weights=weights) ** 0.5
+    position = [part.column for part in made.plan.numeric].index(column)
     expected = (value_of(expected_value, kind) - mean) / stddev
     for features in (made.trained, made.served):
-        assert features["numeric"][0, place] == pytest.approx(expected, abs=1e-5, nan_ok=True)
-    np.testing.assert_array_equal(made.trained["numeric"][:, place], made.served["numeric"][:, place])
+        assert features["numeric"][0, position] == pytest.approx(expected, abs=1e-5, nan_ok=True)
+    np.testing.assert_array_equal(made.trained["numeric"][:, position], made.served["numeric"][:, position])
 
 
 def read_by_plan(cells, kind):

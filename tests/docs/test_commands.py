@@ -16,27 +16,27 @@ COMMAND_LINE = typer.main.get_command(app)
 TARGETS = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 # Tokens that end the words of a command.
 SHELL_WORDS = ("&", ";", "done", ">", "|")
-# make's own options, and words that may stand behind `make` beside targets.
+# make's own options, and words other than targets that may follow `make`.
 VARIABLE = re.compile(r"[A-Z_]+=.*")
 
 
 def parse(words):
     """Parses the words after `estimator-pipelines`; raises the error they cause."""
-    command, given = COMMAND_LINE, list(words)
+    command, arguments = COMMAND_LINE, list(words)
     while hasattr(command, "commands"):
-        if given[0].startswith("-"):  # an option of the command line itself
-            assert given[0] in {option for each in command.params for option in each.opts}
+        if arguments[0].startswith("-"):  # an option of the command line itself
+            assert arguments[0] in {option for parameter in command.params for option in parameter.opts}
             return
-        command = command.commands[given.pop(0)]
-    command.make_context("command", given)
+        command = command.commands[arguments.pop(0)]
+    command.make_context("command", arguments)
 
 
 def after(words, *start):
     """Returns the words of a command after these first ones, which may come late; None without them."""
     for index in range(len(words) - len(start) + 1):
         if tuple(words[index : index + len(start)]) == start:
-            given = words[index + len(start) :]
-            return list(itertools.takewhile(lambda word: word not in SHELL_WORDS, given))
+            following = words[index + len(start) :]
+            return list(itertools.takewhile(lambda word: word not in SHELL_WORDS, following))
     return None
 
 
@@ -52,9 +52,9 @@ def named_commands(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_command_line_takes_the_commands(name):
     for words in named_commands(name):
-        given = after(words, "estimator-pipelines") or after(words, "-m", "pipelines")
-        if given and given != ["run"]:
-            parse(given)
+        arguments = after(words, "estimator-pipelines") or after(words, "-m", "pipelines")
+        if arguments and arguments != ["run"]:
+            parse(arguments)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -66,7 +66,7 @@ def test_options_in_sentences_exist(name):
             command = command.commands[words.pop(0)]
         if command is COMMAND_LINE:
             continue
-        options = {option for given in getattr(command, "params", []) for option in given.opts}
+        options = {option for parameter in getattr(command, "params", []) for option in parameter.opts}
         for word in words:
             if word.startswith("--"):
                 assert word.partition("=")[0].rstrip(",") in options, code
@@ -105,6 +105,6 @@ def test_what_the_command_line_refuses_is_seen(words):
 
 
 def test_there_are_commands():
-    found = [words for name in NAMES for words in named_commands(name)]
-    assert sum("estimator-pipelines" in words for words in found) > 40
-    assert sum(words[0] == "make" for words in found) > 15
+    named = [words for name in NAMES for words in named_commands(name)]
+    assert sum("estimator-pipelines" in words for words in named) > 40
+    assert sum(words[0] == "make" for words in named) > 15

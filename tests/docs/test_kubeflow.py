@@ -54,18 +54,18 @@ def test_the_commands_do_what_the_page_says(here, tmp_path):
     outputs = {}
     recurring = []
     for command in COMMANDS[1:]:
-        given = [here.url if "localhost" in word else word for word in command]
-        ran = CliRunner().invoke(app, given)
+        arguments = [here.url if "localhost" in word else word for word in command]
+        ran = CliRunner().invoke(app, arguments)
         assert ran.exit_code == 0, ran.output
         outputs[tuple(command)] = ran.stdout
-        recurring.append([{**one} for one in here.recurring.values()])
+        recurring.append([{**recurring_run} for recurring_run in here.recurring.values()])
     specification = next(yaml.safe_load_all((tmp_path / "taxi.yaml").read_text()))
     assert specification["schemaVersion"] == "2.1.0"
     (run,) = here.runs.values()
     assert run["runtime_config"]["parameters"] == {"train_steps": 500}
     assert recurring[2][0]["runtime_config"]["parameters"] == {"train_steps": 500}
     assert recurring[2][0]["trigger"]["cron_schedule"]["cron"] == "0 0 3 * * *"
-    statuses = [[one["status"] for one in step] for step in recurring[2:]]
+    statuses = [[recurring_run["status"] for recurring_run in step] for step in recurring[2:]]
     assert statuses == [["ENABLED"], ["ENABLED"], ["DISABLED"], ["ENABLED"], []]
     assert "nightly" in outputs[tuple(COMMANDS[4])]
     last = json.loads(outputs[tuple(COMMANDS[2])].splitlines()[-1])

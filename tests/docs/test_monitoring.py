@@ -63,9 +63,9 @@ def test_the_panels_of_the_dashboard_lie_beside_and_below_each_other():
     assert len({panel["id"] for panel in panels}) == len(panels)
     cells = [
         (x, y)
-        for place in (panel["gridPos"] for panel in panels)
-        for x in range(place["x"], place["x"] + place["w"])
-        for y in range(place["y"], place["y"] + place["h"])
+        for position in (panel["gridPos"] for panel in panels)
+        for x in range(position["x"], position["x"] + position["w"])
+        for y in range(position["y"], position["y"] + position["h"])
     ]
     assert len(set(cells)) == len(cells)
     assert max(x for x, _ in cells) == 23  # Grafana has 24 columns

@@ -118,7 +118,7 @@ def test_the_page_from_its_beginning_to_its_end(tmp_path, warm_command):
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert "Another run is in progress" in operator.run(code=2)["reason"]
     shutil.rmtree(root / "artifacts")
-    assert "its model is not in" in operator.run(code=2)["reason"]  # as the page says
+    assert "its model is not in" in operator.run(code=2)["reason"]  # as on the page
     assert operator.served == [first, second]
     for command in commands(section("Restore")):
         operator.do(command)

@@ -34,13 +34,13 @@ def test_the_commands_on_reports(folder, warm_command):
     said = {}
     for words in commands(read("docs/reports.md")):
         assert words[0] == "estimator-pipelines"
-        given = [put_in.get(word, word) for word in words[1:]]
-        done = warm_command(*given, cwd=folder)
+        arguments = [put_in.get(word, word) for word in words[1:]]
+        done = warm_command(*arguments, cwd=folder)
         assert done.returncode == 0, (words, done.stderr[-2_000:])
         said[" ".join(words[1:])] = done.stdout
-    newest, one, index, compared, serving, of_span = said.values()
+    newest, report, index, compared, serving, of_span = said.values()
     assert newest.strip() == str(folder / "pipeline_root" / "runs" / f"{ids[-1]}.html")
-    assert one.strip() == "page.html"
+    assert report.strip() == "page.html"
     assert f"run {ids[1]}" in (folder / "page.html").read_text()
     assert index.strip().endswith("pipeline_root/runs/index.html")
     assert ids[0] in (folder / "pipeline_root" / "runs" / "index.html").read_text()
@@ -58,7 +58,7 @@ def test_the_commands_on_retention(folder, warm_command):
         assert done.returncode == 0, done.stderr[-2_000:]
         assert done.stdout.splitlines()[-1].startswith(counted)
         assert run_ids(folder) == (before if words == dry else before[1:])
-    # As the page says, one line is left of a removed run.
+    # As on the page, one line is left of a removed run.
     (line,) = (folder / "pipeline_root" / "runs" / "pruned.jsonl").read_text().splitlines()
     assert json.loads(line)["run_id"] == before[0]
     assert len(line) < 300

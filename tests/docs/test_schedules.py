@@ -90,12 +90,12 @@ def test_the_settings_are_valid_and_complete(here):
     notify = load_config(file).notify
     assert notify.webhook == "https://example.com/hook"
     assert notify.on == type(notify)().on
-    told = TEXT.partition("## Notifications")[2].partition("\n## ")[0]
+    described = TEXT.partition("## Notifications")[2].partition("\n## ")[0]
     for name in (*type(notify).model_fields, *typing.get_args(Event)):
-        assert re.search(rf"\b{name}\b", told), name
+        assert re.search(rf"\b{name}\b", described), name
     now = datetime.now(timezone.utc)
     for name in missed_event(Root(here), [time_tick("trips", now)], ""):
-        assert f"`{name}`" in told, name
+        assert f"`{name}`" in described, name
 
 
 def test_the_options_are_those_of_the_commands():

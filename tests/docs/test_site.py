@@ -43,18 +43,18 @@ PACKAGES = {
 @pytest.mark.parametrize("package", PACKAGES)
 def test_names_are_read_as_python_imports_them(package):
     module = PACKAGES[package]
-    found = {name.path: name for name in script("public_names").public_names(package)}
+    names = {name.path: name for name in script("public_names").public_names(package)}
     for name in module.__all__:
         value = getattr(module, name)
         if isinstance(value, types.ModuleType):
-            assert f"{package}.{name}" not in found
-        elif found[f"{package}.{name}"].alias_of is None:
-            assert value.__module__ == found[f"{package}.{name}"].module
+            assert f"{package}.{name}" not in names
+        elif names[f"{package}.{name}"].alias_of is None:
+            assert value.__module__ == names[f"{package}.{name}"].module
 
 
 def test_tensorflow_s_names_are_no_names_of_ours():
-    found = {name.path: name for name in script("public_names").public_names("estimator_core")}
-    assert found["estimator_core.StopAtStepHook"].alias_of == "tf.compat.v1.train.StopAtStepHook"
+    names = {name.path: name for name in script("public_names").public_names("estimator_core")}
+    assert names["estimator_core.StopAtStepHook"].alias_of == "tf.compat.v1.train.StopAtStepHook"
 
 
 @pytest.mark.parametrize("package", ["components", "estimator_core", "estimator_core.tpu"])

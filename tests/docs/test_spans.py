@@ -40,9 +40,9 @@ def test_the_configuration_is_valid_and_so_are_the_other_forms(tmp_path):
     file.write_text(re.search(r"```toml\n(.*?)```", PAGE, re.DOTALL)[1])
     assert load_config(file).data.spans == "last 2"
     forms = re.search(r"\| `data\.spans` \| reads \|\n\|---\|---\|\n(.*?)\n\n", PAGE, re.DOTALL)[1]
-    given = re.findall(r'`"([^"]+)"`', forms)
-    assert len(given) == 9
-    for spans in given:
+    selections = re.findall(r'`"([^"]+)"`', forms)
+    assert len(selections) == 9
+    for spans in selections:
         path = "{YYYY}-{MM}-{DD}.csv" if "2026" in spans else "{SPAN:4}.csv"
         load_config(data=path, label="y", settings=[f"data.spans={spans}"])
 

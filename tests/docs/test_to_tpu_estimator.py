@@ -25,6 +25,6 @@ def test_a_keras_model_on_shards(tmp_path, monkeypatch):
     )
     (served,) = loaded.signatures["serving_default"](x=tf.eye(4)).values()
     assert served.shape == [4, 3]
-    # The Estimator that it came from goes on where the shards have left off.
+    # The Estimator that it came from continues where the shards stopped.
     plain = names["plain"].train(names["input_fn"], steps=1)
     assert plain.latest_checkpoint().endswith("-101")

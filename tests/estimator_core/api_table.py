@@ -96,7 +96,8 @@ TESTS = {
     "::test_learning_rate_and_names_of_a_named_optimizer",
     "experimental.build_raw_supervised_input_receiver_fn": f"{_EXPERIMENTAL}"
     "test_supervised_input_receiver.py::test_export_for_evaluation",
-    "experimental.call_logit_fn": f"{_EXPERIMENTAL}test_call_logit_fn.py::test_it_passes_what_is_asked_for",
+    "experimental.call_logit_fn": f"{_EXPERIMENTAL}test_logit_fn_builders.py"
+    "::test_call_logit_fn_passes_what_is_asked_for",
     "experimental.dnn_logit_fn_builder": f"{_EXPERIMENTAL}test_logit_fn_builders.py"
     "::test_dnn_variables_are_in_the_current_scope",
     "experimental.linear_logit_fn_builder": f"{_EXPERIMENTAL}test_logit_fn_builders.py"

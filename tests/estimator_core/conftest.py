@@ -1,6 +1,7 @@
 """A model small enough to follow by hand: one weight, squared error, gradient descent."""
 
 import functools
+import json
 import os
 
 import pytest
@@ -8,25 +9,9 @@ import tensorflow as tf
 
 import estimator_core as est
 from tests.estimator_core import shard_programs
+from tests.estimator_core.programs import weight_model_fn
 
 tf1 = tf.compat.v1
-
-
-def one_weight_model_fn(features, labels, mode, params):
-    """prediction = weight * x, loss = mean((prediction - label)^2)."""
-    weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
-    predictions = weight * features["x"]
-    if mode == est.ModeKeys.PREDICT:
-        return est.EstimatorSpec(mode, predictions={"y": predictions})
-    loss = tf.reduce_mean(tf.square(predictions - labels))
-    optimizer = tf1.train.GradientDescentOptimizer(params["learning_rate"])
-    return est.EstimatorSpec(
-        mode,
-        predictions={"y": predictions},
-        loss=loss,
-        train_op=optimizer.minimize(loss, tf1.train.get_global_step()),
-        eval_metric_ops={"mae": tf1.metrics.mean_absolute_error(labels, predictions)},
-    )
 
 
 def example(**features):
@@ -49,12 +34,23 @@ def make_estimator(tmp_path):
 
     def make(**config):
         return est.Estimator(
-            one_weight_model_fn,
+            weight_model_fn,
             config=est.RunConfig(model_dir=str(tmp_path / "model"), **config),
             params={"learning_rate": 0.25},
         )
 
     return make
+
+
+@pytest.fixture
+def as_task(monkeypatch):
+    """Sets TF_CONFIG for a task of a cluster."""
+
+    def set_task(kind, index=0, tasks=None):
+        task = {"type": kind, "index": index}
+        monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": tasks, "task": task}))
+
+    return set_task
 
 
 @pytest.fixture

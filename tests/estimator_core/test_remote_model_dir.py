@@ -9,14 +9,14 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from tests.estimator_core.conftest import one_weight_model_fn
+from tests.estimator_core.programs import weight_model_fn
 
 tf1 = tf.compat.v1
 gfile = tf.io.gfile
 
 
 def model_fn(features, labels, mode):
-    return one_weight_model_fn(features, labels, mode, {"learning_rate": 0.25})
+    return weight_model_fn(features, labels, mode, {"learning_rate": 0.25})
 
 
 def serving_input_receiver_fn():

@@ -78,7 +78,7 @@ def finished(process, root, code=0):
 
 def components(root, run_id):
     """Returns the outcomes of a run's components so far, by name."""
-    return {one["name"]: one["status"] for one in record(root, run_id)["components"]}
+    return {component["name"]: component["status"] for component in record(root, run_id)["components"]}
 
 
 def record(root, run_id):
@@ -87,14 +87,14 @@ def record(root, run_id):
 
 def on_flink(cluster, **settings):
     """Returns the arguments of a run on a cluster."""
-    given = {
+    section = {
         "runner": "flink",
         "flink.master": cluster.master,
         "flink.job_server": JOB_SERVER,
         "flink.parallelism": 2,
         **settings,
     }
-    options = (("--set", f"beam.{key}={value}") for key, value in given.items())
+    options = (("--set", f"beam.{key}={value}") for key, value in section.items())
     return ["--runner", "beam", *(text for pair in options for text in pair)]
 
 
@@ -115,35 +115,35 @@ def statistics(root, split):
     folder = newest(root, "StatisticsGen", "statistics") / f"Split-{split}"
     (file,) = folder.glob("*.pb")
     (dataset,) = tfdv.load_stats_binary(str(file)).datasets
-    found = {"num_examples": dataset.num_examples}
+    values = {"num_examples": dataset.num_examples}
     for feature in dataset.features:
         name = feature.name or ".".join(feature.path.step)
-        found.update(_leaves(feature, name))
-    return found
+        values.update(_leaves(feature, name))
+    return values
 
 
 def _leaves(message, where):
     for field, value in message.ListFields():
-        place = f"{where}.{field.name}"
+        path = f"{where}.{field.name}"
         values = [value] if hasattr(value, "ListFields") or np.isscalar(value) else list(value)
-        for number, one in enumerate(values):
-            if hasattr(one, "ListFields"):
-                yield from _leaves(one, f"{place}[{number}]")
+        for number, item in enumerate(values):
+            if hasattr(item, "ListFields"):
+                yield from _leaves(item, f"{path}[{number}]")
             else:
-                yield f"{place}[{number}]", one
+                yield f"{path}[{number}]", item
 
 
 def constants(root):
     """Returns the floating-point constants of the Transform graph, by name."""
     graph = newest(root, "Transform", "transform_graph")
     model = saved_model_pb2.SavedModel.FromString((graph / "transform_fn" / "saved_model.pb").read_bytes())
-    found = {}
+    values = {}
     for node in (node for part in model.meta_graphs for node in part.graph_def.node):
         if node.op == "Const":
             value = tf.make_ndarray(node.attr["value"].tensor)
             if value.dtype.kind == "f":
-                found[node.name] = value
-    return found
+                values[node.name] = value
+    return values
 
 
 def assets(root):

@@ -56,14 +56,14 @@ def test_the_files_of_examples_are_the_same(local, remote, component, output):
 
 @pytest.mark.parametrize("split", SPLITS)
 def test_the_statistics_are_the_same(local, remote, split):
-    expected, found = runs.statistics(local, split), runs.statistics(remote[0], split)
-    assert found.keys() == expected.keys()
+    expected, actual = runs.statistics(local, split), runs.statistics(remote[0], split)
+    assert actual.keys() == expected.keys()
     assert len(expected) > 1000
-    for place, value in expected.items():
+    for path, value in expected.items():
         if isinstance(value, float):
-            assert found[place] == pytest.approx(value, rel=1e-9, abs=1e-12, nan_ok=True), place
+            assert actual[path] == pytest.approx(value, rel=1e-9, abs=1e-12, nan_ok=True), path
         else:
-            assert found[place] == value, place
+            assert actual[path] == value, path
 
 
 def test_the_transform_graph_is_the_same(local, remote):
@@ -74,13 +74,13 @@ def graph(root):
     return runs.assets(root), runs.constants(root)
 
 
-def assert_same_graph(one, other):
-    (vocabularies, expected), (others, found) = one, other
+def assert_same_graph(graph, other):
+    (vocabularies, expected), (others, actual) = graph, other
     assert others == vocabularies
-    assert found.keys() == expected.keys()
+    assert actual.keys() == expected.keys()
     assert len(expected) > 5
     for name, value in expected.items():
-        np.testing.assert_array_equal(found[name], value, err_msg=name)
+        np.testing.assert_array_equal(actual[name], value, err_msg=name)
 
 
 def test_the_models_metrics_are_the_same(local, remote):
@@ -147,15 +147,15 @@ def test_the_metrics_are_the_same(project, local, after_a_kill):
     assert here["metrics"].keys() == on_flink["metrics"].keys()
     for name, value in on_flink["metrics"].items():
         assert here["metrics"][name] == pytest.approx(value, rel=1e-6, abs=1e-6), name
-    # Other checks are against the model that serves, which is another one in the meantime.
-    expected, found = (trivial_checks(one) for one in (on_flink, here))
-    assert found.keys() == expected.keys()
+    # Other checks are against the live model, which has changed since then.
+    expected, actual = (trivial_checks(line) for line in (on_flink, here))
+    assert actual.keys() == expected.keys()
     assert len(expected) >= 2
     for metric, check in expected.items():
-        assert found[metric]["passed"] == check["passed"]
+        assert actual[metric]["passed"] == check["passed"]
         for key in ("value", "low", "high"):
-            assert found[metric][key] == pytest.approx(check[key], rel=1e-6), (metric, key)
+            assert actual[metric][key] == pytest.approx(check[key], rel=1e-6), (metric, key)
 
 
 def trivial_checks(line):
-    return {one["metric"]: one for one in line["checks"] if one["against"] == "trivial"}
+    return {check["metric"]: check for check in line["checks"] if check["against"] == "trivial"}

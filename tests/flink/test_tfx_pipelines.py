@@ -50,7 +50,7 @@ def test_a_run_on_flink_that_was_killed_in_a_job_is_resumed(flink, tmp_path):
     steps = runs.record(root, file.stem)["components"]
     print(jobs(flink)[in_transform], *steps, sep="\n")
     assert (resumed["run_id"], resumed["status"]) == (file.stem, "pushed")
-    kept = {one["name"] for one in steps if one["reason"] == "it was finished when the run stopped"}
+    kept = {step["name"] for step in steps if step["reason"] == "it was finished when the run stopped"}
     assert kept == {"CsvExampleGen", "StatisticsGen", "SchemaGen", "ExampleValidator"}
     projects.assert_made("taxi", tmp_path, root)
 

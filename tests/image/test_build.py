@@ -36,8 +36,8 @@ def build(tmp_path):
             },
             check=True,
         )
-        given = (tmp_path / "arguments").read_text().splitlines()
-        return given, (tmp_path / "indexes").read_text()
+        received = (tmp_path / "arguments").read_text().splitlines()
+        return received, (tmp_path / "indexes").read_text()
 
     return build
 
@@ -47,25 +47,25 @@ def build(tmp_path):
     [("docker", ["build"]), ("podman", ["build", "--layers"]), ("buildah", ["build", "--layers"])],
 )
 def test_each_engine_builds_this_checkout_under_the_name(build, engine, first):
-    given, _ = build(engine, "registry.local/mine:3")
-    assert given[: len(first) + 2] == [*first, "--tag", "registry.local/mine:3"]
-    assert given[-1] == str(ROOT)
-    assert not [argument for argument in given if argument.startswith("--build-arg")]
+    arguments, _ = build(engine, "registry.local/mine:3")
+    assert arguments[: len(first) + 2] == [*first, "--tag", "registry.local/mine:3"]
+    assert arguments[-1] == str(ROOT)
+    assert not [argument for argument in arguments if argument.startswith("--build-arg")]
 
 
 def test_indexes_are_secrets_that_are_gone_after_the_build(build):
     env = {"UV_DEFAULT_INDEX": "https://me:secret@mirror.local/simple"}
-    given, indexes = build("docker", "mine", env=env)
+    arguments, indexes = build("docker", "mine", env=env)
     assert "https://me:secret@mirror.local/simple" in indexes
-    assert not [argument for argument in given if "me:secret" in argument]
-    files = re.findall(r"^id=(\w+),src=(.+)$", "\n".join(given), re.M)
+    assert not [argument for argument in arguments if "me:secret" in argument]
+    files = re.findall(r"^id=(\w+),src=(.+)$", "\n".join(arguments), re.M)
     assert [name for name, _ in files] == ["indexes", "uv_toml", "certificates"]
     assert not [file for _, file in files if pathlib.Path(file).exists()]
 
 
 def test_labels_say_what_was_built(build):
-    given, _ = build("docker", "mine")
-    labels = dict(argument.split("=", 1) for argument in given if argument.startswith("org."))
+    arguments, _ = build("docker", "mine")
+    labels = dict(argument.split("=", 1) for argument in arguments if argument.startswith("org."))
     version = re.search(r'^version = "(.*)"', (ROOT / "pyproject.toml").read_text(), re.M).group(1)
     assert labels["org.opencontainers.image.version"] == version
     assert re.fullmatch(r"[0-9a-f]{40}", labels["org.opencontainers.image.revision"])
@@ -73,8 +73,8 @@ def test_labels_say_what_was_built(build):
 
 
 def test_another_base_can_be_named(build):
-    given, _ = build("docker", "mine", "python@sha256:0123")
-    assert given[given.index("--build-arg") + 1] == "PYTHON_IMAGE=python@sha256:0123"
+    arguments, _ = build("docker", "mine", "python@sha256:0123")
+    assert arguments[arguments.index("--build-arg") + 1] == "PYTHON_IMAGE=python@sha256:0123"
 
 
 @pytest.mark.parametrize(("engine", "option"), [("podman", "--pull=never"), ("buildah", "--pull-never")])

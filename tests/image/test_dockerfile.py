@@ -55,19 +55,19 @@ def test_jax_is_not_in_it():
     assert re.findall(r"--(?:all-)?extras?(?: (\S+))?", sync) == ["pipelines"]  # not `tpu-check`
     lock = tomllib.loads((ROOT / "uv.lock").read_text())
     packages = {package["name"]: package for package in lock["package"]}
-    wanted, found = [("estimator-pipelines", ("pipelines",))], set()
+    wanted, seen = [("estimator-pipelines", ("pipelines",))], set()
     while wanted:
         name, extras = wanted.pop()
         package = packages[name]
         needed = list(package.get("dependencies", ()))
         for extra in extras:
             needed += package.get("optional-dependencies", {}).get(extra, ())
-        for one in needed:
-            key = (one["name"], tuple(one.get("extra", ())))
-            if key not in found:
-                found.add(key)
+        for requirement in needed:
+            key = (requirement["name"], tuple(requirement.get("extra", ())))
+            if key not in seen:
+                seen.add(key)
                 wanted.append(key)
-    names = {name for name, _ in found}
+    names = {name for name, _ in seen}
     assert {"tensorflow", "tfx", "kfp"} <= names
     assert not names & {"jax", "jaxlib", "libtpu"}
 

@@ -166,5 +166,5 @@ def test_a_lost_model_that_is_served_is_named_with_the_ways_out(run, first, fold
     assert (code, line["status"]) == (1, "failed")
     for message in (line["reason"], shown):
         assert f"Version {version} in {folder}/root/serving is live" in message
-        assert f"its model is not in {models}/" in message
+        assert f"its model is no longer in {models}/" in message
         assert "Take the version out of that directory; or set evaluator.default_checks = false" in message

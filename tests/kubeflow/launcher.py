@@ -74,7 +74,7 @@ def launching(launcher: Launcher) -> Iterator[None]:
 
 
 def _let_everyone_write(root: pathlib.Path) -> None:
-    """Lets the image's user write to the folders that were made as another one."""
+    """Lets the image's user write to the folders that another user made."""
     for path in (root, *root.rglob("*")):
         if path.stat().st_uid == os.getuid():
             path.chmod(0o777 if path.is_dir() else 0o666)

@@ -1,4 +1,4 @@
-"""Reads a compiled pipeline with the kfp of its own environment, and submits it to a server.
+"""Reads a compiled pipeline with the kfp of its environment, and submits it to a server.
 
 python newer_kfp.py PIPELINE.yaml URL      prints kfp's version and the id of the run, as JSON
 """

@@ -50,7 +50,7 @@ def test_the_compiled_demo_is_accepted(compiled, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("found", "instead", "said"),
+    ("original", "instead", "said"),
     [
         ("schemaVersion: 2.1.0", "schemaVersion: 2.0.0", 'schemaVersion is "2.0.0"'),
         ("enableCache: true", "enableCaching: true", 'unknown field "enableCaching"'),
@@ -62,8 +62,8 @@ def test_the_compiled_demo_is_accepted(compiled, tmp_path):
         ("mountPath: ", "mountPlace: ", 'unknown field "mountPlace"'),
     ],
 )
-def test_what_the_server_would_refuse_is_found(compiled, tmp_path, found, instead, said):
-    spoiled = re.sub(re.escape(found), instead, compiled)
+def test_what_the_server_would_refuse_is_found(compiled, tmp_path, original, instead, said):
+    spoiled = re.sub(re.escape(original), instead, compiled)
     assert spoiled != compiled
     code, output = admit(spoiled, tmp_path)
     assert code == 1

@@ -108,12 +108,12 @@ def test_the_demo_from_the_yaml_to_a_pushed_model(tmp_path, volume):
 
 def _with_run_id(command):
     """Sets the variable that a pod takes from its label: the id that kfp.local gives to steps of the run."""
-    found = {}
+    values = {}
 
     def with_run_id(argv):
         if "--run" in argv:
-            found["KFP_RUN_ID"] = _option(argv, "--run")
-        return command(argv, found)
+            values["KFP_RUN_ID"] = _option(argv, "--run")
+        return command(argv, values)
 
     return with_run_id
 

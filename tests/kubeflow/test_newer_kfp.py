@@ -63,9 +63,9 @@ def submitted(tmp_path):
 def test_it_reads_and_submits_what_we_compile(text, submitted):
     code, output, (run,) = submitted(text)
     assert code == 0
-    found = json.loads(output.splitlines()[-1])
-    assert tuple(map(int, found["kfp"].split(".")[:2])) >= (2, 17)
-    assert run["run_id"] == found["run"]
+    printed = json.loads(output.splitlines()[-1])
+    assert tuple(map(int, printed["kfp"].split(".")[:2])) >= (2, 17)
+    assert run["run_id"] == printed["run"]
     assert run["runtime_config"]["parameters"] == {"train_steps": 7}
 
 

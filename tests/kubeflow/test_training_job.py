@@ -59,7 +59,7 @@ def test_names_of_pods_are_short_enough_for_many_tasks():
 
 
 @pytest.mark.parametrize(
-    ("found", "instead", "said"),
+    ("original", "instead", "said"),
     [
         ('"restartPolicy": "Never"', '"restartPolicy": "OnFailure"', 'only "Never" is supported'),
         ('"values": [1,', '"values": [0, 1,', "must not be 0 for the In operator"),
@@ -70,9 +70,9 @@ def test_names_of_pods_are_short_enough_for_many_tasks():
         ('"mountPath": "/etc/login"', '"mountPath": "/mnt/pipelines"', "must be unique"),
     ],
 )
-def test_what_kubernetes_would_refuse_is_found(found, instead, said):
+def test_what_kubernetes_would_refuse_is_found(original, instead, said):
     text = objects()
-    spoiled = text.replace(found, instead)
+    spoiled = text.replace(original, instead)
     assert spoiled != text
     code, output = submit(spoiled)
     assert code == 1

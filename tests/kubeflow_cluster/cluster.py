@@ -120,8 +120,8 @@ class Cluster:
 
 
 def main_container(pod):
-    """Returns the container that runs a step; KFP's and Argo's are beside it."""
-    return next((one for one in pod.spec.containers if one.name == "main"), None)
+    """Returns the container that runs a step; KFP's and Argo's run next to it."""
+    return next((container for container in pod.spec.containers if container.name == "main"), None)
 
 
 def _step(pod):
@@ -172,7 +172,7 @@ class Volume:
             "print(json.dumps([json.loads(f.read_text()) for f in pathlib.Path(sys.argv[1]).glob('*.json')]))"
         )
         output = self._cluster.run("python", "-c", program, self.inside(f"{root}/runs"))
-        return {one["kubeflow_run"]: one for one in json.loads(output.splitlines()[-1])}
+        return {record["kubeflow_run"]: record for record in json.loads(output.splitlines()[-1])}
 
     def make_folder(self):
         self._cluster.run("mkdir", self.path)

@@ -81,8 +81,8 @@ def usable():
         version = version or target.check_image_of_server(kubernetes)
     except NotUsableError as error:
         pytest.exit(f"test-kubeflow-cluster: {error}", returncode=2)
-    told = ".".join(map(str, version)) if version else "of an unknown version"
-    print(f"\nKubeflow Pipelines {told}; our pipelines have run on {TRIED}")
+    version_text = ".".join(map(str, version)) if version else "of an unknown version"
+    print(f"\nKubeflow Pipelines {version_text}; our pipelines have run on {TRIED}")
     return target, Cluster(kubernetes, target), is_multi_user
 
 
@@ -110,7 +110,7 @@ def secret(cluster):
 
 @pytest.fixture(scope="session")
 def volume(usable):
-    """A folder of its own on the volume, with the data."""
+    """A new folder on the volume, with the data."""
     target, cluster, _ = usable
     name = f"estimator-pipelines-test-{uuid.uuid4().hex[:8]}"
     if cluster.claim is None:

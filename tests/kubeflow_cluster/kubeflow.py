@@ -21,7 +21,7 @@ class Kubeflow:
     def __init__(self, target, is_multi_user, command):
         self._command = command
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # kfp warns of its own versions
+            warnings.simplefilter("ignore")  # kfp warns of its versions
             import kfp
 
             self._namespace = target.namespace if is_multi_user else None
@@ -46,10 +46,10 @@ class Kubeflow:
 
     def wait(self, run_id):
         """Waits for a run to end, and returns its state."""
-        return until(lambda: found if (found := self.state(run_id)) in ENDED else None, RUN_SECS)
+        return until(lambda: state if (state := self.state(run_id)) in ENDED else None, RUN_SECS)
 
     def retry(self, run_id):
-        """Asks for what *Retry* in Kubeflow's pages does, and waits until the run goes on."""
+        """Asks for what *Retry* in Kubeflow's pages does, and waits until the run continues."""
         from kfp_server_api import RunServiceApi
 
         RunServiceApi(self._client._run_api.api_client).run_service_retry_run(run_id)
@@ -63,13 +63,13 @@ class Kubeflow:
         listed = self._client.list_runs(
             page_size=100, sort_by="created_at desc", experiment_id=experiment_id, namespace=self._namespace
         )
-        return [one.run_id for one in listed.runs or () if one.recurring_run_id == recurring_run_id]
+        return [run.run_id for run in listed.runs or () if run.recurring_run_id == recurring_run_id]
 
 
 def until(find, timeout_secs):
-    """Returns what a function finds, as soon as it is true."""
+    """Returns the result of a function as soon as it is true."""
     deadline = time.monotonic() + timeout_secs
-    while not (found := find()):
+    while not (result := find()):
         assert time.monotonic() < deadline, f"not within {timeout_secs} s"
         time.sleep(_POLL_SECS)
-    return found
+    return result

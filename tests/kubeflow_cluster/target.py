@@ -13,7 +13,7 @@ _SECS = 10
 
 
 class NotUsableError(Exception):
-    """The tests can't run; the message says why, and what to do."""
+    """The tests can't run, with the reason and the fix."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Target:
       mount: Folder at which pods mount the volume.
       claim: Name of a claim that exists; None: the tests make one.
       kubeconfig: File for Kubernetes' client; None: its default.
-      token: Token for Kubeflow Pipelines; None without one.
+      token: Token for Kubeflow Pipelines, or None.
       token_file: File with the token.
     """
 
@@ -42,7 +42,7 @@ class Target:
 
     @classmethod
     def of(cls, environment):
-        """Returns the one that the variables of `make test-kubeflow-cluster` name."""
+        """Returns the target that the variables of `make test-kubeflow-cluster` name."""
 
         def given(name, default=None):
             return environment.get(name) or default
@@ -89,10 +89,10 @@ class Target:
         from kubernetes.client import ApiException, AppsV1Api
 
         try:
-            found = AppsV1Api(kubernetes).read_namespaced_deployment("ml-pipeline", "kubeflow")
+            deployment = AppsV1Api(kubernetes).read_namespaced_deployment("ml-pipeline", "kubeflow")
         except ApiException:
             return None  # another user's namespace, or another name
-        version = _version({"tag_name": found.spec.template.spec.containers[0].image.split(":")[-1]})
+        version = _version({"tag_name": deployment.spec.template.spec.containers[0].image.split(":")[-1]})
         if version is not None and version[:2] < OLDEST:
             self._refuse(version)
         return version
@@ -145,13 +145,13 @@ class Target:
     def _refuse(self, version):
         raise NotUsableError(
             f"{self.host} is Kubeflow Pipelines {'.'.join(map(str, version))}. These tests need "
-            f"{'.'.join(map(str, OLDEST))} or newer; {TRIED} is the one that our pipelines have run on."
+            f"{'.'.join(map(str, OLDEST))} or newer; our pipelines have run on {TRIED}."
         )
 
 
 def _version(health):
     """Returns a version such as (2, 17, 0) from what a server says of itself; None if it does not say."""
     for key in ("apiServerTagName", "tag_name", "commit_tag"):
-        if found := re.fullmatch(r"v?(\d+)\.(\d+)\.(\d+).*", str(health.get(key) or "")):
-            return tuple(map(int, found.groups()))
+        if match := re.fullmatch(r"v?(\d+)\.(\d+)\.(\d+).*", str(health.get(key) or "")):
+            return tuple(map(int, match.groups()))
     return None

@@ -26,7 +26,7 @@ def test_the_demo_is_pushed(demo_run, demo_steps, volume):
     record = volume.records("demo")[made["run_id"]]
     assert record["status"] == "pushed"
     assert 0.55 < record["metrics"]["auc"] < 1
-    assert {one["name"]: one["status"] for one in record["components"]} == dict.fromkeys(
+    assert {component["name"]: component["status"] for component in record["components"]} == dict.fromkeys(
         COMPONENTS, "finished"
     )
     assert demo_steps.keys() == COMPONENTS | {"Plan", "Record", "End"}
@@ -43,22 +43,22 @@ def test_pods_have_their_settings(demo_run, demo_steps, usable, secret):
     for step, pod in demo_steps.items():
         container = main_container(pod)
         assert container.image == target.image
-        given = {one.name: one for one in container.env}
-        assert given["TAXI_CITY"].value == ("Boston" if step == "Trainer" else "Chicago")
-        reference = given["STORE_KEY"].value_from.secret_key_ref
+        variables = {item.name: item for item in container.env}
+        assert variables["TAXI_CITY"].value == ("Boston" if step == "Trainer" else "Chicago")
+        reference = variables["STORE_KEY"].value_from.secret_key_ref
         assert (reference.name, reference.key) == (secret, "key")
-        field = given["KFP_RUN_ID"].value_from.field_ref.field_path
+        field = variables["KFP_RUN_ID"].value_from.field_ref.field_path
         assert field == "metadata.labels['pipeline/runid']"
-        assert given["ESTIMATOR_PIPELINES_RETRIES"].value == ("2" if step == "End" else "1")
+        assert variables["ESTIMATOR_PIPELINES_RETRIES"].value == ("2" if step == "End" else "1")
         claims = {
-            one.name: one.persistent_volume_claim.claim_name
-            for one in pod.spec.volumes
-            if one.persistent_volume_claim
+            item.name: item.persistent_volume_claim.claim_name
+            for item in pod.spec.volumes
+            if item.persistent_volume_claim
         }
-        mounts = {one.mount_path: claims.get(one.name) for one in container.volume_mounts}
+        mounts = {item.mount_path: claims.get(item.name) for item in container.volume_mounts}
         assert mounts[target.mount] == cluster.claim
         assert pod.spec.node_selector["kubernetes.io/os"] == "linux"
-        assert (PIPELINE, "Exists") in [(one.key, one.operator) for one in pod.spec.tolerations]
+        assert (PIPELINE, "Exists") in [(item.key, item.operator) for item in pod.spec.tolerations]
     trainer = demo_steps["Trainer"]
     resources = main_container(trainer).resources
     assert resources.limits == resources.requests == {"cpu": "1", "memory": "3Gi"}
@@ -67,10 +67,10 @@ def test_pods_have_their_settings(demo_run, demo_steps, usable, secret):
 
 def test_only_the_user_of_the_steps_can_write_to_the_files(demo_run, volume):
     """Argo's executor starts containers with a umask of 0."""
-    found = volume.modes("demo")
-    assert len(found) > 20
-    assert {path: oct(mode) for path, (mode, _) in found.items() if mode & 0o022} == {}
-    assert len({user for _, user in found.values()}) == 1
+    modes = volume.modes("demo")
+    assert len(modes) > 20
+    assert {path: oct(mode) for path, (mode, _) in modes.items() if mode & 0o022} == {}
+    assert len({user for _, user in modes.values()}) == 1
 
 
 def test_a_recurring_run_comes_from_the_cache(demo_run, kubeflow, cluster, demo, volume):
@@ -85,7 +85,7 @@ def test_a_recurring_run_comes_from_the_cache(demo_run, kubeflow, cluster, demo,
     finally:
         assert kubeflow.command("schedule", "delete", PIPELINE)[0] == 0
     record = volume.records("demo")[run]
-    cached = {one["name"] for one in record["components"] if one["status"] == "cached"}
+    cached = {component["name"] for component in record["components"] if component["status"] == "cached"}
     assert cached == COMPONENTS - REPEATED
     assert {step for step, _ in cluster.steps(run)} == REPEATED | {"Plan", "Record", "End"}
 

@@ -9,12 +9,12 @@ from tests.kubeflow_cluster.kubeflow import until
 
 MODULE = pathlib.Path(__file__).parents[1] / "kubernetes" / "cluster_module.py"
 BEFORE_TRAINER = {*("CsvExampleGen", "StatisticsGen", "SchemaGen", "ExampleValidator", "Transform")}
-RUNNING_SECS = 20  # that a training goes on before something happens to it
+RUNNING_SECS = 20  # of training before something happens to it
 
 
 @pytest.fixture(scope="module")
 def switched(configuration, volume):
-    """A configuration whose module has switches: files beside it that make it slow, or let it fail."""
+    """A configuration whose module has switches: files next to it that make it slow, or let it fail."""
     volume.write("cluster_module.py", MODULE.read_text())
     return configuration("switched", f'file = "{volume.inside("cluster_module.py")}"')
 
@@ -103,5 +103,5 @@ def test_a_step_whose_pod_is_lost_is_started_again(kubeflow, cluster, training, 
     cluster.delete_pod(pod)
     assert kubeflow.wait(run) == "SUCCEEDED"
     assert volume.records("switched")[run]["status"] == "pushed"
-    others = {found.metadata.name for step, found in cluster.steps(run) if step == "Trainer"}
+    others = {pod_of_step.metadata.name for step, pod_of_step in cluster.steps(run) if step == "Trainer"}
     assert others - {pod.metadata.name}

@@ -1,4 +1,4 @@
-"""The taxi module with two switches: files beside it that make its steps slow, or let one of them fail."""
+"""The taxi module with two switches: files next to it that make its steps slow, or let one of them fail."""
 
 import pathlib
 import time
@@ -22,7 +22,7 @@ class Switches(estimator.SessionRunHook):
 
 
 def trainer_fn(trainer_fn_args, schema):
-    """Returns what the taxi module's does; a checkpoint is saved every ten steps."""
+    """Trains like the taxi module; a checkpoint is saved every ten steps."""
     taxi_module.SAVE_CHECKPOINTS_STEPS = 10
-    found = taxi_module.trainer_fn(trainer_fn_args, schema)
-    return {**found, "train_spec": found["train_spec"]._replace(hooks=(Switches(),))}
+    training = taxi_module.trainer_fn(trainer_fn_args, schema)
+    return {**training, "train_spec": training["train_spec"]._replace(hooks=(Switches(),))}

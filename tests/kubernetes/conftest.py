@@ -84,7 +84,7 @@ def demo(namespace):
 
 @pytest.fixture(scope="session")
 def demo_run(demo):
-    """The ended run of the demo in `root`: its exit code and output, and those of a second one meanwhile."""
+    """The ended run of the demo in `root`, and a second run during it: exit code and output of both."""
     command = ("python", "-m", "estimator_pipelines", "run")
     command += ("--config", inside("taxi.toml"), "--root", inside("root"))
     demo.start("run", *command)

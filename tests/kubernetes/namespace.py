@@ -74,13 +74,13 @@ class Namespace:
         return self._cluster.kubectl("--namespace", self.name, *arguments, **options)
 
     def read(self, *arguments):
-        """Returns what `kubectl get` finds in the namespace."""
+        """Returns the JSON of `kubectl get` in the namespace."""
         return json.loads(self.kubectl("get", *arguments, "--output=json"))
 
     def apply(self, *objects):
         """Creates or changes objects in the namespace."""
-        for one in objects:
-            one["metadata"]["namespace"] = self.name
+        for manifest in objects:
+            manifest["metadata"]["namespace"] = self.name
         self._cluster.apply(*objects)
 
     def start(self, name, *command, **changes):
@@ -129,14 +129,14 @@ class Namespace:
         return output
 
     def wait_for(self, find, otherwise, timeout_secs=300, is_right=bool):
-        """Returns what a function finds, as soon as it is right."""
+        """Returns the result of a function as soon as it is right."""
         deadline = time.monotonic() + timeout_secs
-        while not is_right(found := find()):
+        while not is_right(result := find()):
             if time.monotonic() > deadline:
                 events = self.kubectl("get", "events", "--sort-by=.lastTimestamp")
                 raise AssertionError(f"{otherwise} after {timeout_secs} s\n{events}")
             time.sleep(1)
-        return found
+        return result
 
     def write(self, name, text):
         """Writes a file onto the volume."""

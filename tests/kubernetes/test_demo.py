@@ -13,10 +13,10 @@ STATUS = "grep -E '^(Uid|CapPrm|CapEff|CapBnd|NoNewPrivs|Seccomp):' /proc/self/s
 def test_the_process_has_no_privilege(demo):
     touch = "touch /tmp/here && touch /opt/venv/there"
     output = demo.run("rights", "sh", "-c", f"exec 2>&1; {STATUS}; {touch} || true")
-    found = dict(line.split(":\t", 1) for line in output.splitlines() if ":\t" in line)
-    assert found["Uid"].split() == [str(USER)] * 4
-    assert {int(found[name], 16) for name in ("CapPrm", "CapEff", "CapBnd")} == {0}
-    assert (found["NoNewPrivs"], found["Seccomp"]) == ("1", "2")  # 2: a filter
+    status = dict(line.split(":\t", 1) for line in output.splitlines() if ":\t" in line)
+    assert status["Uid"].split() == [str(USER)] * 4
+    assert {int(status[name], 16) for name in ("CapPrm", "CapEff", "CapBnd")} == {0}
+    assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")  # 2: a filter
     assert "cannot touch '/opt/venv/there': Read-only file system" in output
 
 

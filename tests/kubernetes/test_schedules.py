@@ -30,13 +30,10 @@ file = "pipeline.py"
 
 @contextlib.contextmanager
 def cron_job(demo, name, *create, folder=""):
-    """A schedule in a root of its own, and its CronJob, which is suspended; it looks every minute.
+    """A schedule in a new root, and its CronJob, which is suspended; it looks every minute.
 
-    Args:
-      demo: Namespace.
-      name: Name of the schedule and of the root.
-      create: Options of `schedule create`.
-      folder: Working directory of the runs, on the volume.
+    `name` is that of the schedule and of the root, `create` are options of `schedule create`, and the runs
+    work in `folder` of the volume.
     """
     root = ("--root", inside(name))
     command = ("env", "-C", inside(folder), "python", "-m", "estimator_pipelines", "schedule")
@@ -132,7 +129,7 @@ def test_what_is_due_runs_and_one_job_at_a_time(schedule):
     (pod,) = schedule.wait_for(lambda: schedule.pods(pods), "the job has no pod")
     (container,) = pod["spec"]["containers"]
     assert container["securityContext"] == restricted()
-    # The run takes longer than the minute to the next job, which is not started meanwhile.
+    # The run takes longer than the minute to the next job, which is not started while it runs.
     most = 0
     while (active := is_active()) and active[0]["uid"] == first["uid"]:
         most = max(most, len(active))
@@ -142,7 +139,7 @@ def test_what_is_due_runs_and_one_job_at_a_time(schedule):
     suspend(schedule, True)
     # The first tick may not have been due yet when the first job looked.
     schedule.wait_for(lambda: not is_active(), "a job does not end", 1500)
-    # The first job has pushed; the next one has found nothing new if a time was due meanwhile.
+    # The first job has pushed; the next one has found nothing new if a time was due since then.
     (_,) = (schedule.volume / "nightly/serving").glob("*/saved_model.pb")
     listed(schedule, "list-due")
     spans = sorted((job["status"]["startTime"], job["status"]["completionTime"]) for job in seen.values())

@@ -44,7 +44,8 @@ def ready_pods(demo):
         pod["metadata"]["name"]
         for pod in pods
         if any(
-            one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions", ())
+            condition["type"] == "Ready" and condition["status"] == "True"
+            for condition in pod["status"].get("conditions", ())
         )
     ]
 
@@ -54,9 +55,9 @@ def test_a_pod_is_ready_when_it_answers(demo, service, cluster):
     assert len(ready_pods(demo)) == 2
     client = [sys.executable, str(CLIENT), service, TOKEN, "1", "1"]
     ran = subprocess.run(cluster.inside(*client), capture_output=True, text=True, check=True)
-    found = json.loads(ran.stdout)
-    assert found["failures"] == []
-    assert found["answered"] > 0
+    answer = json.loads(ran.stdout)
+    assert answer["failures"] == []
+    assert answer["answered"] > 0
 
 
 @pytest.mark.timeout(3600)
@@ -68,8 +69,8 @@ def test_a_server_that_hangs_is_started_again(demo, service, cluster):
     demo.wait_for(lambda: name not in ready_pods(demo), "it is still called ready", 120)
 
     def restarts():
-        (found,) = demo.read("pod", name)["status"]["containerStatuses"]
-        return found["restartCount"]
+        (container,) = demo.read("pod", name)["status"]["containerStatuses"]
+        return container["restartCount"]
 
     demo.wait_for(restarts, "it was not started again", 400)
     demo.wait_for(lambda: name in ready_pods(demo), "it is not ready again", 600)
@@ -85,11 +86,11 @@ def test_no_request_fails_while_the_pods_are_replaced(demo, service, cluster):
     try:
         demo.kubectl("rollout", "restart", "deployment/taxi")
         demo.kubectl("rollout", "status", "deployment/taxi", "--timeout=1200s")
-        demo.wait_for(lambda: len(demo.pods("app=taxi")) == 2, "the former pods are still there", 180)
+        demo.wait_for(lambda: len(demo.pods("app=taxi")) == 2, "the previous pods still exist", 180)
     finally:
         output, _ = asking.communicate("stop\n", timeout=120)
-    found = json.loads(output)
-    print({**found, "failures": found["failures"][:5]})
+    summary = json.loads(output)
+    print({**summary, "failures": summary["failures"][:5]})
     assert not former & set(ready_pods(demo))
-    assert found["failures"] == []
-    assert found["answered"] > 100
+    assert summary["failures"] == []
+    assert summary["answered"] > 100

@@ -1,6 +1,6 @@
 """A distributed training as an indexed Job: its success, its rights, and what happens when tasks are lost.
 
-The compiled pipeline runs in a pod (`--local`); the job of its Trainer has pods of its own. The pod's
+The compiled pipeline runs in a pod (`--local`); the job of its Trainer has separate pods. The pod's
 service account has the rights that docs/kubeflow.md lists, and no others.
 """
 
@@ -63,7 +63,7 @@ def documented_rights():
 
 
 def grant(training, rules):
-    """Gives the account of the runner these rights, instead of its former ones."""
+    """Gives the account of the runner these rights, instead of its previous rights."""
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": ACCOUNT}
     training.apply(
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": ACCOUNT}},
@@ -132,7 +132,7 @@ def start(training, name, steps):
 
 
 def job_of(training):
-    """Returns the present Job; None without one."""
+    """Returns the present Job, or None."""
     jobs = training.read("jobs")["items"]
     return jobs[-1] if jobs else None
 
@@ -190,9 +190,9 @@ def test_a_job_trains_with_the_documented_rights(training, cluster, switch):
         request = json.loads(line)
         if request["user"]["username"] == f"system:serviceaccount:training:{ACCOUNT}":
             assert request["responseStatus"]["code"] < 300, request
-            found = request["objectRef"]
-            resource = "/".join(filter(None, (found["resource"], found.get("subresource"))))
-            asked.add((found.get("apiGroup", ""), resource, request["verb"]))
+            reference = request["objectRef"]
+            resource = "/".join(filter(None, (reference["resource"], reference.get("subresource"))))
+            asked.add((reference.get("apiGroup", ""), resource, request["verb"]))
     print(sorted(asked))
     documented = {
         (group, resource, verb)
@@ -231,7 +231,7 @@ def test_a_task_that_is_killed_is_started_again(training, cluster, switch, name,
     assert (job["status"]["succeeded"], job["status"]["failed"]) == (TASKS, 1)
     if index == CHIEF:
         (step,) = re.findall(r"Restoring parameters from \S+model\.ckpt-(\d+)", log)[:1]
-        print(f"killed with checkpoint {saved}, went on from {step}")
+        print(f"killed with checkpoint {saved}, continued from {step}")
         assert int(step) >= 10
 
 
@@ -245,7 +245,7 @@ def test_code_that_fails_is_the_reason_of_the_run(training, switch):
     assert (code, result["status"]) == (1, "failed")
     assert "ValueError: the 13th taxi has no driver" in result["reason"]
     job = job_of(training)
-    conditions = {one["type"]: one for one in job["status"]["conditions"]}
+    conditions = {condition["type"]: condition for condition in job["status"]["conditions"]}
     assert conditions["Failed"]["reason"] == "PodFailurePolicy"  # it was not started again
     record = training.run(
         "record", *("python", "-m", "estimator_pipelines", "runs", "--json", "--root", inside("root"))
@@ -275,8 +275,8 @@ def test_a_node_that_is_emptied_loses_no_training(training, cluster, switch):
     former = {pod["metadata"]["uid"] for pod in tasks.values()}
 
     def all_are_new():
-        found = tasks_of(training, "Running").values()
-        return len({pod["metadata"]["uid"] for pod in found} - former) == TASKS
+        running = tasks_of(training, "Running").values()
+        return len({pod["metadata"]["uid"] for pod in running} - former) == TASKS
 
     training.wait_for(all_are_new, "the tasks have not been replaced")
     training.wait_for(lambda: newest_checkpoint(training) > saved + 10, "the training has not gone on")
@@ -294,7 +294,7 @@ def test_a_right_that_is_missing_is_named(training, switch, resource, verb):
     rules = documented_rights()
     for rule in rules:
         if resource in rule["resources"]:
-            rule["verbs"] = [one for one in rule["verbs"] if one != verb]
+            rule["verbs"] = [allowed for allowed in rule["verbs"] if allowed != verb]
     grant(training, rules)
     try:
         start(training, f"without-{resource}-{verb}", 62)

@@ -61,28 +61,28 @@ def test_the_files_of_examples_are_the_same(local, remote, component, output):
 
 @pytest.mark.parametrize("split", SPLITS)
 def test_the_statistics_are_the_same(local, remote, split):
-    expected, found = runs.statistics(local[0], split), runs.statistics(remote[0], split)
-    assert found.keys() == expected.keys()
+    expected, actual = runs.statistics(local[0], split), runs.statistics(remote[0], split)
+    assert actual.keys() == expected.keys()
     assert len(expected) > 1000
-    for place, value in expected.items():
+    for path, value in expected.items():
         if isinstance(value, float):
-            assert found[place] == pytest.approx(value, rel=1e-9, abs=1e-12, nan_ok=True), place
+            assert actual[path] == pytest.approx(value, rel=1e-9, abs=1e-12, nan_ok=True), path
         else:
-            assert found[place] == value, place
+            assert actual[path] == value, path
 
 
 def test_the_transform_graph_is_the_same(local, remote):
     assert runs.assets(remote[0]) == runs.assets(local[0])
-    expected, found = runs.constants(local[0]), runs.constants(remote[0])
-    assert found.keys() == expected.keys()
+    expected, actual = runs.constants(local[0]), runs.constants(remote[0])
+    assert actual.keys() == expected.keys()
     assert len(expected) > 5
     for name, value in expected.items():
-        np.testing.assert_array_equal(found[name], value, err_msg=name)
+        np.testing.assert_array_equal(actual[name], value, err_msg=name)
 
 
 def test_the_models_metrics_are_the_same(local, remote):
-    expected, found = local[1]["metrics"], remote[1]["metrics"]
+    expected, actual = local[1]["metrics"], remote[1]["metrics"]
     assert len(expected) >= 5
-    assert found.keys() == expected.keys()
+    assert actual.keys() == expected.keys()
     for name, value in expected.items():
-        assert found[name] == pytest.approx(value, rel=1e-6, abs=1e-6), name
+        assert actual[name] == pytest.approx(value, rel=1e-6, abs=1e-6), name

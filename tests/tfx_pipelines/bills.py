@@ -1,4 +1,4 @@
-"""A team's TFX pipeline with a Beam component of its own, which multiplies the rows by imported prices."""
+"""A team's TFX pipeline with its own Beam component, which multiplies the rows by imported prices."""
 
 import json
 import os
@@ -42,12 +42,12 @@ class BillsExecutor(BaseBeamExecutor):
             *(input_dict[name] for name in ("examples", "prices")),
             output_dict["bills"],
         )
-        known = json.loads(pathlib.Path(prices.uri, "prices.json").read_text())
+        price_of = json.loads(pathlib.Path(prices.uri, "prices.json").read_text())
         with self._make_beam_pipeline() as pipeline:
             (
                 pipeline
                 | beam.io.ReadFromTFRecord(os.path.join(examples.uri, "Split-*", "*.gz"))
-                | beam.Map(amount, known)
+                | beam.Map(amount, price_of)
                 | beam.CombinePerKey(sum)
                 | beam.MapTuple(lambda customer, total: f"{customer} {total}")
                 | beam.io.WriteToText(os.path.join(bills.uri, "bills"), num_shards=1)

@@ -15,7 +15,7 @@ ROWS = [("ann", "apple", 3), ("bob", "pear", 2), ("ann", "pear", 1), ("cid", "ap
 # ann: 3 x 2 + 1 x 3; bob: 2 x 3; cid: 7 x 2. Each row is there ten times.
 BILLS = ["ann 90", "bob 60", "cid 140"]
 STATUS = {"taxi": "pushed", "bills": "finished", "stock": "pushed"}
-# What runs again in the second run: the first one's model is blessed, and this one compares with it.
+# What runs again in the second run, which compares with the blessed model of the first run.
 AGAIN = {"taxi": {"Evaluator"}, "bills": set(), "stock": set()}
 
 
@@ -53,14 +53,14 @@ def arguments(name, folder):
 
 def options(name, folder):
     """Returns the options of `run` and `schedule create`, in the folder itself."""
-    given = [("--arg", f"{key}={value}") for key, value in arguments(name, folder).items()]
-    return ["--pipeline", "pipeline.py", *(word for pair in given for word in pair)]
+    pairs = [("--arg", f"{key}={value}") for key, value in arguments(name, folder).items()]
+    return ["--pipeline", "pipeline.py", *(word for pair in pairs for word in pair)]
 
 
 def assert_unchanged(name, record):
     """A second run, of unchanged data and code."""
     assert record["status"] == "unchanged"
-    ran = {one["name"] for one in record["components"] if one["status"] != "cached"}
+    ran = {component["name"] for component in record["components"] if component["status"] != "cached"}
     assert ran == AGAIN[name]
 
 

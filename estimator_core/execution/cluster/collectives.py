@@ -121,8 +121,8 @@ class Watch:
             if self.lost is None:
                 raise
             raise TaskLostError(
-                f"The process of {self.lost} has ended, and {self._peers.own} can't continue without it: "
-                "all tasks train in step. Start all tasks again; training continues from the newest "
+                f"The process of {self.lost} has ended, and {self._peers.own} can't continue without it, "
+                "because all tasks train in step. Start all tasks again; training continues from the newest "
                 "checkpoint."
             ) from error
 

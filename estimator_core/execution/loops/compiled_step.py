@@ -55,13 +55,13 @@ class CompiledSteps:
                 continue
             name = f"{operation.name!r} ({operation.type})"
             if operation in (self._train_op, self._loss.op) and operation.name not in self._inside:
-                return f"{self._first_outside()} is not for XLA"
+                return f"{self._first_outside()} cannot be compiled by XLA"
             part = self.parts.part_of[operation.name]
             if part not in (BEFORE, COMPILED_PART):
-                return f"{self._first_outside()} is not for XLA, and is needed within a step"
+                return f"{self._first_outside()} cannot be compiled by XLA, and is needed within a step"
             uses_variable = any(tensor.op.type == "VarHandleOp" for tensor in operation.inputs)
             if part == BEFORE and uses_variable:
-                return f"{self._first_outside()} is not for XLA, and needs a variable"
+                return f"{self._first_outside()} cannot be compiled by XLA, and needs a variable"
             if part == BEFORE and operation.type in ("Print", "PrintV2", "Timestamp"):
                 return f"{name} would not run at its own step"
         if sum(operation.type in NEXT_BATCH for operation in self.parts.order) != 1:

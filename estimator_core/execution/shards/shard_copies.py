@@ -175,9 +175,9 @@ def copy(
     for operation in operations:
         if operation.type in _LOOPS:
             raise ValueError(
-                "Shards can't have copies of a loop of TensorFlow 1, as tf.while_loop and dynamic_rnn make "
-                "it after tf.compat.v1.disable_v2_behavior(): call "
-                f"tf.compat.v1.enable_control_flow_v2() after it. Received: the loop of {operation.name!r}"
+                "Shards can't copy a loop of TensorFlow 1, which tf.while_loop and dynamic_rnn make after "
+                "tf.compat.v1.disable_v2_behavior(): call tf.compat.v1.enable_control_flow_v2() after it. "
+                f"Received: the loop of {operation.name!r}"
             )
     chosen = set(operations)
     graph_def = tf1.GraphDef()

@@ -21,7 +21,7 @@ def main() -> int:
     """Prints the report; returns the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m estimator_core.tpu.check",
-        description="Would a model run on a TPU? The TPU's own compiler answers, without a TPU.",
+        description="Check whether a model compiles for TPU, with the real TPU compiler but without a TPU.",
     )
     parser.add_argument(
         "function",

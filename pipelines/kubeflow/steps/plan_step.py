@@ -76,8 +76,8 @@ class _NewRun:
         run_id = self.folder.read_run_id()
         if run_id is None:
             return record
-        former = self.root.records.read(run_id)
-        number = former.number if former else record.number
+        earlier = self.root.records.read(run_id)
+        number = earlier.number if earlier else record.number
         return record.changed(run_id=run_id, number=number, log=str(self.root.log(run_id)))
 
     def begin(self, record: RunRecord) -> RunRecorder:

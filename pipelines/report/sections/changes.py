@@ -24,21 +24,21 @@ _TITLES = {
 
 def describe(context: Context) -> dict[str, Any] | None:
     """Returns the differences from the previous run, by part; None if this is the first run."""
-    former = context.former
-    if former is None:
+    previous = context.previous
+    if previous is None:
         return None
-    differences = compare_runs(former, context.record)
+    differences = compare_runs(previous, context.record)
     parts = []
     for section, title in _TITLES.items():
         rows = [_row(difference) for difference in differences if difference.section == section]
         if rows:
             parts.append({"title": title, "rows": rows[:MAX_OPEN], "more": rows[MAX_OPEN:]})
-    recorded = recorded_sections(former) | recorded_sections(context.record)
+    recorded = recorded_sections(previous) | recorded_sections(context.record)
     unchanged = recorded - {difference.section for difference in differences}
     same = [title for section, title in _TITLES.items() if section in unchanged]
     return {
-        "former": former.run_id,
-        "former_state": words.state(former.status),
+        "previous": previous.run_id,
+        "previous_state": words.state(previous.status),
         "parts": parts,
         "same": ", ".join(same).lower(),
     }

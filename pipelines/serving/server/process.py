@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from pipelines.errors import BadInputError
 from pipelines.root import Root
-from pipelines.serving.model import version_folder
+from pipelines.serving.model import ModelFolder, version_folder
 from pipelines.serving.request_files import SampleLimits
 from pipelines.serving.server.app import make_app
 from pipelines.serving.server.connections import Connections
@@ -46,7 +46,7 @@ class ServerAddress:
 
 
 def serve(
-    root: Root,
+    root: Root | ModelFolder,
     name: str,
     address: ServerAddress,
     say: Callable[[str], None],
@@ -55,7 +55,7 @@ def serve(
     sample: SampleLimits | None = None,
     grpc_port: int | None = None,
 ) -> None:
-    """Serves the model of a root until SIGTERM or SIGINT; requests that have begun are answered first.
+    """Serves a model until SIGTERM or SIGINT; requests that have begun are answered first.
 
     `sample`: limits of a sample of the requests. Default: none is taken.
     `grpc_port`: port for gRPC on the same address; 0 takes a free one. Default: there is no gRPC.
@@ -82,14 +82,14 @@ def serve(
     versions = ServedVersions(
         root, name, metrics, num_versions, request_secs=settings.batches.timeout_secs, quiet_secs=_QUIET_SECS
     )
-    folder = version_folder(root)  # or the error for a root without a model
+    folder = version_folder(root) if isinstance(root, Root) else root.path  # or the error for no model
     with quiet_tensorflow():
         while not versions.refresh() and versions.are_changing():
             time.sleep(_QUIET_SECS / 4)
     if not versions.versions():
         reason = next(iter(versions.failures().values()), f"{folder} was deleted. Try again.")
         raise BadInputError(reason)
-    monitor = RequestMonitor(root, sample, metrics, time.time) if sample else None
+    monitor = RequestMonitor(root, sample, metrics, time.time) if sample and isinstance(root, Root) else None
     num_connections = _connections_within_files(
         settings.connections.max_connections, num_servers=1 if grpc_port is None else 2
     )

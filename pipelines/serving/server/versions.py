@@ -12,7 +12,7 @@ from typing import Any
 
 from pipelines.errors import BadInputError
 from pipelines.root import Root
-from pipelines.serving.model import Model, signature_inputs
+from pipelines.serving.model import Model, ModelFolder, signature_inputs
 from pipelines.serving.server.metrics import ServerMetrics
 from pipelines.serving.server.request import RequestError
 
@@ -56,7 +56,7 @@ def load_version(folder: Path) -> LoadedVersion:
 
 
 class ServedVersions:
-    """The newest versions of a root, loaded.
+    """The newest versions of a root or of a folder of models, loaded.
 
     A version is loaded once its files have stopped changing, and again if they change later. After a failure
     it is tried again when its files have changed, with increasing delays. A version stays until another
@@ -68,7 +68,7 @@ class ServedVersions:
 
     def __init__(
         self,
-        root: Root,
+        root: Root | ModelFolder,
         name: str,
         metrics: ServerMetrics,
         num_versions: int = 1,
@@ -160,7 +160,7 @@ class ServedVersions:
 
     def _up_to_date(self, version: int) -> LoadedVersion | None:
         """Returns a version as its files are now, or else as it was loaded before; None without either."""
-        folder = self._root.serving / str(version)
+        folder = self._root.versions.folder(version)
         previous = self._loaded.get(version)
         last = self._attempts.get(version)
         now = self._clock()

@@ -66,7 +66,7 @@ def test_what_is_in_a_space():
         (lambda: Choice("a", (1, 1)), "listed twice"),
         (lambda: Choice("a", (1, "b")), "of one type"),
         (lambda: Choice("a", ([1],)), r"\[1\] is a list"),
-        (lambda: Choice("a", (1, 2), default=3), "default = 3 is none of"),
+        (lambda: Choice("a", (1, 2), default=3), "default = 3 is not one of"),
         (lambda: SearchSpace(()), "has no parameters"),
         (lambda: SearchSpace((Range("a", 0, 1),) * 2), "a parameter twice"),
         (lambda: TunerSettings(SPACE, trials=0), "trials must be at least 1. Received: 0"),

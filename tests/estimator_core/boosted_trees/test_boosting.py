@@ -21,11 +21,14 @@ def new_state(dimension=1):
     return BoostingState(concatenated([]), np.zeros(dimension), 0, 0, 0)
 
 
-def boosting(state=None, table=None, objective=BINARY, settings=SETTINGS, gradients=None):
+def boosting(state=None, table=None, objective=BINARY, settings=SETTINGS, gradients=None, steps=0):
     table = table or Table()
     data = TrainingData(table.matrix, None, None)
     labels = table.labels.astype(np.float32) if gradients is None else None
-    return Boosting(settings, objective, data, labels, gradients, state or new_state())
+    grown = Boosting(settings, objective, data, labels, gradients, state or new_state())
+    if steps:
+        grown.advance(steps)
+    return grown
 
 
 def same(left, right):
@@ -36,6 +39,25 @@ def same(left, right):
 def library_forest(trees, **changes):
     table = Table()
     return forest_from_text(library_model(table.matrix, table.labels, trees, **changes).model_to_string())
+
+
+def test_leaves_and_siblings():
+    forest = library_forest(2)
+    inner = ~forest.is_leaf
+    assert inner.any()
+    assert (forest.threshold[forest.is_leaf] == np.inf).all()
+    left = forest.left[inner]
+    np.testing.assert_array_equal(forest.depth[left], forest.depth[inner] + 1)
+    np.testing.assert_array_equal(forest.depth[left + 1], forest.depth[inner] + 1)
+    np.testing.assert_array_equal(forest.count[left] + forest.count[left + 1], forest.count[inner])
+
+
+def test_a_tree_cut_to_two_layers_is_the_one_that_the_library_grows_with_two():
+    cut, two_layers = library_forest(1).truncated(2), library_forest(1, max_depth=2)
+    # The library's text has six digits of the values of inner nodes.
+    np.testing.assert_allclose(cut.value, two_layers.value, rtol=5e-6)
+    for name in ("feature", "threshold", "left", "nan_is_left", "count", "depth", "root", "gain"):
+        np.testing.assert_array_equal(getattr(cut, name), getattr(two_layers, name), err_msg=name)
 
 
 def test_six_steps_grow_a_tree_of_the_library():
@@ -50,9 +72,7 @@ def test_six_steps_grow_a_tree_of_the_library():
 
 @pytest.mark.parametrize(("steps", "layers"), [(7, 0), (8, 1), (9, 1), (10, 2), (11, 2)])
 def test_an_unfinished_tree_has_the_layers_that_are_due(steps, layers):
-    grown = boosting()
-    grown.advance(steps)
-    state = grown.state()
+    state = boosting(steps=steps).state()
     assert (state.finished, state.steps_in_tree) == (1, steps - 6)
     whole = library_forest(2)
     expected = [whole.trees(0, 1)]
@@ -71,10 +91,7 @@ def test_a_training_that_goes_on_grows_the_same_trees(steps, by_gradients):
         return share - table.labels[:, np.newaxis], share * (1 - share)
 
     kind = {"objective": BY_GRADIENTS, "gradients": gradients} if by_gradients else {}
-    whole = boosting(**kind)
-    whole.advance(36)
-    first = boosting(**kind)
-    first.advance(steps)
+    whole, first = boosting(**kind, steps=36), boosting(**kind, steps=steps)
     again = boosting(first.state(), **kind)
     assert again.steps_left == 36 - steps
     again.advance(36 - steps)
@@ -99,9 +116,11 @@ def test_several_logits_by_gradients():
     targets = np.stack([table.score, -2 * table.score], axis=1)
     objective = Objective({"objective": "none", "num_class": 2})
     grown = boosting(
-        new_state(2), objective=objective, gradients=lambda logits: (logits - targets, np.ones_like(logits))
+        new_state(2),
+        objective=objective,
+        gradients=lambda logits: (logits - targets, np.ones_like(logits)),
+        steps=12,
     )
-    grown.advance(12)
     state = grown.state()
     assert state.forest.num_trees == 4
     for index in range(2):
@@ -113,20 +132,16 @@ def test_several_logits_by_gradients():
 def test_when_no_split_helps_trees_are_single_leaves():
     table = Table()
     table.labels = np.zeros_like(table.labels)
-    grown = boosting(table=table)
-    grown.advance(36)
+    grown = boosting(table=table, steps=36)
     forest = grown.state().forest
     assert (grown.steps_left, forest.num_trees) == (0, 6)
     assert not np.delete(forest.value, forest.root).any()
-    again = boosting(new_state(), table=table)
-    again.advance(13)
+    again = boosting(new_state(), table=table, steps=13)
     assert boosting(again.state(), table=table).steps_left == 23
 
 
 def test_trees_of_another_model_do_not_count():
-    first = boosting()
-    first.advance(12)
-    state = first.state()
+    state = boosting(steps=12).state()
     grown = boosting(state._replace(warm_started=2))
     assert grown.steps_left == 36
     grown.advance(36)
@@ -174,14 +189,8 @@ def test_rare_words_are_left_out_and_the_trees_are_the_same(kind, weights, leaf,
     grown = Boosting(settings, objective, data, labels, None, new_state(dimension))
     grown.advance(15)
     assert 0 < len(np.unique(given[0].indices)) < 0.6 * 305
-    expected = library_model(
-        data.matrix,
-        labels,
-        5,
-        weights,
-        **objective.parameters,
-        **{leaf: 2 if leaf == "min_sum_hessian_in_leaf" else 8},
-    )
-    found, expected = grown.state().forest, forest_from_text(expected.model_to_string())
+    smallest_of_library = {leaf: 2 if leaf == "min_sum_hessian_in_leaf" else 8}
+    model = library_model(data.matrix, labels, 5, weights, **objective.parameters, **smallest_of_library)
+    found, expected = grown.state().forest, forest_from_text(model.model_to_string())
     np.testing.assert_array_equal(found.feature, expected.feature)
     np.testing.assert_allclose(found.value, expected.value, rtol=1e-9)

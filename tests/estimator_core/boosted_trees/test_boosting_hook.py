@@ -9,6 +9,7 @@ import tensorflow as tf
 import estimator_core as est
 from estimator_core import experimental
 from estimator_core.boosted_trees.forest_variables import read_checkpoint
+from tests.estimator_core.programs import scalars_of, values_of
 from tests.estimator_core.tree_programs import Table, columns, config
 
 TABLE = Table()
@@ -25,12 +26,10 @@ def input_fn():
 
 
 def same_models(one, other):
-    names = one.get_variable_names()
-    assert names == other.get_variable_names()
-    for name in names:
-        np.testing.assert_array_equal(
-            one.get_variable_value(name), other.get_variable_value(name), err_msg=name
-        )
+    found, expected = values_of(one), values_of(other)
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        np.testing.assert_array_equal(found[name], value, err_msg=name)
 
 
 class EveryStep(est.SessionRunHook):
@@ -129,13 +128,7 @@ def test_an_early_stopping_hook_ends_the_training(tmp_path):
 
 def test_the_loss_is_written_once(tmp_path):
     classifier(tmp_path).train(input_fn)
-    (events,) = (path for path in tmp_path.iterdir() if "tfevents" in path.name)
-    tags = {
-        value.tag
-        for event in tf.compat.v1.train.summary_iterator(str(events))
-        for value in event.summary.value
-    }
-    assert [tag for tag in sorted(tags) if "loss" in tag] == ["loss"]
+    assert [tag for tag in sorted(scalars_of(tmp_path)) if "loss" in tag] == ["loss"]
 
 
 @pytest.mark.more
@@ -144,13 +137,7 @@ def test_an_evaluation_during_training_sees_the_trees(tmp_path):
     hook = experimental.InMemoryEvaluatorHook(model, input_fn, every_n_iter=12)
     model.train(input_fn, hooks=[hook])
     assert model.get_variable_value("global_step") == 30
-    events = [path for path in (tmp_path / "eval").iterdir() if "tfevents" in path.name]
-    losses = {
-        event.step: value.simple_value
-        for event in tf.compat.v1.train.summary_iterator(str(events[0]))
-        for value in event.summary.value
-        if value.tag == "average_loss"
-    }
+    losses = scalars_of(tmp_path / "eval")["average_loss"]
     assert sorted(losses) == [0, 12, 24, 30]
     assert losses[0] == pytest.approx(np.log(2))
     assert sorted(losses.values(), reverse=True) == [losses[step] for step in (0, 12, 24, 30)]
@@ -165,9 +152,7 @@ def test_train_and_evaluate_evaluates_each_checkpoint(tmp_path):
         est.EvalSpec(input_fn, start_delay_secs=0, throttle_secs=0),
     )
     assert evaluation["global_step"] == 30
-    events = [path for path in (tmp_path / "eval").iterdir() if "tfevents" in path.name]
-    summaries = tf.compat.v1.train.summary_iterator(str(events[0]))
-    assert {event.step for event in summaries if event.step} == {12, 24, 30}
+    assert set(scalars_of(tmp_path / "eval")["average_loss"]) == {12, 24, 30}
 
 
 def nan_when_sure(labels, logits):
@@ -223,12 +208,7 @@ def test_no_data_makes_no_step(tmp_path, caplog):
 def test_warm_start_grows_on_top_of_another_model(tmp_path):
     first = classifier(tmp_path / "first", n_trees=2).train(input_fn)
     warm = est.BoostedTreesClassifier(
-        columns(),
-        2,
-        n_trees=3,
-        max_depth=3,
-        model_dir=str(tmp_path / "warm"),
-        warm_start_from=str(tmp_path / "first"),
+        columns(), 2, n_trees=3, max_depth=3, model_dir=tmp_path / "warm", warm_start_from=first.model_dir
     )
     warm.train(input_fn, steps=8)
     warm.train(input_fn)

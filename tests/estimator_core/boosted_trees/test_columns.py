@@ -60,12 +60,11 @@ def test_a_hashed_column_counts_its_words():
 
 def test_many_values_of_an_example_are_counted_without_a_matrix_for_each_of_them():
     rows = [[3, 1, 3, -1], [0, 0, 0, 9], [-1, -1, -1, -1]]  # 9 and -1 are no category
-    known = tf.feature_column.categorical_column_with_vocabulary_list("word", [5, 0, 1, 3], tf.int64)
-    with tf.Graph().as_default() as graph, tf.compat.v1.Session() as session:
+    known = fc.categorical_column_with_vocabulary_list("word", [5, 0, 1, 3], tf.int64)
+    with tf.Graph().as_default() as graph, tf1.Session() as session:
         features = {"word": tf.constant(rows, tf.int64)}
-        columns = checked_columns([tf.feature_column.indicator_column(known)])
-        counts = column_matrix(features, columns)
-        session.run(tf.compat.v1.tables_initializer())
+        counts = column_matrix(features, checked_columns([fc.indicator_column(known)]))
+        session.run(tf1.tables_initializer())
         assert session.run(counts).tolist() == [[0, 0, 1, 2], [0, 3, 0, 0], [0, 0, 0, 0]]
     assert "OneHot" not in {operation.type for operation in graph.get_operations()}
 

@@ -10,6 +10,7 @@ from estimator_core.boosted_trees.forest_variables import read_checkpoint
 from estimator_core.boosted_trees.model_text import forest_from_text
 from estimator_core.boosted_trees.training_data import TrainingData
 from estimator_core.experimental import TreesEarlyStopping
+from tests.estimator_core.programs import values_of
 from tests.estimator_core.tree_programs import Table, columns, config, parameters
 
 TABLE = Table()
@@ -136,10 +137,9 @@ def test_a_training_in_parts_ends_with_the_same_trees(tmp_path, trees):
     parts = classifier(tmp_path / "parts", patience=60).train(input_fn(), steps=6 * trees + 2)
     assert read_checkpoint(parts.latest_checkpoint()).finished == trees  # nothing is removed
     classifier(tmp_path / "parts", patience=60).train(input_fn())
-    for name in whole.get_variable_names():
-        np.testing.assert_array_equal(
-            parts.get_variable_value(name), whole.get_variable_value(name), err_msg=name
-        )
+    found = values_of(parts)
+    for name, value in values_of(whole).items():
+        np.testing.assert_array_equal(found[name], value, err_msg=name)
 
 
 def test_the_last_tree_ends_the_training_too(tmp_path):
@@ -159,7 +159,7 @@ def test_trees_of_a_warm_start_stay(tmp_path):
         n_trees=200,
         max_depth=3,
         model_dir=str(tmp_path / "b"),
-        warm_start_from=str(tmp_path / "a"),
+        warm_start_from=first.model_dir,
         early_stopping=TreesEarlyStopping("is_held_out", 5),
     ).train(input_fn())
     finished = warm.get_variable_value("boosted_trees/finished")

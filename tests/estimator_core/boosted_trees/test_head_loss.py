@@ -24,23 +24,67 @@ def evaluated(head, labels, logits, features=FEATURES):
         return value, *derivatives, sorted(data[1])
 
 
-def test_a_weighted_mean_of_squares():
-    head = est.RegressionHead(weight_column="weight")
-    loss, gradients, hessians, kept = evaluated(head, [1.0, 4.0], [[2.0], [2.0]])
-    assert kept == ["weight"]
-    assert loss == pytest.approx((1 * 1 + 3 * 4) / 2)
-    # Of the sum over the examples.
-    assert gradients.tolist() == [[2.0], [-12.0]]
-    assert hessians.tolist() == [[2.0], [6.0]]
+TWO_NUMBERS = ([1.0, 4.0], [[2.0], [2.0]])
 
 
-def test_words_as_labels():
-    head = est.BinaryClassHead(label_vocabulary=["no", "yes"])
-    loss, gradients, hessians, kept = evaluated(head, ["yes", "no"], [[0.0], [0.0]])
-    assert kept == []
-    assert loss == pytest.approx(np.log(2))
-    assert gradients.ravel() == pytest.approx([-0.5, 0.5])
-    assert hessians.ravel() == pytest.approx([0.25, 0.25])
+# The derivatives are of the sum over the examples.
+@pytest.mark.parametrize(
+    ("head", "labels", "logits", "loss", "gradients", "hessians", "kept"),
+    [
+        pytest.param(
+            est.RegressionHead(weight_column="weight"),
+            *TWO_NUMBERS,
+            (1 * 1 + 3 * 4) / 2,
+            [[2.0], [-12.0]],
+            [[2.0], [6.0]],
+            ["weight"],
+            id="a weighted mean of squares",
+        ),
+        pytest.param(
+            est.BinaryClassHead(label_vocabulary=["no", "yes"]),
+            ["yes", "no"],
+            [[0.0], [0.0]],
+            np.log(2),
+            [[-0.5], [0.5]],
+            [[0.25], [0.25]],
+            [],
+            id="words as labels",
+        ),
+        pytest.param(
+            est.RegressionHead(loss_reduction="sum"),
+            *TWO_NUMBERS,
+            5,
+            [[2.0], [-4.0]],
+            [[2.0], [2.0]],
+            [],
+            id="a sum is as it is",
+        ),
+        pytest.param(
+            est.RegressionHead(loss_fn=lambda labels, logits: tf.abs(labels - logits), loss_reduction="sum"),
+            *TWO_NUMBERS,
+            3,
+            [[1.0], [-1.0]],
+            [[1.0], [1.0]],
+            [],
+            id="straight lines have Hessians of one",
+        ),
+        pytest.param(
+            est.MultiHead([est.RegressionHead(name="a"), est.RegressionHead(name="b")]),
+            {"a": [1.0, 1.0], "b": [0.0, 4.0]},
+            [[1.0, 1.0]] * 2,
+            (0 + 0) / 2 + (1 + 9) / 2,
+            [[0.0, 2.0], [0.0, -6.0]],
+            [[2.0, 2.0], [2.0, 2.0]],
+            [],
+            id="several heads have their labels",
+        ),
+    ],
+)
+def test_losses_and_their_derivatives(head, labels, logits, loss, gradients, hessians, kept):
+    found = evaluated(head, labels, logits)
+    assert found[0] == pytest.approx(loss)
+    assert [values.tolist() for values in found[1:3]] == [gradients, hessians]
+    assert found[3] == kept
 
 
 def test_each_logit_has_its_own_second_derivative():
@@ -51,27 +95,6 @@ def test_each_logit_has_its_own_second_derivative():
     # The mean over two classes.
     assert gradients == pytest.approx((shares - [[1, 0], [1, 1]]) / 2, abs=1e-6)
     assert hessians == pytest.approx(shares * (1 - shares) / 2, abs=1e-6)
-
-
-def test_a_sum_is_as_it_is():
-    head = est.RegressionHead(loss_reduction="sum")
-    loss, gradients, _, _ = evaluated(head, [1.0, 4.0], [[2.0], [2.0]])
-    assert loss == pytest.approx(5)
-    assert gradients.tolist() == [[2.0], [-4.0]]
-
-
-def test_a_loss_of_straight_lines_has_hessians_of_one():
-    head = est.RegressionHead(loss_fn=lambda labels, logits: tf.abs(labels - logits), loss_reduction="sum")
-    _, gradients, hessians, _ = evaluated(head, [1.0, 4.0], [[2.0], [2.0]])
-    assert gradients.tolist() == [[1.0], [-1.0]]
-    assert hessians.tolist() == [[1.0], [1.0]]
-
-
-def test_several_heads_have_their_labels():
-    head = est.MultiHead([est.RegressionHead(name="a"), est.RegressionHead(name="b")])
-    loss, gradients, _, _ = evaluated(head, {"a": [1.0, 1.0], "b": [0.0, 4.0]}, [[1.0, 1.0]] * 2)
-    assert loss == pytest.approx((0 + 0) / 2 + (1 + 9) / 2)
-    assert gradients.tolist() == [[0.0, 2.0], [0.0, -6.0]]
 
 
 def test_a_loss_without_labels_is_refused():

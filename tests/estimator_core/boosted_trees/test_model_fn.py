@@ -1,4 +1,6 @@
-"""The models beside LightGBM used directly on the same table."""
+"""The models beside LightGBM used directly on the same table, and where they can train."""
+
+import json
 
 import numpy as np
 import pytest
@@ -6,11 +8,13 @@ import tensorflow as tf
 from sklearn import metrics
 
 import estimator_core as est
-from estimator_core.boosted_trees.model_fn import MATRIX, boosted_trees_model_fn
+from estimator_core.boosted_trees.model_fn import MATRIX, LayerSteps, boosted_trees_model_fn, select_for_trees
 from estimator_core.boosted_trees.settings import BoostingSettings
+from estimator_core.execution.single_device import SingleDevice
 from tests.estimator_core.tree_programs import Table, columns, config, library_model
 
 TABLE = Table()
+SCORES = TABLE.score.astype(np.float32)
 TREES = {"n_trees": 8, "max_depth": 3}
 
 
@@ -19,12 +23,21 @@ def predictions(model, key, features=None):
     return np.array([found[key] for found in model.predict(input_fn)])
 
 
+def same_predictions(model, key, labels, weights=None, batch_size=None, tolerance=None, **of_library):
+    """Trains the model and LightGBM; returns LightGBM's predictions."""
+    features = TABLE.features if weights is None else {**TABLE.features, "weight": weights}
+    model.train(TABLE.input_fn(labels, features, batch_size))
+    expected = library_model(TABLE.matrix, labels, 8, weights, **of_library).predict(TABLE.matrix)
+    found = predictions(model, key, features)[:, 0]
+    np.testing.assert_allclose(found, expected, **(tolerance or {"atol": 1e-6}))
+    return expected
+
+
 @pytest.mark.more
 def test_a_classifier_has_the_metrics_of_the_library(tmp_path):
     model = est.BoostedTreesClassifier(columns(), 1, **TREES, config=config(tmp_path))
-    found = model.train(TABLE.input_fn()).evaluate(TABLE.input_fn(batch_size=64))
-    expected = library_model(TABLE.matrix, TABLE.labels, 8).predict(TABLE.matrix)
-    np.testing.assert_allclose(predictions(model, "logistic")[:, 0], expected, atol=1e-6)
+    expected = same_predictions(model, "logistic", TABLE.labels)
+    found = model.evaluate(TABLE.input_fn(batch_size=64))
     assert found["average_loss"] == pytest.approx(metrics.log_loss(TABLE.labels, expected), abs=1e-6)
     assert found["accuracy"] == pytest.approx(((expected > 0.5) == TABLE.labels).mean(), abs=1e-6)
     # 200 thresholds approximate it.
@@ -33,11 +46,7 @@ def test_a_classifier_has_the_metrics_of_the_library(tmp_path):
 
 def test_a_weighted_classifier_predicts_as_the_library_does(tmp_path):
     model = est.BoostedTreesClassifier(columns(), 1, **TREES, weight_column="weight", config=config(tmp_path))
-    features = {**TABLE.features, "weight": TABLE.weights}
-    model.train(TABLE.input_fn(features=features))
-    expected = library_model(TABLE.matrix, TABLE.labels, 8, TABLE.weights).predict(TABLE.matrix)
-    found = predictions(model, "logistic", features)
-    np.testing.assert_allclose(found[:, 0], expected, atol=1e-6)
+    expected = same_predictions(model, "logistic", TABLE.labels, TABLE.weights)
     unweighted = library_model(TABLE.matrix, TABLE.labels, 8).predict(TABLE.matrix)
     assert np.abs(unweighted - expected).max() > 0.01
 
@@ -61,16 +70,8 @@ def test_three_classes_with_names_and_a_center(tmp_path):
 @pytest.mark.parametrize("center_bias", [False, True])
 def test_a_regressor_predicts_as_the_library_does(tmp_path, center_bias):
     model = est.BoostedTreesRegressor(columns(), 1, center_bias=center_bias, **TREES, config=config(tmp_path))
-    model.train(TABLE.input_fn(labels=TABLE.score.astype(np.float32)))
-    library = library_model(
-        TABLE.matrix,
-        TABLE.score.astype(np.float32),
-        8,
-        objective="regression",
-        boost_from_average=center_bias,
-    )
-    found = predictions(model, "predictions")[:, 0]
-    np.testing.assert_allclose(found, library.predict(TABLE.matrix), atol=1e-6)
+    of_library = {"objective": "regression", "boost_from_average": center_bias}
+    same_predictions(model, "predictions", SCORES, **of_library)
 
 
 @pytest.mark.more
@@ -88,11 +89,10 @@ def test_regularization_is_for_each_example(tmp_path):
         quantile_sketch_epsilon=0.1,
         config=config(tmp_path),
     )
-    model.train(TABLE.input_fn(labels=TABLE.score.astype(np.float32)))
-    library = library_model(
-        TABLE.matrix,
-        TABLE.score.astype(np.float32),
-        8,
+    same_predictions(
+        model,
+        "predictions",
+        SCORES,
         objective="regression",
         lambda_l1=4.0,
         lambda_l2=20.0,
@@ -100,29 +100,16 @@ def test_regularization_is_for_each_example(tmp_path):
         min_sum_hessian_in_leaf=40.0,
         max_bin=10,
     )
-    found = predictions(model, "predictions")[:, 0]
-    np.testing.assert_allclose(found, library.predict(TABLE.matrix), atol=1e-6)
 
 
 @pytest.mark.more
 def test_the_gradients_of_a_head_grow_the_trees_of_the_objective(tmp_path):
     """The loss of LogisticRegressionHead is the cross entropy, by its derivatives alone."""
-    features = {**TABLE.features, "weight": TABLE.weights}
     labels = np.clip(TABLE.score / 4 + 0.5, 0, 1).astype(np.float32)
-    model = est.BoostedTreesEstimator(
-        columns(),
-        2,
-        est.LogisticRegressionHead(weight_column="weight"),
-        **TREES,
-        center_bias=True,
-        config=config(tmp_path),
-    )
-    model.train(TABLE.input_fn(labels=labels, features=features, batch_size=200))
-    library = library_model(
-        TABLE.matrix, labels, 8, TABLE.weights, objective="cross_entropy", boost_from_average=True
-    )
-    found = predictions(model, "predictions", features)[:, 0]
-    np.testing.assert_allclose(found, library.predict(TABLE.matrix), atol=1e-5)
+    head = est.LogisticRegressionHead(weight_column="weight")
+    model = est.BoostedTreesEstimator(columns(), 2, head, **TREES, center_bias=True, config=config(tmp_path))
+    of_library = {"objective": "cross_entropy", "boost_from_average": True}
+    same_predictions(model, "predictions", labels, TABLE.weights, 200, tolerance={"atol": 1e-5}, **of_library)
 
 
 @pytest.mark.more
@@ -131,63 +118,16 @@ def test_a_head_of_counts_beside_the_library(tmp_path):
     model = est.BoostedTreesEstimator(
         columns(), 1, est.PoissonRegressionHead(), **TREES, center_bias=True, config=config(tmp_path)
     )
-    model.train(TABLE.input_fn(labels=counts))
-    library = library_model(
-        TABLE.matrix,
-        counts,
-        8,
-        objective="poisson",
-        poisson_max_delta_step=1e-12,  # the library's own makes its steps smaller
-        boost_from_average=True,
-    )
-    found = predictions(model, "predictions")[:, 0]
-    np.testing.assert_allclose(found, library.predict(TABLE.matrix), rtol=1e-5)
-
-
-@pytest.mark.more
-@pytest.mark.parametrize(
-    ("head", "labels"),
-    [
-        (est.MultiLabelHead(3), np.eye(3, dtype=np.int64)[TABLE.three_classes]),
-        (
-            est.MultiHead([est.RegressionHead(name="size"), est.BinaryClassHead(name="kind")]),
-            {"size": TABLE.score.astype(np.float32), "kind": TABLE.labels},
-        ),
-        (est.RegressionHead(2), np.stack([TABLE.score, -TABLE.score], 1).astype(np.float32)),
-    ],
-    ids=["multi label", "multi head", "two numbers"],
-)
-def test_any_head_learns(tmp_path, head, labels):
-    def input_fn():
-        return tf.data.Dataset.from_tensors((TABLE.features, labels))
-
-    model = est.BoostedTreesEstimator(columns(), 1, head, n_trees=20, max_depth=3, config=config(tmp_path))
-    before = model.evaluate(input_fn)["loss"]
-    after = model.train(input_fn).evaluate(input_fn)["loss"]
-    assert after < 0.8 * before
+    of_library = {"objective": "poisson", "boost_from_average": True}
+    # The library's own max_delta_step makes its steps smaller.
+    of_library["poisson_max_delta_step"] = 1e-12
+    same_predictions(model, "predictions", counts, tolerance={"rtol": 1e-5}, **of_library)
 
 
 def test_probabilities_as_labels(tmp_path):
     labels = (0.25 + 0.5 * TABLE.labels).astype(np.float32)
     model = est.BoostedTreesClassifier(columns(), 1, **TREES, config=config(tmp_path))
-    model.train(TABLE.input_fn(labels=labels))
-    library = library_model(TABLE.matrix, labels, 8, objective="cross_entropy")
-    found = predictions(model, "logistic")[:, 0]
-    np.testing.assert_allclose(found, library.predict(TABLE.matrix), atol=1e-6)
-
-
-@pytest.mark.more
-def test_wide_words_are_learned(tmp_path):
-    word = tf.feature_column.categorical_column_with_hash_bucket("word", 1000)
-    model = est.BoostedTreesClassifier([word], 1, **TREES, config=config(tmp_path))
-    model.train(TABLE.input_fn())
-    shares = {word: TABLE.labels[TABLE.word == word].mean() for word in set(TABLE.word)}
-    found = predictions(model, "logistic")[:, 0]
-    for word, share in shares.items():
-        own = found[TABLE.word == word]
-        assert np.ptp(own) == 0
-        assert abs(own[0] - share) < abs(0.5 - share) + 1e-6
-    assert np.ptp(found) > 0.05
+    same_predictions(model, "logistic", labels, objective="cross_entropy")
 
 
 def test_the_matrix_can_be_predicted_as_well():
@@ -197,3 +137,24 @@ def test_the_matrix_can_be_predicted_as_well():
     model = est.Estimator(model_fn)
     found = np.array([row[MATRIX] for row in model.predict(TABLE.input_fn())])
     np.testing.assert_array_equal(found, TABLE.numbers)
+
+
+def test_training_makes_many_steps_in_a_call():
+    found = select_for_trees(est.RunConfig(), est.ModeKeys.TRAIN, 60)
+    assert isinstance(found, LayerSteps)
+    assert found.steps_per_session_run == 60
+    assert type(select_for_trees(est.RunConfig(), est.ModeKeys.EVAL, 60)) is SingleDevice
+
+
+def test_strategies_and_clusters_are_refused(monkeypatch):
+    strategy = tf.distribute.MirroredStrategy(["cpu:0", "cpu:1"])
+    config = est.RunConfig(train_distribute=strategy, eval_distribute=strategy)
+    for mode in (est.ModeKeys.TRAIN, est.ModeKeys.EVAL):
+        with pytest.raises(ValueError, match="leave train_distribute and eval_distribute out"):
+            select_for_trees(config, mode, 60)
+    assert select_for_trees(config, est.ModeKeys.PREDICT, 60)
+    cluster = {"chief": ["localhost:1"], "worker": ["localhost:2"], "ps": ["localhost:3"]}
+    task = {"type": "worker", "index": 0}
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": task}))
+    with pytest.raises(ValueError, match="unset TF_CONFIG"):
+        select_for_trees(est.RunConfig(), est.ModeKeys.TRAIN, 60)

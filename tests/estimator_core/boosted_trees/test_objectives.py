@@ -3,7 +3,14 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from estimator_core.boosted_trees.objectives import head_objective, may_have_objective
+from estimator_core.boosted_trees.model_fn import center
+from estimator_core.boosted_trees.objectives import (
+    BY_GRADIENTS,
+    Objective,
+    head_objective,
+    may_have_objective,
+)
+from estimator_core.boosted_trees.training_data import TrainingData
 
 
 class HeadOfOnesOwn(est.RegressionHead):
@@ -59,6 +66,22 @@ def test_the_center_is_the_best_constant_prediction():
     assert found[:2] == pytest.approx(np.log([1 / 4, 3 / 4]))
     assert np.isfinite(found).all()  # though the third class is not there
     assert binary.center(np.array([1.0, 1.0, 1.0]), None)[0] < 40
+
+
+DATA = TrainingData(np.zeros((4, 1), np.float32), np.array([1.0, 1.0, 1.0, 3.0]), None)
+COUNTS = np.array([[1.0, 9.0], [2.0, 9.0], [3.0, 9.0], [6.0, 9.0]])
+
+
+def poisson(logits):
+    return np.exp(logits) - COUNTS, np.exp(logits)
+
+
+def test_newtons_method_finds_the_center_of_an_objective_that_does_not_know_it():
+    """The logarithm of the mean count."""
+    found = center(BY_GRADIENTS, None, DATA, poisson, 2)
+    assert found == pytest.approx([np.log(3), np.log(9)], abs=1e-6)
+    objective = Objective({}, center=lambda labels, weights: [(labels * weights).sum()])
+    assert center(objective, np.array([1.0, 0.0, 0.0, 2.0]), DATA, poisson, 1) == [7.0]
 
 
 def test_logits_of_predictions():

@@ -9,20 +9,17 @@ def test_the_parameters_of_the_library():
         n_batches_per_layer=3,
         max_depth=4,
         learning_rate=0.3,
+        pruning_mode="pre",
+        quantile_sketch_epsilon=0.05,
         l1_regularization=0.01,
         l2_regularization=0.02,
         tree_complexity=0.03,
         min_node_weight=0.04,
-        pruning_mode="pre",
-        quantile_sketch_epsilon=0.05,
         min_node_examples=6,
     )
     found = settings.parameters(num_rows=1000, num_columns=7, loss_scale=1.0)
-    assert found["max_depth"] == 4
-    assert found["num_leaves"] == 16
-    assert found["learning_rate"] == 0.3
-    assert found["max_bin"] == 20
-    assert found["min_data_in_leaf"] == 6
+    expected = {"max_depth": 4, "num_leaves": 16, "learning_rate": 0.3, "max_bin": 20, "min_data_in_leaf": 6}
+    assert {name: found[name] for name in expected} == expected
     # For each of 1,000 examples.
     assert found["lambda_l1"] == pytest.approx(10)
     assert found["lambda_l2"] == pytest.approx(20)
@@ -33,24 +30,25 @@ def test_the_parameters_of_the_library():
     assert settings.steps_per_tree == 12
 
 
+@pytest.mark.parametrize(
+    ("settings", "rows_and_columns", "expected"),
+    [
+        # Without pruning no gain is asked for.
+        ({"tree_complexity": 0.5}, (1000, 7), {"min_gain_to_split": 0}),
+        # Deep trees have no more leaves than there are rows.
+        ({"max_depth": 20}, (500, 7), {"num_leaves": 500}),
+        ({"max_depth": 1}, (500, 7), {"num_leaves": 2}),
+        ({}, (1000, 10), {"num_threads": 1}),  # for little data
+        ({}, (1_000_000, 10), {"num_threads": 0}),  # as many as there are
+    ],
+)
+def test_parameters_that_depend_on_others(settings, rows_and_columns, expected):
+    found = BoostingSettings(1, **settings).parameters(*rows_and_columns, 1.0)
+    assert {name: found[name] for name in expected} == expected
+
+
 def test_a_whole_number_may_be_a_float():
     assert repr(BoostingSettings(np.ceil(1.5)).steps_per_tree) == "12"
-
-
-def test_without_pruning_no_gain_is_asked_for():
-    settings = BoostingSettings(1, tree_complexity=0.5)
-    assert settings.parameters(1000, 7, 1.0)["min_gain_to_split"] == 0
-
-
-def test_deep_trees_have_no_more_leaves_than_there_are_rows():
-    assert BoostingSettings(1, max_depth=20).parameters(500, 7, 1.0)["num_leaves"] == 500
-    assert BoostingSettings(1, max_depth=1).parameters(500, 7, 1.0)["num_leaves"] == 2
-
-
-def test_little_data_has_one_thread():
-    settings = BoostingSettings(1)
-    assert settings.parameters(1000, 10, 1.0)["num_threads"] == 1
-    assert settings.parameters(1_000_000, 10, 1.0)["num_threads"] == 0  # as many as there are
 
 
 @pytest.mark.parametrize(

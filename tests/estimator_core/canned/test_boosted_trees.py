@@ -116,7 +116,7 @@ def test_nothing_to_explain_before_training_or_of_three_classes_which_need_a_mod
     model = classifier(tmp_path, n_classes=3)
     model.train(TABLE.input_fn(labels=TABLE.three_classes))
     assert model.experimental_feature_importances()["a"] > 0
-    with pytest.raises(ValueError, match="models of one logit"):
+    with pytest.raises(ValueError, match="models with one logit"):
         next(model.experimental_predict_with_explanations(TABLE.input_fn()))
     with pytest.raises(ValueError, match="another architecture"):
         classifier(tmp_path).evaluate(TABLE.input_fn())

@@ -45,11 +45,16 @@ def session_of(graph):
     return session
 
 
+def beside_saver(kind=BackgroundSaver, **settings):
+    saver = kind(**settings)
+    saver.writes_beside = True
+    return saver
+
+
 @pytest.mark.parametrize("sharded", [False, True])
 def test_the_files_are_those_of_a_saver(graph, tmp_path, sharded):
     usual = tf1.train.Saver(sharded=sharded)
-    beside = BackgroundSaver(sharded=sharded)
-    beside.writes_beside = True
+    beside = beside_saver(sharded=sharded)
     with session_of(graph) as session:
         usual.save(session, str(tmp_path / "usual"), global_step=7)
         path = beside.save(session, str(tmp_path / "beside"), global_step=7)
@@ -95,8 +100,7 @@ def test_a_checkpoint_has_the_values_of_its_step(graph, tmp_path):
 
 
 def test_a_save_waits_for_the_one_before(graph, tmp_path):
-    saver = BackgroundSaver(max_to_keep=2)
-    saver.writes_beside = True
+    saver = beside_saver(max_to_keep=2)
     with session_of(graph) as session:
         for step in range(1, 6):
             saver.save(session, str(tmp_path / "model"), global_step=step)
@@ -120,8 +124,7 @@ def test_earlier_checkpoints_are_found_in_a_folder_with_any_name(graph, tmp_path
 
 @pytest.mark.parametrize("then", ["wait", "save"])
 def test_an_error_of_writing_is_raised(graph, tmp_path, then):
-    saver = BackgroundSaver()
-    saver.writes_beside = True
+    saver = beside_saver()
     folder = tmp_path / "there"
     folder.write_text("a file, where a folder should be")
     with session_of(graph) as session:
@@ -203,8 +206,10 @@ def endless():
     return tf.data.Dataset.from_tensors(({"x": [1.0]}, [1.0])).repeat()
 
 
-def test_training_ends_when_its_last_checkpoint_is_written(tmp_path, slow_writes):
-    estimator(tmp_path).train(endless, steps=5)
+@pytest.mark.parametrize("hooks", [[], [est.LoggingTensorHook(["the_loss"], every_n_iter=1)]])
+def test_training_ends_when_its_last_checkpoint_is_written(tmp_path, slow_writes, hooks):
+    """Hooks of TensorFlow do not stop it from writing in the background."""
+    estimator(tmp_path).train(endless, hooks=hooks, steps=5)
     assert slow_writes == [0, 2, 4, 5]
     assert tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "model.ckpt-5")
     assert [contents(tmp_path / f"model.ckpt-{step}")["weight"] for step in (2, 4, 5)] == [2, 4, 5]
@@ -231,12 +236,6 @@ def test_the_function_of_an_early_stopping_finds_the_checkpoint_of_its_step(tmp_
     assert slow_writes == []
 
 
-def test_hooks_of_tensorflow_let_it_write_beside(tmp_path, slow_writes):
-    hook = est.LoggingTensorHook(["the_loss"], every_n_iter=1)
-    estimator(tmp_path).train(endless, hooks=[hook], steps=5)
-    assert slow_writes == [0, 2, 4, 5]
-
-
 def test_a_listener_finds_the_checkpoint_that_it_is_told_of(tmp_path, slow_writes):
     class Notes(est.CheckpointSaverListener):
         found = []
@@ -250,13 +249,9 @@ def test_a_listener_finds_the_checkpoint_that_it_is_told_of(tmp_path, slow_write
 
 
 def test_an_error_of_a_step_loses_no_checkpoint(tmp_path, slow_writes):
-    def fails_in_the_fifth():
-        return tf.data.Dataset.from_tensor_slices(
-            ({"x": [[1.0], [1.0], [1.0], [1.0], [np.nan]]}, np.zeros([5, 1]))
-        )
-
+    fails_in_the_fifth = ({"x": [[1.0], [1.0], [1.0], [1.0], [np.nan]]}, np.zeros([5, 1]))
     with pytest.raises(tf.errors.InvalidArgumentError, match="no number"):
-        estimator(tmp_path).train(fails_in_the_fifth)
+        estimator(tmp_path).train(lambda: tf.data.Dataset.from_tensor_slices(fails_in_the_fifth))
     assert tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "model.ckpt-4")
     assert contents(tmp_path / "model.ckpt-4")["weight"] == 4
     assert slow_writes == [0, 2, 4]

@@ -57,7 +57,7 @@ def test_without_a_state_that_can_be_read_the_highest_step_is_the_newest(name, e
     BROKEN_STATES[name](state)
     newest = f"{estimator.model_dir}/model.ckpt-4"
     assert estimator.latest_checkpoint() == newest
-    told = f"{state} can't be read. The newest whole checkpoint is taken: {newest}"
+    told = f"{state} can't be read. Using the newest complete checkpoint: {newest}"
     assert caplog.messages.count(told) == 1
     cut(file_of(estimator, _DATA), 5)
     assert estimator.latest_checkpoint() == f"{estimator.model_dir}/model.ckpt-2"
@@ -66,7 +66,7 @@ def test_without_a_state_that_can_be_read_the_highest_step_is_the_newest(name, e
 def test_a_state_that_is_missing_loses_no_training(estimator, input_fn, caplog):
     file_of(estimator, "checkpoint").unlink()
     assert estimator.train(input_fn, steps=1).get_variable_value("weight") == weight(5)
-    assert "checkpoint is missing. The newest whole checkpoint is taken" in caplog.text
+    assert "checkpoint is missing. Using the newest complete checkpoint" in caplog.text
 
 
 BROKEN_CHECKPOINTS = {
@@ -82,7 +82,7 @@ def test_training_goes_on_from_the_newest_whole_checkpoint(name, estimator, inpu
     BROKEN_CHECKPOINTS[name](estimator)
     estimator.train(input_fn, max_steps=4)  # saves the broken one anew
     assert "model.ckpt-4." in caplog.text
-    assert "The newest whole checkpoint is taken: " in caplog.text
+    assert "Using the newest complete checkpoint: " in caplog.text
     assert estimator.latest_checkpoint() == f"{estimator.model_dir}/model.ckpt-4"
     assert estimator.get_variable_value("weight") == weight(4)
     state = tf.train.get_checkpoint_state(estimator.model_dir)
@@ -90,7 +90,7 @@ def test_training_goes_on_from_the_newest_whole_checkpoint(name, estimator, inpu
     assert names == ["model.ckpt-0", "model.ckpt-2", "model.ckpt-4"]
     caplog.clear()
     assert estimator.train(input_fn, steps=1).evaluate(input_fn, steps=1)["global_step"] == 5
-    assert "whole checkpoint" not in caplog.text
+    assert "complete checkpoint" not in caplog.text
 
 
 def test_a_model_dir_that_is_moved_goes_on_though_its_state_has_absolute_paths(estimator, input_fn, tmp_path):
@@ -159,7 +159,7 @@ def test_without_any_whole_checkpoint_nothing_begins_anew(estimator, input_fn, t
         lambda: evaluated_by_the_task(estimator, input_fn),
         lambda: warm(estimator, input_fn, tmp_path / "warm"),
     ):
-        with pytest.raises(ValueError, match=r"No checkpoint in .* is whole") as error:
+        with pytest.raises(ValueError, match=r"No checkpoint in .* is complete") as error:
             use()
         for step in (0, 2, 4):
             assert f"model.ckpt-{step}.index can't be read" in str(error.value)

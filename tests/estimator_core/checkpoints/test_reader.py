@@ -3,6 +3,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
+from tests.estimator_core.programs import descent
 
 _X = tf.feature_column.numeric_column("x")
 
@@ -51,9 +52,7 @@ def test_a_partitioned_variable_is_restored_as_ever(tmp_path):
         table = tf1.get_variable("table", [4, 1], initializer=tf1.ones_initializer(), partitioner=partitioner)
         value = tf.nn.embedding_lookup(list(table), tf.cast(features["x"], tf.int64))
         loss = tf.reduce_mean(value)
-        step = tf1.train.get_global_step()
-        train_op = tf1.train.GradientDescentOptimizer(0.1).minimize(loss, step)
-        return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
+        return est.EstimatorSpec(mode, loss=loss, train_op=descent(loss, 0.1))
 
     estimator = est.Estimator(model_fn, tmp_path)
     estimator.train(_input_fn, steps=1)

@@ -5,6 +5,7 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core.experimental import warm_start_report
+from tests.estimator_core.programs import zeros
 
 tf1 = tf.compat.v1
 
@@ -33,12 +34,8 @@ def vocab_info(tmp_path):
 def _model_fn(features, labels, mode, params):
     """Variables of the shapes in `params`, by name; the loss is their sum."""
     del features, labels
-    variables = [
-        tf1.get_variable(name, shape, initializer=tf1.zeros_initializer()) for name, shape in params.items()
-    ]
-    loss = tf.add_n([tf.reduce_sum(variable) for variable in variables])
-    train_op = tf1.assign_add(tf1.train.get_global_step(), 1)
-    return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
+    loss = tf.add_n([tf.reduce_sum(zeros(name, shape)) for name, shape in params.items()])
+    return est.EstimatorSpec(mode, loss=loss, train_op=tf1.assign_add(tf1.train.get_global_step(), 1))
 
 
 def _input_fn():
@@ -94,14 +91,12 @@ def test_what_would_fail_shows_and_training_says_the_same(tmp_path, checkpoint):
         assert "kernel: [3, 1] in the model, [2, 1] in the checkpoint" in str(error.value)
 
 
-def test_another_vocabulary_does_not_excuse_another_dimension(tmp_path, checkpoint, vocab_info):
+def test_what_can_be_loaded_goes_by_the_settings(tmp_path, checkpoint, vocab_info):
+    # Another vocabulary does not excuse another dimension.
     settings = est.WarmStartSettings(checkpoint, None, {"vectors": vocab_info})
-    estimator = _estimator(tmp_path / "new", {"vectors": [3, 5]})
-    report = warm_start_report(estimator, _input_fn, settings)
+    report = warm_start_report(_estimator(tmp_path / "new", {"vectors": [3, 5]}), _input_fn, settings)
     assert report.of("shape mismatch") == ["vectors"]
-
-
-def test_a_list_of_expressions_selects_among_all_variables(tmp_path, checkpoint):
+    # A list of expressions selects among all variables.
     settings = est.WarmStartSettings(checkpoint, ["global_step", "kern"])
     report = warm_start_report(_estimator(tmp_path / "new", {"kernel": [2, 1]}), _input_fn, settings)
     assert report.of("loaded") == ["global_step", "kernel"]

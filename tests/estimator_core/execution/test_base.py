@@ -16,13 +16,7 @@ def test_it_is_one_copy_one_step_and_the_chief():
     assert Execution.loop_size is None  # hooks are called at the steps that they are due at
     assert Execution.is_chief is True
     assert Execution.strategy is None
-
-
-def test_a_loop_is_of_steps_unless_it_takes_a_time():
-    assert LoopSize() == (1, None)
+    assert LoopSize() == (1, None)  # a loop is of steps unless it takes a time
     assert LoopSize(secs=30.0).secs == 30.0
-
-
-def test_a_step_is_run_one_by_one_unless_it_can_advance():
-    assert Step(spec=None).advance is None
+    assert Step(spec=None).advance is None  # steps are run one by one unless they can advance
     assert set(Step(spec=None)) == {None}

@@ -29,7 +29,7 @@ def test_its_scope_is_open_while_the_graph_is_built():
         assert current_execution() is execution  # the graph is still its
 
 
-def test_graphs_do_not_see_each_others():
+def test_each_graph_has_its_own_and_other_code_is_on_one_device():
     one, two = Scoped(), Scoped()
     with tf.Graph().as_default() as outer, building(outer, one):
         with tf.Graph().as_default() as inner, building(inner, two):
@@ -37,6 +37,7 @@ def test_graphs_do_not_see_each_others():
         assert current_execution() is one
         with tf.Graph().as_default():
             assert type(current_execution()) is SingleDevice
+    assert type(current_execution()) is SingleDevice  # eager code
 
 
 def test_functions_and_branches_belong_to_the_graph_around_them():
@@ -65,10 +66,6 @@ def test_threads_of_the_same_graph_find_the_same():
         thread.start()
         thread.join()
     assert found == [execution]
-
-
-def test_eager_code_is_on_one_device():
-    assert type(current_execution()) is SingleDevice
 
 
 def test_a_strategy_of_the_users_own_is_asked():

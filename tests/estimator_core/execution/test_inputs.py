@@ -58,17 +58,15 @@ def test_tensors_are_computed_anew_and_may_end(with_queue):
         assert inputs.hooks == ()
 
 
-def test_tensors_of_an_iterator_of_the_users_own_end():
-    with tf.Graph().as_default():
-        tensor = tf1.data.make_one_shot_iterator(tf.data.Dataset.range(3)).get_next()
-        assert inputs_from(tensor, "eval").is_endless is False
+def test_tensors_of_an_iterator_of_the_users_own_end(graph):
+    tensor = tf1.data.make_one_shot_iterator(tf.data.Dataset.range(3)).get_next()
+    assert inputs_from(tensor, "eval").is_endless is False
 
 
-def test_the_input_is_read_on_the_cpu():
-    with tf.Graph().as_default(), tf1.device("/gpu:0"):
+def test_the_input_is_read_on_the_cpu(graph):
+    with tf1.device("/gpu:0"):
         inputs = SingleDevice().make_inputs(lambda: tf.data.Dataset.range(3), "infer")
-        features, _ = inputs.next_batch()
-        assert "CPU" in features.device.upper()
+        assert "CPU" in inputs.next_batch()[0].device.upper()
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,7 @@ _kept = []  # a server lives as long as its object
 @pytest.fixture
 def as_task(monkeypatch):
     """Sets TF_CONFIG as a cluster does."""
-
-    def set_task(config):
-        monkeypatch.setenv("TF_CONFIG", json.dumps(config))
-
-    return set_task
+    return lambda config: monkeypatch.setenv("TF_CONFIG", json.dumps(config))
 
 
 def test_train_uses_the_server_that_the_program_has_started(as_task, make_estimator, input_fn):
@@ -90,13 +86,14 @@ def test_device_fn_replaces_the_placement(as_task, make_estimator, input_fn):
 
 def fresh_cluster(kind):
     """A cluster in which nothing listens yet, on ports that are free."""
-    ports = free_ports(4)
-    tasks = {
-        "chief": [f"127.0.0.1:{ports[0]}"],
-        "worker": [f"127.0.0.1:{ports[1]}"],
-        "ps": [f"127.0.0.1:{port}" for port in ports[2:]],
-    }
+    addresses = [f"127.0.0.1:{port}" for port in free_ports(4)]
+    tasks = {"chief": addresses[:1], "worker": addresses[1:2], "ps": addresses[2:]}
     return {"cluster": tasks, "task": {"type": kind, "index": 0}}
+
+
+def start_servers(config, *tasks):
+    spec = tf.train.ClusterSpec(config["cluster"])
+    _kept.extend(tf1.train.Server(spec, kind, index) for kind, index in tasks)
 
 
 def test_without_a_server_of_its_own_a_task_says_so(as_task, make_estimator, input_fn, monkeypatch):
@@ -112,8 +109,7 @@ def test_without_a_server_of_its_own_a_task_says_so(as_task, make_estimator, inp
 def test_a_chief_whose_servers_are_missing_names_them(as_task, make_estimator, input_fn):
     config = fresh_cluster("chief")
     first, second = config["cluster"]["ps"]
-    spec = tf.train.ClusterSpec(config["cluster"])
-    _kept.append(tf1.train.Server(spec, "ps", 1))
+    start_servers(config, ("ps", 1))
     as_task(config)
     with pytest.raises(tf.errors.DeadlineExceededError) as error:
         est.train_and_evaluate(
@@ -129,9 +125,7 @@ def test_a_chief_whose_servers_are_missing_names_them(as_task, make_estimator, i
 @pytest.mark.more
 def test_a_worker_whose_chief_is_missing_names_it(as_task, make_estimator, input_fn):
     config = fresh_cluster("worker")
-    spec = tf.train.ClusterSpec(config["cluster"])
-    _kept.extend(tf1.train.Server(spec, "ps", index) for index in (0, 1))
-    _kept.append(tf1.train.Server(spec, "worker", 0))
+    start_servers(config, ("ps", 0), ("ps", 1), ("worker", 0))
     as_task(config)
     with pytest.raises(tf.errors.DeadlineExceededError) as error:
         make_estimator(session_creation_timeout_secs=1).train(input_fn, steps=1)
@@ -185,8 +179,7 @@ def test_a_master_trains_on_parameter_servers_and_evaluates_here(
     config = fresh_cluster("chief")
     config["cluster"]["master"] = config["cluster"].pop("chief")
     config["task"]["type"] = "master"
-    spec = tf.train.ClusterSpec(config["cluster"])
-    _kept.extend(tf1.train.Server(spec, "ps", index) for index in (0, 1))
+    start_servers(config, ("ps", 0), ("ps", 1))
     as_task(config)
     estimator = make_estimator(save_checkpoints_steps=2)
     result = est.train_and_evaluate(

@@ -65,19 +65,14 @@ def test_what_takes_a_saver_or_more_gets_none(build, checkpoint):
         assert not graph.finalized
 
 
-@pytest.mark.parametrize("name", ["init_op", "local_init_op", "init_fn", "saver", "ready_op"])
+class OwnScaffold(tf1.train.Scaffold):
+    pass
+
+
+@pytest.mark.parametrize("name", ["init_op", "local_init_op", "init_fn", "saver", "ready_op", None])
 def test_a_scaffold_of_the_users_is_not_passed_over(name, checkpoint):
     with tf.Graph().as_default():
         w = tf1.get_variable("w", [2, 3])
         made = {"init_fn": lambda *_: None, "saver": tf1.train.Saver([w])}
-        scaffold = tf1.train.Scaffold(**{name: made.get(name, tf.constant([]))})
+        scaffold = tf1.train.Scaffold(**{name: made.get(name, tf.constant([]))}) if name else OwnScaffold()
         assert restored_session(scaffold, checkpoint, None) is None
-
-
-def test_a_subclass_of_scaffold_is_not_passed_over(checkpoint):
-    class Own(tf1.train.Scaffold):
-        pass
-
-    with tf.Graph().as_default():
-        tf1.get_variable("w", [2, 3])
-        assert restored_session(Own(), checkpoint, None) is None

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core.execution.rows_by_batch import initializer_by_batch
+from tests.estimator_core.programs import descent
 
 tf1 = tf.compat.v1
 ROWS = 500
@@ -147,9 +148,7 @@ def model_fn(features, labels, mode):
     hidden = tf.nn.dropout(features["number"][:, tf.newaxis] @ weight, rate=0.5)
     predictions = tf.reduce_sum(hidden, axis=1)
     loss = tf.reduce_mean(tf.square(predictions - tf.cast(labels, tf.float32)))
-    step = tf1.train.get_global_step()
-    train_op = tf1.train.GradientDescentOptimizer(0.01).minimize(loss, step)
-    return est.EstimatorSpec(mode, predictions, loss, train_op)
+    return est.EstimatorSpec(mode, predictions, loss, descent(loss, 0.01))
 
 
 def test_a_training_gives_the_same_weights(tmp_path, monkeypatch):

@@ -29,10 +29,9 @@ def test_each_mode_has_its_own_strategy():
 
 
 tf1 = tf.compat.v1
+ParameterServerStrategy = tf1.distribute.experimental.ParameterServerStrategy
+CentralStorageStrategy = tf1.distribute.experimental.CentralStorageStrategy
 TASKS = {"chief": ["localhost:1"], "worker": ["localhost:2"], "ps": ["localhost:3"]}
-
-
-WORKER_0 = {"type": "worker", "index": 0}
 
 
 def config_in(monkeypatch, kind, tasks=TASKS, **settings):
@@ -56,37 +55,63 @@ def test_a_cluster_of_one_task_is_one_device(monkeypatch):
     assert type(select_execution(config, "train")) is SingleDevice
 
 
-def test_workers_without_parameter_servers_are_refused(monkeypatch):
-    config = config_in(monkeypatch, "worker", {"chief": ["a:1"], "worker": ["b:2"]})
-    with pytest.raises(ValueError, match='add "ps"') as error:
+def one_device():
+    return tf.distribute.OneDeviceStrategy("/cpu:1")
+
+
+@pytest.mark.parametrize(
+    ("kind", "tasks", "strategy", "words"),
+    [
+        pytest.param(
+            "worker",
+            {"chief": ["a:1"], "worker": ["b:2"]},
+            lambda: None,
+            ['add "ps"', "b:2"],
+            id="workers without parameter servers",
+        ),
+        pytest.param("ps", TASKS, lambda: None, ["'ps' does not train"], id="a parameter server"),
+        pytest.param(
+            "worker",
+            TASKS,
+            one_device,
+            ["MultiWorkerMirroredStrategy to train in step", "OneDeviceStrategy can't train"],
+            id="a strategy of one process",
+        ),
+        pytest.param(
+            "worker",
+            TASKS,
+            lambda: CentralStorageStrategy(["/cpu:0"], "/cpu:0"),
+            ["CentralStorageStrategyV1 can't train in a cluster"],
+            id="central storage",
+        ),
+        pytest.param(
+            "worker",
+            TASKS,
+            lambda: mock.Mock(spec=ParameterServerStrategy, num_replicas_in_sync=2),
+            ["CUDA_VISIBLE_DEVICES", "with 2 devices"],
+            id="a parameter server strategy with two devices in a task",
+        ),
+        pytest.param(
+            "worker", TASKS, lambda: "mirrored", ["Leave it out to run on one device"], id="no strategy"
+        ),
+    ],
+)
+def test_a_task_of_a_cluster_that_does_not_train(monkeypatch, kind, tasks, strategy, words):
+    with tf.Graph().as_default():  # where a strategy does not wait for the other tasks
+        config = config_in(monkeypatch, kind, tasks, train_distribute=strategy())
+    with pytest.raises(ValueError) as error:
         select_execution(config, "train")
-    assert "b:2" in str(error.value)
+    for word in words:
+        assert word in str(error.value)
 
 
-def test_a_parameter_server_does_not_train(monkeypatch):
-    with pytest.raises(ValueError, match="'ps' does not train"):
-        select_execution(config_in(monkeypatch, "ps"), "train")
-
-
-def test_a_strategy_of_one_process_does_not_train_in_a_cluster(monkeypatch):
-    strategy = tf.distribute.OneDeviceStrategy("/cpu:1")
-    config = config_in(monkeypatch, "worker", train_distribute=strategy, eval_distribute=strategy)
-    with pytest.raises(ValueError, match="MultiWorkerMirroredStrategy to train in step") as error:
-        select_execution(config, "train")
-    assert "OneDeviceStrategy can't train" in str(error.value)
+def test_a_task_of_a_cluster_evaluates_with_a_strategy_of_one_process(monkeypatch):
+    config = config_in(monkeypatch, "worker", train_distribute=one_device(), eval_distribute=one_device())
     assert type(select_execution(config, "eval")) is ReplicasInSync
-
-
-def test_a_cluster_does_not_evaluate_in_step(monkeypatch):
-    with tf.Graph().as_default():  # where the strategy does not wait for the other tasks
-        monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": TASKS, "task": WORKER_0}))
+    with tf.Graph().as_default():
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
-    config = config_in(monkeypatch, "worker", eval_distribute=strategy)
     with pytest.raises(ValueError, match="leave eval_distribute out"):
-        select_execution(config, "eval")
-
-
-ParameterServerStrategy = tf1.distribute.experimental.ParameterServerStrategy
+        select_execution(config.replace(eval_distribute=strategy), "eval")
 
 
 @pytest.mark.parametrize(
@@ -114,30 +139,10 @@ def test_a_parameter_server_strategy_on_one_machine(monkeypatch):
     assert type(select_execution(config, "eval")) is ReplicasInSync
 
 
-def test_a_parameter_server_strategy_has_one_device_in_a_task(monkeypatch):
-    strategy = mock.Mock(spec=ParameterServerStrategy, num_replicas_in_sync=2)
-    config = config_in(monkeypatch, "worker", train_distribute=strategy)
-    with pytest.raises(ValueError, match=r"CUDA_VISIBLE_DEVICES.*with 2 devices"):
-        select_execution(config, "train")
-
-
-@pytest.mark.parametrize("tasks", [None, TASKS], ids=["one machine", "cluster"])
-def test_other_strategies_are_refused_with_what_to_use(monkeypatch, tasks):
+def test_what_is_no_strategy_is_refused_with_what_to_use(monkeypatch):
     monkeypatch.delenv("TF_CONFIG", raising=False)
-    if tasks is not None:
-        monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": tasks, "task": WORKER_0}))
-    config = est.RunConfig(train_distribute="mirrored")
     with pytest.raises(ValueError, match="Leave it out to run on one device"):
-        select_execution(config, "train")
-
-
-def test_central_storage_does_not_train_in_a_cluster(monkeypatch):
-    with tf.Graph().as_default():
-        monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": TASKS, "task": WORKER_0}))
-        strategy = tf1.distribute.experimental.CentralStorageStrategy(["/cpu:0"], "/cpu:0")
-    config = config_in(monkeypatch, "worker", train_distribute=strategy)
-    with pytest.raises(ValueError, match="CentralStorageStrategyV1 can't train in a cluster"):
-        select_execution(config, "train")
+        select_execution(est.RunConfig(train_distribute="mirrored"), "train")
 
 
 @pytest.mark.parametrize(("steps", "most", "secs"), [("auto", 1000, 0.2), (25, 25, None), (1, 1, None)])

@@ -7,18 +7,16 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core import tpu
-from tests.estimator_core.shard_programs import input_fn, model_fn
+from tests.estimator_core.programs import descent, zeros
+from tests.estimator_core.shard_programs import input_fn, model_fn, shared_descent
 
 tf1 = tf.compat.v1
 
 
 def test_a_model_without_sums_is_refused(make_sharded):
     def plain_model_fn(features, labels, mode, params):
-        weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
-        loss = tf.reduce_mean(weight * features["x"])
-        optimizer = tf1.train.GradientDescentOptimizer(1.0)
-        train_op = optimizer.minimize(loss, tf1.train.get_global_step())
-        return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+        loss = tf.reduce_mean(zeros("weight") * features["x"])
+        return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=descent(loss, 1.0))
 
     with pytest.raises(ValueError, match="CrossShardOptimizer must be used"):
         make_sharded(plain_model_fn).train(input_fn, steps=1)
@@ -28,7 +26,7 @@ def test_a_model_without_sums_is_refused(make_sharded):
 @pytest.mark.parametrize("groups", [None, [[0], [1]]])
 def test_a_weight_that_would_differ_from_shard_to_shard_is_refused(make_sharded, groups):
     def mixed_model_fn(features, labels, mode, params):
-        weights = [tf1.get_variable(name, [], initializer=tf1.zeros_initializer()) for name in "ab"]
+        weights = [zeros(name) for name in "ab"]
         loss = tf.reduce_mean((weights[0] + weights[1]) * features["x"])
         right = tpu.CrossShardOptimizer(tf1.train.GradientDescentOptimizer(1.0))
         wrong = tf1.train.GradientDescentOptimizer(1.0)
@@ -46,8 +44,8 @@ def test_a_weight_that_would_differ_from_shard_to_shard_is_refused(make_sharded,
 
 def game_model_fn(features, labels, mode, params):
     """A GAN's two halves: `weight`, which a step trains, and `other`, which a plain optimizer could train."""
-    other = tf1.get_variable("other", [], initializer=tf1.zeros_initializer())
-    kept = tf1.get_variable("kept", [], initializer=tf1.zeros_initializer(), trainable=False)
+    other = zeros("other")
+    kept = zeros("kept", trainable=False)
     loss = tf.reduce_mean(tf.square((other + kept) * features["x"] - labels))
     optimizer = tf1.train.GradientDescentOptimizer(1.0)
     others_step = optimizer.minimize(loss, var_list=[other])
@@ -122,8 +120,7 @@ def test_moving_averages_are_those_of_the_first_shard(make_sharded):
         update = average.assign(mean)
         with tf.control_dependencies([update]):
             loss = tf.reduce_sum(tf.square(weight * (features["x"] - mean)))
-        optimizer = tpu.CrossShardOptimizer(tf1.train.GradientDescentOptimizer(0.25))
-        train_op = optimizer.minimize(loss, tf1.train.get_global_step())
+        train_op = shared_descent(loss, 0.25)
         return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
 
     estimator = make_sharded(normalized_model_fn).train(input_fn, steps=1)
@@ -133,13 +130,11 @@ def test_moving_averages_are_those_of_the_first_shard(make_sharded):
 
 
 def test_a_scaffold_fn_is_called_once(make_sharded):
-    calls = []
+    calls, assign = [], []
 
     def scaffold_fn():
         calls.append(tf1.global_variables("weight")[0])
         return tf1.train.Scaffold(init_fn=lambda scaffold, session: session.run(assign[0]))
-
-    assign = []
 
     def scaffolding_model_fn(features, labels, mode, params):
         spec = model_fn(features, labels, mode, params)
@@ -160,8 +155,7 @@ def test_what_virtual_shards_have_not(make_sharded, tmp_path):
 
 def accumulating_model_fn(features, labels, mode, params):
     """Adds up gradients in a variable, as programs did for larger batches, and applies the sum."""
-    weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
-    kept = tf1.get_variable("kept", [], initializer=tf1.zeros_initializer(), trainable=False)
+    weight, kept = zeros("weight"), zeros("kept", trainable=False)
     loss = tf.reduce_mean(tf.square(weight * features["x"] - labels))
     (gradient,) = tf.gradients(loss, [weight])
     if params.get("sum_first"):

@@ -20,8 +20,8 @@ def test_the_step_is_what_the_function_builds():
     spec = est.EstimatorSpec("train", loss=tf.constant(0.0), train_op=tf.constant(0))
     received = []
 
-    def step_fn(features, labels):
-        received.append((features, labels))
+    def step_fn(*batch):
+        received.append(batch)
         return spec
 
     with tf.Graph().as_default():

@@ -9,10 +9,13 @@ import tensorflow as tf
 import estimator_core as est
 from estimator_core.execution.cluster.collectives import Peers
 from estimator_core.execution.cluster.server import Task
+from estimator_core.execution.current import building
 from estimator_core.execution.select import select_execution
 from estimator_core.execution.workers_in_sync import SessionInStep, WorkersInSync
+from tests.estimator_core.programs import descent, zeros
 
 tf1 = tf.compat.v1
+ON_READ = tf.VariableSynchronization.ON_READ
 WORKERS = {"worker": ["localhost:1", "localhost:2", "localhost:3"]}
 WITH_CHIEF = {"chief": ["localhost:1"], "worker": ["localhost:2", "localhost:3"]}
 
@@ -61,10 +64,9 @@ def test_each_worker_has_one_model_and_an_input_of_its_own(
 
 
 def test_the_strategy_of_tensorflow_1_is_the_same(monkeypatch):
-    task = {"type": "worker", "index": 0}
-    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": WORKERS, "task": task}))
+    config_in(monkeypatch, "worker", 0)
     strategy = tf1.distribute.experimental.MultiWorkerMirroredStrategy()
-    config = est.RunConfig(train_distribute=strategy)
+    config = config_in(monkeypatch, "worker", 0, strategy=strategy)
     assert type(select_execution(config, "train")) is WorkersInSync
 
 
@@ -75,11 +77,8 @@ def test_parameter_servers_are_refused(monkeypatch):
 
 
 def test_a_strategy_of_another_cluster_is_refused(monkeypatch):
-    resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
-        tf.train.ClusterSpec({"worker": ["localhost:1", "localhost:9", "localhost:3"]}),
-        task_type="worker",
-        task_id=0,
-    )
+    spec = tf.train.ClusterSpec({"worker": ["localhost:1", "localhost:9", "localhost:3"]})
+    resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(spec, task_type="worker", task_id=0)
     strategy = tf.distribute.MultiWorkerMirroredStrategy(resolver)
     config = config_in(monkeypatch, "worker", 0, strategy=strategy)
     with pytest.raises(ValueError, match="is not that of TF_CONFIG") as error:
@@ -94,51 +93,51 @@ def test_a_dataset_is_needed(monkeypatch):
         execution.make_inputs(lambda context: ([1.0], [2.0]), "train")
 
 
-@pytest.mark.parametrize(
-    ("aggregation", "collections", "synchronization"),
-    [
-        (tf.VariableAggregation.MEAN, None, tf.VariableSynchronization.ON_WRITE),
-        (tf.VariableAggregation.SUM, ["local_variables"], tf.VariableSynchronization.ON_READ),
-        (tf.VariableAggregation.ONLY_FIRST_REPLICA, None, tf.VariableSynchronization.ON_READ),
-    ],
-)
-def test_what_is_averaged_when_it_is_read_is_averaged_when_it_is_written(
-    monkeypatch, aggregation, collections, synchronization
-):
-    execution = select_execution(config_in(monkeypatch, "worker", 0), "train")
+def moving(execution, name, aggregation, **options):
     with execution.scope():
-        variable = tf1.get_variable(
-            "moving",
+        return tf1.get_variable(
+            name,
             [],
-            synchronization=tf.VariableSynchronization.ON_READ,
+            synchronization=ON_READ,
             aggregation=aggregation,
-            collections=collections,
             trainable=False,
+            **options,
         )
-    assert variable.synchronization == synchronization
 
 
-def test_a_saved_variable_that_is_summed_when_it_is_read_is_refused(monkeypatch):
+def test_what_is_averaged_when_it_is_read_is_averaged_when_it_is_written(monkeypatch):
     execution = select_execution(config_in(monkeypatch, "worker", 0), "train")
-    with execution.scope(), pytest.raises(ValueError, match="name='count'"):
-        tf1.get_variable(
-            "count",
-            [],
-            synchronization=tf.VariableSynchronization.ON_READ,
-            aggregation=tf.VariableAggregation.SUM,
-            trainable=False,
+    average = moving(execution, "average", tf.VariableAggregation.MEAN)
+    assert average.synchronization == tf.VariableSynchronization.ON_WRITE
+    local = moving(execution, "local", tf.VariableAggregation.SUM, collections=["local_variables"])
+    assert local.synchronization == ON_READ
+    assert moving(execution, "first", tf.VariableAggregation.ONLY_FIRST_REPLICA).synchronization == ON_READ
+    with pytest.raises(ValueError, match="name='count'"):  # it is saved
+        moving(execution, "count", tf.VariableAggregation.SUM)
+
+
+@pytest.mark.parametrize("kind", ["keras", "tf_keras"])
+def test_the_metrics_of_a_keras_model_are_not_saved(monkeypatch, tmp_path, graph, kind):
+    keras = pytest.importorskip(kind)
+    with tf.__internal__.eager_context.eager_mode():
+        model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+        model.compile("sgd", "mse", metrics=["mae"], weighted_metrics=["mse"])
+        estimator = est.model_to_estimator(model, model_dir=tmp_path)
+    execution = select_execution(config_in(monkeypatch, "worker", 0), "train")
+    tf1.train.create_global_step()
+    with building(graph, execution):
+        tf.distribute.get_strategy().extended.call_for_each_replica(
+            estimator.model_fn, (tf.ones([2, 1]), tf.ones([2, 1]), "train", estimator.config)
         )
+    saved = {variable.op.name for variable in tf1.global_variables()}
+    assert {name.split("/")[-1] for name in saved} & {"total", "count", "kernel"} == {"kernel"}
 
 
-def test_kmeans_is_refused(monkeypatch, tmp_path):
+def test_models_that_can_not_be_split_are_refused(monkeypatch, tmp_path):
     config = config_in(monkeypatch, "worker", 0).replace(model_dir=str(tmp_path))
     kmeans = est.experimental.KMeans(2, config=config)
     with pytest.raises(ValueError, match="KMeans can't be trained by tasks that make each step"):
         kmeans.train(lambda: tf.data.Dataset.from_tensors([[1.0], [2.0]]), max_steps=1)
-
-
-def test_sdca_is_refused(monkeypatch, tmp_path):
-    config = config_in(monkeypatch, "worker", 0).replace(model_dir=str(tmp_path))
     optimizer = est.experimental.LinearSDCA("id")
     columns = [tf.feature_column.numeric_column("x")]
     model = est.LinearRegressor(columns, optimizer=optimizer, config=config)
@@ -153,11 +152,9 @@ def test_without_a_cluster_it_is_the_strategy_of_one_process(monkeypatch, tmp_pa
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
 
     def model_fn(features, labels, mode):
-        weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
+        weight = zeros("weight")
         loss = tf.reduce_mean(tf.square(weight * features - labels))
-        optimizer = tf1.train.GradientDescentOptimizer(0.125)
-        train_op = optimizer.minimize(loss, tf1.train.get_global_step())
-        return est.EstimatorSpec(mode, weight, loss, train_op)
+        return est.EstimatorSpec(mode, weight, loss, descent(loss, 0.125))
 
     config = est.RunConfig(model_dir=str(tmp_path), train_distribute=strategy, eval_distribute=strategy)
     estimator = est.Estimator(model_fn, config=config)

@@ -5,6 +5,7 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core.summaries import read_evaluations
+from tests.estimator_core.programs import counting, zeros
 
 tf1 = tf.compat.v1
 
@@ -49,8 +50,7 @@ def test_a_hook_serves_a_second_training(make_estimator, input_fn, eval_input_fn
 
 def test_evaluates_at_the_end_of_an_input_that_ends_within_a_loop(make_sharded):
     def batches(params):
-        dataset = tf.data.Dataset.from_tensors(({"x": [2.0] * 4}, [4.0] * 4))
-        return dataset.repeat(7)
+        return tf.data.Dataset.from_tensors(({"x": [2.0] * 4}, [4.0] * 4)).repeat(7)
 
     estimator = make_sharded(config={"iterations_per_loop": 5}, params={"rate": 0.0625})
     hook = est.experimental.InMemoryEvaluatorHook(estimator, batches, steps=2, every_n_iter=1)
@@ -70,17 +70,12 @@ def test_needs_no_checkpoints_and_writes_none(make_estimator, input_fn, eval_inp
 
 
 def test_steps_and_hooks(make_estimator, input_fn, eval_input_fn):
-    class CountBatches(est.SessionRunHook):
-        batches = 0
-
-        def after_run(self, run_context, run_values):
-            self.batches += 1
-
-    counter = CountBatches()
+    batches = []
+    counter = est.FeedFnHook(lambda: batches.append(1) or {})
     estimator = make_estimator()
     hook = est.experimental.InMemoryEvaluatorHook(estimator, eval_input_fn, steps=1, hooks=[counter])
     estimator.train(input_fn, hooks=[hook], steps=1)
-    assert counter.batches == 2  # one at the start, one at the end
+    assert len(batches) == 2  # one at the start, one at the end
     # After one step w = 1, and the first batch alone has the loss 2.5.
     assert evaluations_of(estimator)[1] == pytest.approx((2.5, 1.5))
 
@@ -128,12 +123,10 @@ def test_training_on_two_devices(make_estimator, input_fn, eval_input_fn):
 
 def test_a_variable_of_evaluation_alone(tmp_path):
     def model_fn(features, labels, mode):
-        weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
+        weight = zeros("weight")
         if mode == est.ModeKeys.EVAL:
-            tf1.get_variable("offset", [], initializer=tf1.zeros_initializer())
-        loss = tf.reduce_mean(tf.square(weight * features["x"] - labels))
-        train_op = tf1.train.get_global_step().assign_add(1)
-        return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
+            zeros("offset")
+        return counting(mode, tf.reduce_mean(tf.square(weight * features["x"] - labels)))
 
     def input_fn():
         return tf.data.Dataset.from_tensors(({"x": [1.0]}, [2.0]))
@@ -144,7 +137,7 @@ def test_a_variable_of_evaluation_alone(tmp_path):
         estimator.train(input_fn, hooks=[hook])
 
 
-def test_refuses_what_cannot_work(make_estimator, input_fn, monkeypatch):
+def test_refuses_what_cannot_work(make_estimator, input_fn, as_task):
     make_hook = est.experimental.InMemoryEvaluatorHook
     with pytest.raises(TypeError, match="must be an Estimator"):
         make_hook(None, input_fn)
@@ -152,9 +145,7 @@ def test_refuses_what_cannot_work(make_estimator, input_fn, monkeypatch):
         make_hook(make_estimator(), input_fn, every_n_iter=0)
     with pytest.raises(ValueError, match="steps > 0"):
         make_hook(make_estimator(), input_fn, steps=0)
-    cluster = '{"chief": ["a:1"], "ps": ["b:1"], "worker": ["c:1"]}'
-    task = '{"type": "chief", "index": 0}'
-    monkeypatch.setenv("TF_CONFIG", f'{{"cluster": {cluster}, "task": {task}}}')
+    as_task("chief", tasks={"chief": ["a:1"], "ps": ["b:1"], "worker": ["c:1"]})
     with pytest.raises(ValueError, match="only a single machine"):
         make_hook(make_estimator(), input_fn)
 
@@ -165,8 +156,7 @@ def test_what_would_set_variables_otherwise_is_refused(input_fn, name, tmp_path)
         weight = tf1.get_variable("weight", [])
         given = tf1.train.Saver() if name == "saver" else (lambda scaffold, session: None)
         scaffold = tf1.train.Scaffold(**{name: given}) if mode == est.ModeKeys.EVAL else None
-        train_op = tf1.train.get_global_step().assign_add(1)
-        return est.EstimatorSpec(mode, loss=weight, train_op=train_op, scaffold=scaffold)
+        return counting(mode, weight, scaffold=scaffold)
 
     estimator = est.Estimator(model_fn, tmp_path)
     hook = est.experimental.InMemoryEvaluatorHook(estimator, input_fn)

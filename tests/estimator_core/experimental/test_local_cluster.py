@@ -1,15 +1,18 @@
-"""Processes of a local cluster: their failures, their end and their output."""
+"""Processes of a local cluster: their failures, their end, their output and their ports."""
 
 import functools
 import os
 import pathlib
+import random
 import signal
+import socket
 import subprocess
 import sys
 
 import pytest
 
 from estimator_core.experimental import LocalClusterError, launch_local_cluster
+from estimator_core.experimental.local_cluster import free_ports
 from tests.integration.cluster import programs
 from tests.integration.cluster.programs import files, wait_until
 
@@ -81,15 +84,33 @@ def test_no_process_outlives_the_one_that_launched_it(tmp_path, number):
 
 
 @pytest.mark.parametrize(
-    ("sizes", "message"), [({"num_workers": 0}, "num_workers=0"), ({"num_ps": -1}, "num_ps=-1")]
+    ("fn", "sizes", "error", "message"),
+    [
+        (print, {"num_workers": 0}, ValueError, "num_workers=0"),
+        (print, {"num_ps": -1}, ValueError, "num_ps=-1"),
+        (3, {}, TypeError, "fn must be a function"),
+        (lambda: None, {}, TypeError, "fn must be picklable"),  # it has no name to import
+    ],
 )
-def test_sizes_that_can_not_be_are_refused(sizes, message):
-    with pytest.raises(ValueError, match=message):
-        launch_local_cluster(print, **sizes)
+def test_arguments_that_are_refused(fn, sizes, error, message):
+    with pytest.raises(error, match=message):
+        launch_local_cluster(fn, **sizes)
 
 
-def test_what_is_no_function_or_has_no_name_to_import_is_refused():
-    with pytest.raises(TypeError, match="fn must be a function"):
-        launch_local_cluster(3)
-    with pytest.raises(TypeError, match="fn must be picklable"):
-        launch_local_cluster(lambda: None)
+def test_ports_are_different_and_below_those_of_outgoing_connections():
+    ports = free_ports(50)
+    assert len(set(ports)) == 50
+    low = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    assert all(1024 < port < low for port in ports)
+
+
+def test_a_port_that_is_taken_is_passed_over(monkeypatch):
+    with socket.socket() as taken:
+        taken.bind(("", 0))
+        port = taken.getsockname()[1]
+        free = free_ports(1)[0]
+        draws = iter([port, free, free, free])
+        monkeypatch.setattr(random.SystemRandom, "randint", lambda self, first, last: next(draws))
+        assert free_ports(1) == [free]
+        with pytest.raises(StopIteration):
+            free_ports(2)  # it never gives the same one twice

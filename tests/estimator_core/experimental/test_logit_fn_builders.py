@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 import tensorflow as tf
 
 import estimator_core as est
@@ -50,6 +51,17 @@ def test_linear_takes_features_alone():
         with tf1.Session() as session:
             session.run([weight.assign([[10.0]]), bias.assign([1.0])])
             np.testing.assert_allclose(session.run(logits), [[21.0], [31.0]])
+
+
+def test_call_logit_fn_passes_what_is_asked_for():
+    def logit_fn(features, params):
+        return features * params["factor"]
+
+    call = est.experimental.call_logit_fn
+    assert call(logit_fn, tf.constant([2.0]), "train", {"factor": 3.0}, None).numpy() == [6.0]
+    assert call(lambda features: {"a": features}, tf.constant([2.0]), "train", {}, None).keys() == {"a"}
+    with pytest.raises(ValueError, match=r"\[1\]"):
+        call(lambda features: [1], None, "train", {}, None)
 
 
 def test_a_model_fn_of_a_head_and_a_logit_fn(tmp_path):

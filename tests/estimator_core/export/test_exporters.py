@@ -112,18 +112,21 @@ def test_an_export_that_can_not_be_deleted_is_a_warning(tmp_path, monkeypatch, c
     ]
 
 
-@pytest.mark.parametrize("kind", ["latest", "best"])
-@pytest.mark.parametrize("number", [0, -2])
-def test_at_least_one_export_is_kept(kind, number):
-    with pytest.raises(ValueError, match=f"exports_to_keep={number}"):
-        MAKERS[kind]("exports", receiver_fn, exports_to_keep=number)
-
-
-@pytest.mark.parametrize("kind", MAKERS)
-@pytest.mark.parametrize("name", ["", None])
-def test_an_exporter_needs_a_name(kind, name):
-    with pytest.raises(ValueError, match=f"name={name!r}"):
-        MAKERS[kind](name, receiver_fn)
+@pytest.mark.parametrize(
+    ("kind", "arguments", "message"),
+    [
+        *(
+            (kind, {"exports_to_keep": number}, f"exports_to_keep={number}")
+            for kind in ("latest", "best")
+            for number in (0, -2)
+        ),
+        *((kind, {"name": name}, f"name={name!r}") for kind in MAKERS for name in ("", None)),
+        ("final", {"name": "model[1]"}, r"name must not contain \["),  # a pattern
+    ],
+)
+def test_arguments_that_are_refused(kind, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        MAKERS[kind](**{"name": "exports", "serving_input_receiver_fn": receiver_fn, **arguments})
 
 
 def test_an_exporter_of_ones_own_has_a_name_and_exports():
@@ -132,8 +135,3 @@ def test_an_exporter_of_ones_own_has_a_name_and_exports():
 
     with pytest.raises(TypeError, match="export"):
         Incomplete()
-
-
-def test_a_name_is_no_pattern():
-    with pytest.raises(ValueError, match=r"name must not contain \["):
-        est.FinalExporter("model[1]", lambda: None)

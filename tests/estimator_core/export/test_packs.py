@@ -2,6 +2,7 @@ import pytest
 import tensorflow as tf
 
 from estimator_core.export import packed_name, parse_packed
+from tests.estimator_core.programs import example
 
 SPEC = {
     "a": tf.io.VarLenFeature(tf.float32),
@@ -10,14 +11,6 @@ SPEC = {
     "d": tf.io.VarLenFeature(tf.int64),
     "e": tf.io.VarLenFeature(tf.int64),
 }
-
-
-def example(**features):
-    made = tf.train.Example()
-    for name, value in features.items():
-        kind = {float: "float_list", int: "int64_list", bytes: "bytes_list"}[type(value)]
-        getattr(made.features.feature[name], kind).value.append(value)
-    return made.SerializeToString()
 
 
 def cells(matrix):
@@ -55,14 +48,16 @@ def test_rows_follow_the_examples_and_their_marks_are_missing_values():
     assert cells(found[packed_name("p", tf.int64)]) == ({(2, 0): 9}, [3, 4])
 
 
-def test_a_column_that_is_no_feature_is_named():
-    with pytest.raises(ValueError, match=r"'p' has a column that is not a feature\. Received: 'z'"):
-        parse_packed(tf.constant([example()]), SPEC, {"p": ["a", "z"]})
-
-
-def test_a_required_column_without_a_value_is_an_error():
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"c .* is required"):
-        parse_packed(tf.constant([example(c=1.0), example(a=1.0)]), SPEC, {"p": ["a", "c"]})
+@pytest.mark.parametrize(
+    ("features", "pack", "error", "message"),
+    [
+        ({}, ["a", "z"], ValueError, r"'p' has a column that is not a feature\. Received: 'z'"),
+        ({"a": 1.0}, ["a", "c"], tf.errors.InvalidArgumentError, r"c .* is required"),
+    ],
+)
+def test_columns_without_a_feature_or_a_value_are_named(features, pack, error, message):
+    with pytest.raises(error, match=message):
+        parse_packed(tf.constant([example(c=1.0), example(**features)]), SPEC, {"p": pack})
 
 
 @pytest.mark.parametrize(

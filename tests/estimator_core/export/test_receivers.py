@@ -3,46 +3,39 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
+from tests.estimator_core.programs import example
 
 tf1 = tf.compat.v1
 export = est.export
 
 
+X, Y = tf.constant([1.0]), tf.constant([2.0])
+
+
 def test_dicts_stay_as_they_are():
     sparse = tf.sparse.from_dense([[1]])
     ragged = tf.ragged.constant([[1], []])
-    x = tf.constant([1.0])
-    receiver = export.ServingInputReceiver({"x": x, "s": sparse, 3: ragged}, {"in": x})
-    assert receiver.features == {"x": x, "s": sparse, 3: ragged}
-    assert receiver.receiver_tensors == {"in": x}
+    receiver = export.ServingInputReceiver({"x": X, "s": sparse, 3: ragged}, {"in": X})
+    assert receiver.features == {"x": X, "s": sparse, 3: ragged}
+    assert receiver.receiver_tensors == {"in": X}
     assert receiver.receiver_tensors_alternatives is None
 
 
-def test_single_tensors_get_names():
-    x, y = tf.constant([1.0]), tf.constant([2.0])
-    receiver = export.ServingInputReceiver(x, y, {"other": y, "both": {"a": x, "b": y}})
-    assert receiver.features == {"feature": x}
-    assert receiver.receiver_tensors == {"input": y}
-    assert receiver.receiver_tensors_alternatives == {"other": {"input": y}, "both": {"a": x, "b": y}}
-
-
-def test_a_bare_tensor_stays_bare():
-    x, y = tf.constant([1.0]), tf.constant([2.0])
-    receiver = export.TensorServingInputReceiver(x, y, {"other": x})
-    assert receiver.features is x
-    assert receiver.receiver_tensors == {"input": y}
-    assert receiver.receiver_tensors_alternatives == {"other": {"input": x}}
+def test_single_tensors_get_names_but_for_a_bare_feature():
+    receiver = export.ServingInputReceiver(X, Y, {"other": Y, "both": {"a": X, "b": Y}})
+    assert receiver.features == {"feature": X}
+    assert receiver.receiver_tensors == {"input": Y}
+    assert receiver.receiver_tensors_alternatives == {"other": {"input": Y}, "both": {"a": X, "b": Y}}
+    receiver = export.TensorServingInputReceiver(X, Y, {"other": X})
+    assert receiver.features is X
+    assert receiver.receiver_tensors == {"input": Y}
+    assert receiver.receiver_tensors_alternatives == {"other": {"input": X}}
 
 
 def test_labels_are_kept_as_they_are():
-    x, y = tf.constant([1.0]), tf.constant([2.0])
-    receiver = export.EvalInputReceiver(x, y, y)
-    assert receiver == ({"feature": x}, {"input": y}, y)
-    labels = {"a": x, "b": y}
-    assert export.EvalInputReceiver({"x": x}, {"in": y}, labels).labels is labels
-
-
-X = tf.constant([1.0])
+    assert export.EvalInputReceiver(X, Y, Y) == ({"feature": X}, {"input": Y}, Y)
+    labels = {"a": X, "b": Y}
+    assert export.EvalInputReceiver({"x": X}, {"in": Y}, labels).labels is labels
 
 
 @pytest.mark.parametrize(
@@ -76,16 +69,6 @@ def test_what_can_not_be_received(make, message):
 SPEC = {"x": tf.io.FixedLenFeature([2], tf.float32), "words": tf.io.VarLenFeature(tf.string)}
 
 
-def example(x, words):
-    features = tf.train.Features(
-        feature={
-            "x": tf.train.Feature(float_list=tf.train.FloatList(value=x)),
-            "words": tf.train.Feature(bytes_list=tf.train.BytesList(value=words)),
-        }
-    )
-    return tf.train.Example(features=features).SerializeToString()
-
-
 @pytest.mark.parametrize(("settings", "size"), [({}, None), ({"default_batch_size": 3}, 3)])
 def test_examples_are_parsed(settings, size):
     with tf.Graph().as_default(), tf1.Session() as session:
@@ -95,7 +78,7 @@ def test_examples_are_parsed(settings, size):
         assert (examples.dtype, examples.shape.as_list()) == (tf.string, [size])
         assert examples.op.name == "input_example_tensor"
         assert receiver.features["x"].shape.as_list() == [size, 2]
-        fed = [example([1.0, 2.0], [b"a", b"b"]), example([3.0, 4.0], []), example([5.0, 6.0], [])]
+        fed = [example(x=[1.0, 2.0], words=[b"a", b"b"]), example(x=[3.0, 4.0]), example(x=[5.0, 6.0])]
         found = session.run(receiver.features, {examples: fed})
         assert found["x"].tolist() == [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
         assert found["words"].values.tolist() == [b"a", b"b"]

@@ -3,6 +3,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
+from tests.estimator_core.programs import example
 
 WORD = "wörd / 'a' b"  # a name of a column is any text
 SPEC = {
@@ -12,15 +13,6 @@ SPEC = {
     "fixed": tf.io.FixedLenFeature([1], tf.float32, default_value=7.0),
 }
 MISSING = {"x": float("nan"), "n": -(2**63), WORD: "", "fixed": float("nan")}
-
-
-def example(**features):
-    made = tf.train.Example()
-    for name, value in features.items():
-        feature = made.features.feature[name]
-        kind = {float: "float_list", int: "int64_list", bytes: "bytes_list"}[type(value)]
-        getattr(feature, kind).value.append(value)
-    return made.SerializeToString()
 
 
 def model_fn(features, labels, mode):
@@ -47,19 +39,21 @@ def model_fn(features, labels, mode):
     )
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("rows")
-    estimator = est.Estimator(model_fn, model_dir=str(folder / "model"))
+def loaded(model_fn, spec, folder, **features):
+    """The SavedModel of a model that was trained for a step on an example."""
 
     def input_fn():
-        parsed = tf.io.parse_example([example(x=1.0)], SPEC)
+        parsed = tf.io.parse_example([example(**features)], spec)
         return tf.data.Dataset.from_tensors((parsed, [0.0]))
 
-    estimator.train(input_fn, steps=1)
-    receiver_fn = est.export.build_rows_serving_input_receiver_fn(SPEC)
-    path = estimator.export_saved_model(str(folder / "export"), receiver_fn)
-    return tf.saved_model.load(path.decode())
+    estimator = est.Estimator(model_fn, model_dir=str(folder / "model")).train(input_fn, steps=1)
+    receiver_fn = est.export.build_rows_serving_input_receiver_fn(spec)
+    return tf.saved_model.load(estimator.export_saved_model(str(folder / "export"), receiver_fn).decode())
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return loaded(model_fn, SPEC, tmp_path_factory.mktemp("rows"), x=1.0)
 
 
 def lists(outputs):
@@ -129,15 +123,7 @@ def test_without_a_name_that_tensorflow_can_load_there_are_no_rows(names, tmp_pa
         )
 
     spec = {name: tf.io.VarLenFeature(tf.float32) for name in names}
-    estimator = est.Estimator(predict_first, model_dir=str(tmp_path / "model"))
-
-    def input_fn():
-        parsed = tf.io.parse_example([example(**{names[0]: 1.0})], spec)
-        return tf.data.Dataset.from_tensors((parsed, [0.0]))
-
-    estimator.train(input_fn, steps=1)
-    receiver_fn = est.export.build_rows_serving_input_receiver_fn(spec)
-    model = tf.saved_model.load(estimator.export_saved_model(str(tmp_path), receiver_fn).decode())
+    model = loaded(predict_first, spec, tmp_path, **{names[0]: 1.0})
     has_rows = names == ["7"]
     assert ("serving_rows" in model.signatures) is has_rows
     assert ("has no signature 'serving_rows'" in caplog.text) is not has_rows

@@ -1,4 +1,5 @@
 import os
+import pathlib
 
 import numpy as np
 import pytest
@@ -7,73 +8,67 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 import estimator_core as est
 from estimator_core.export import saved_model
+from tests.estimator_core.programs import example, zeros
 
 tf1 = tf.compat.v1
 _SPEC = {"x": tf.io.FixedLenFeature([], tf.float32)}
-
-
-def _example(x):
-    feature = tf.train.Feature(float_list=tf.train.FloatList(value=[x]))
-    return tf.train.Example(features=tf.train.Features(feature={"x": feature})).SerializeToString()
 
 
 def _parsing():
     return est.export.build_parsing_serving_input_receiver_fn(_SPEC)
 
 
-def test_the_exported_model_answers_serialized_examples(make_estimator, input_fn, tmp_path):
-    estimator = make_estimator()
-    estimator.train(input_fn, steps=1)  # w = 1
-    path = estimator.export_saved_model(str(tmp_path / "exports"), _parsing())
+def _served(path):
+    return tf.saved_model.load(path.decode()).signatures["serving_default"]
+
+
+@pytest.fixture
+def trained(make_estimator, input_fn):
+    """The weight is 1."""
+    return make_estimator(save_checkpoints_steps=1).train(input_fn, steps=1)
+
+
+def test_the_exported_model_answers_serialized_examples(trained, tmp_path):
+    path = trained.export_saved_model(str(tmp_path / "exports"), _parsing())
     assert isinstance(path, bytes)
     loaded = tf.saved_model.load(path.decode())
     assert list(loaded.signatures) == ["serving_default"]
-    answer = loaded.signatures["serving_default"](examples=tf.constant([_example(4.0), _example(5.0)]))
+    answer = loaded.signatures["serving_default"](examples=tf.constant([example(x=4.0), example(x=5.0)]))
     np.testing.assert_array_equal(answer["y"], [4, 5])
 
 
-def test_the_exported_model_answers_raw_tensors(make_estimator, input_fn, tmp_path):
-    estimator = make_estimator()
-    estimator.train(input_fn, steps=1)
+def test_the_exported_model_answers_raw_tensors(trained, tmp_path):
     receiver_fn = est.export.build_raw_serving_input_receiver_fn({"x": tf.zeros([7])})
-    path = estimator.export_saved_model(str(tmp_path), receiver_fn).decode()
-    serve = tf.saved_model.load(path).signatures["serving_default"]
+    serve = _served(trained.export_saved_model(str(tmp_path), receiver_fn))
     np.testing.assert_array_equal(serve(x=tf.constant([4.0]))["y"], [4])
     assert serve.structured_input_signature[1]["x"].shape.as_list() == [None]
 
 
-def test_a_fixed_batch_size_is_in_the_signature(make_estimator, input_fn, tmp_path):
-    estimator = make_estimator()
-    estimator.train(input_fn, steps=1)
+def test_a_fixed_batch_size_is_in_the_signature(trained, tmp_path):
     receiver_fn = est.export.build_parsing_serving_input_receiver_fn(_SPEC, default_batch_size=3)
-    path = estimator.export_saved_model(str(tmp_path), receiver_fn).decode()
-    serve = tf.saved_model.load(path).signatures["serving_default"]
+    serve = _served(trained.export_saved_model(str(tmp_path), receiver_fn))
     assert serve.structured_input_signature[1]["examples"].shape.as_list() == [3]
 
 
-def test_the_exported_checkpoint_can_be_chosen(make_estimator, input_fn, tmp_path):
-    estimator = make_estimator(save_checkpoints_steps=1)
-    estimator.train(input_fn, steps=3)
-    first = os.path.join(estimator.model_dir, "model.ckpt-1")
-    path = estimator.export_saved_model(str(tmp_path), _parsing(), checkpoint_path=first).decode()
-    serve = tf.saved_model.load(path).signatures["serving_default"]
-    assert serve(examples=tf.constant([_example(1.0)]))["y"].numpy() == 1.0
+def test_the_exported_checkpoint_can_be_chosen(trained, input_fn, tmp_path):
+    trained.train(input_fn, steps=2)
+    first = os.path.join(trained.model_dir, "model.ckpt-1")
+    serve = _served(trained.export_saved_model(str(tmp_path), _parsing(), checkpoint_path=first))
+    assert serve(examples=tf.constant([example(x=1.0)]))["y"].numpy() == 1.0
 
 
-def test_the_eval_graph_gives_loss_metrics_predictions_and_labels(make_estimator, input_fn, tmp_path):
+def test_the_eval_graph_gives_loss_metrics_predictions_and_labels(trained, tmp_path):
     def eval_receiver_fn():
         serialized = tf1.placeholder(tf.string, [None])
         features = tf.io.parse_example(serialized, _SPEC)
         return est.export.EvalInputReceiver(features, {"examples": serialized}, features["x"] + 1)
 
-    estimator = make_estimator()
-    estimator.train(input_fn, steps=1)  # w = 1: predictions are x, the labels x + 1
-    path = estimator.experimental_export_all_saved_models(
+    # The weight is 1: predictions are x, the labels x + 1.
+    path = trained.experimental_export_all_saved_models(
         str(tmp_path), {est.ModeKeys.PREDICT: _parsing(), est.ModeKeys.EVAL: eval_receiver_fn}
     ).decode()
-    answer = tf.saved_model.load(path, tags=["eval"]).signatures["eval"](
-        tf.constant([_example(4.0), _example(5.0)])
-    )
+    examples = tf.constant([example(x=4.0), example(x=5.0)])
+    answer = tf.saved_model.load(path, tags=["eval"]).signatures["eval"](examples)
     assert answer["loss"].numpy() == 1.0
     assert answer["metrics/mae/update_op"].numpy() == 1.0
     np.testing.assert_array_equal(answer["predictions/y"], [4, 5])
@@ -111,9 +106,7 @@ def test_predictions_may_be_a_single_tensor(tmp_path, mode):
         (["both"], {"both:serving_default": ["a", "b"]}),
     ],
 )
-def test_only_alternatives_that_feed_all_are_exported(
-    make_estimator, input_fn, tmp_path, alternatives, signatures
-):
+def test_only_alternatives_that_feed_all_are_exported(trained, tmp_path, alternatives, signatures):
     def receiver_fn():
         a = tf1.placeholder(tf.float32, [None])
         b = tf1.placeholder(tf.float32, [None])
@@ -129,36 +122,29 @@ def test_only_alternatives_that_feed_all_are_exported(
         chosen = {name: groups[name] for name in alternatives}
         return est.export.ServingInputReceiver({"x": total}, {"a": a, "b": b}, chosen)
 
-    estimator = make_estimator()
-    estimator.train(input_fn, steps=1)
-    path = estimator.export_saved_model(tmp_path / "exports", receiver_fn).decode()
+    path = trained.export_saved_model(tmp_path / "exports", receiver_fn).decode()
     found = tf.saved_model.load(path).signatures
     inputs = {name: sorted(function.structured_input_signature[1]) for name, function in found.items()}
     assert inputs == {"serving_default": ["a", "b"]} | signatures
 
 
-def test_a_placeholder_that_is_never_fed_is_named(make_estimator, input_fn, tmp_path):
+def test_a_placeholder_that_is_never_fed_is_named(trained, tmp_path):
     def receiver_fn():
         a, b = (tf1.placeholder(tf.float32, [None], name=name) for name in "ab")
         return est.export.ServingInputReceiver({"x": a + b}, {"a": a})
 
-    estimator = make_estimator()
-    estimator.train(input_fn, steps=1)
     with pytest.raises(ValueError, match=r"placeholders that are not fed: \['b'\]"):
-        estimator.export_saved_model(tmp_path / "exports", receiver_fn)
+        trained.export_saved_model(tmp_path / "exports", receiver_fn)
 
 
-def test_assets_extra_and_text(make_estimator, input_fn, tmp_path):
+def test_assets_extra_and_text(trained, tmp_path):
     note = tmp_path / "note.txt"
     note.write_text("hello")
-    estimator = make_estimator()
-    estimator.train(input_fn, steps=1)
-    path = estimator.export_saved_model(
-        str(tmp_path / "exports"), _parsing(), assets_extra={"docs/note.txt": str(note)}, as_text=True
-    ).decode()
-    assert os.path.exists(os.path.join(path, "saved_model.pbtxt"))
-    with open(os.path.join(path, "assets.extra", "docs", "note.txt")) as copied:
-        assert copied.read() == "hello"
+    extra = {"docs/note.txt": str(note)}
+    path = trained.export_saved_model(str(tmp_path / "exports"), _parsing(), extra, as_text=True)
+    folder = pathlib.Path(path.decode())
+    assert (folder / "saved_model.pbtxt").exists()
+    assert (folder / "assets.extra" / "docs" / "note.txt").read_text() == "hello"
 
 
 def test_vocabulary_files_travel_with_the_model(tmp_path):
@@ -183,9 +169,9 @@ def test_vocabulary_files_travel_with_the_model(tmp_path):
     estimator = est.Estimator(model_fn, tmp_path / "model")
     estimator.train(input_fn, steps=1)
     receiver_fn = est.export.build_raw_serving_input_receiver_fn({"word": tf.constant(["a"])})
-    path = estimator.export_saved_model(str(tmp_path / "exports"), receiver_fn).decode()
+    path = estimator.export_saved_model(str(tmp_path / "exports"), receiver_fn)
     vocabulary.unlink()
-    serve = tf.saved_model.load(path).signatures["serving_default"]
+    serve = _served(path)
     np.testing.assert_array_equal(serve(word=tf.constant(["b", "z"]))["id"], [1, 2])
 
 
@@ -195,22 +181,15 @@ def test_an_untrained_estimator_cannot_be_exported(make_estimator, tmp_path):
     assert not (tmp_path / "exports").exists()
 
 
-def test_a_failing_export_leaves_nothing_behind(make_estimator, input_fn, tmp_path):
+def test_a_failing_export_leaves_nothing_behind(trained, tmp_path):
     def failing():
         raise RuntimeError("no receiver today")
 
-    estimator = make_estimator()
-    estimator.train(input_fn, steps=1)
     with pytest.raises(RuntimeError, match="no receiver today"):
-        estimator.export_saved_model(str(tmp_path / "exports"), failing)
+        trained.export_saved_model(str(tmp_path / "exports"), failing)
     assert os.listdir(tmp_path / "exports") == []
-
-
-def test_an_extra_file_that_is_not_there_leaves_nothing_behind(make_estimator, input_fn, tmp_path):
-    estimator = make_estimator()
-    estimator.train(input_fn, steps=1)
     with pytest.raises(tf.errors.NotFoundError):
-        estimator.export_saved_model(
+        trained.export_saved_model(
             str(tmp_path / "exports"), _parsing(), assets_extra={"note.txt": str(tmp_path / "absent.txt")}
         )
     assert os.listdir(tmp_path / "exports") == []
@@ -288,22 +267,18 @@ def test_a_bare_tensor_receiver_gives_model_fn_the_tensor(tmp_path):
 
     estimator = est.Estimator(model_fn, tmp_path / "model")
     estimator.train(lambda: tf.data.Dataset.from_tensors((tf.zeros([1]), [0])), steps=1)
-    path = estimator.export_saved_model(str(tmp_path / "exports"), receiver_fn).decode()
-    serve = tf.saved_model.load(path).signatures["serving_default"]
+    serve = _served(estimator.export_saved_model(str(tmp_path / "exports"), receiver_fn))
     np.testing.assert_array_equal(serve(input=tf.constant([3.0]))["double"], [6])
 
 
-def test_a_model_is_exported_with_the_graphs_of_all_modes(make_estimator, input_fn, tmp_path):
-    estimator = make_estimator()
-    estimator.train(input_fn, steps=1)  # w = 1
-
+def test_a_model_is_exported_with_the_graphs_of_all_modes(trained, tmp_path):
     def supervised():
         x = tf1.placeholder(tf.float32, [None], name="x")
         labels = tf1.placeholder(tf.float32, [None], name="labels")
         tensors = {"x": x, "labels": labels}
         return est.export.EvalInputReceiver({"x": x}, tensors, labels)
 
-    path = estimator.experimental_export_all_saved_models(
+    path = trained.experimental_export_all_saved_models(
         str(tmp_path), {"train": supervised, "eval": supervised, "infer": _parsing()}
     ).decode()
     # Three steps by hand on one example, x = 1 and label 2: the gradient is 2 (w - 2) = -2, -1, -0.5
@@ -324,13 +299,11 @@ def test_a_model_is_exported_with_the_graphs_of_all_modes(make_estimator, input_
             assert set(meta_graph.signature_def) == names
 
 
-def test_a_checkpoint_of_another_model_leaves_nothing_behind(make_estimator, input_fn, tmp_path):
+def test_a_checkpoint_of_another_model_leaves_nothing_behind(trained, tmp_path):
     def larger_model_fn(features, labels, mode):
-        weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
-        other = tf1.get_variable("other", [], initializer=tf1.zeros_initializer())
+        weight, other = zeros("weight"), zeros("other")
         return est.EstimatorSpec(mode, predictions={"y": (weight + other) * features["x"]})
 
-    trained = make_estimator().train(input_fn, steps=1)
     estimator = est.Estimator(larger_model_fn, trained.model_dir)
     with pytest.raises(ValueError, match=r"Couldn't load checkpoint .*-1 into the 'infer' graph.*other"):
         estimator.export_saved_model(str(tmp_path / "exports"), _parsing())
@@ -349,24 +322,27 @@ def test_a_model_without_a_default_signature_is_told_so(caplog):
         assert "no default signature" not in caplog.text
 
 
-def test_nothing_that_can_be_served_is_an_error():
+class Refusing(est.export.ExportOutput):
+    def as_signature_def(self, receiver_tensors):
+        raise ValueError("not today")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda x: {"serving_default": est.export.RegressionOutput(x)},
+            r"No signature can be exported.*single tensor input",
+        ),
+        (lambda x: {"serving_default": est.export.PredictOutput(x), "other": Refusing()}, "not today"),
+    ],
+    ids=["nothing that can be served", "refused by an output of one's own"],
+)
+def test_outputs_without_a_signature_are_an_error(make, message):
     with tf.Graph().as_default():
         x = tf1.placeholder(tf.float32, [None])
-        outputs = {"serving_default": est.export.RegressionOutput(x)}
-        with pytest.raises(ValueError, match=r"No signature can be exported.*single tensor input"):
-            saved_model.signature_defs(outputs, {"x": x})
-
-
-def test_what_an_output_of_ones_own_refuses_is_an_error():
-    class Refusing(est.export.ExportOutput):
-        def as_signature_def(self, receiver_tensors):
-            raise ValueError("not today")
-
-    with tf.Graph().as_default():
-        x = tf1.placeholder(tf.float32, [None])
-        outputs = {"serving_default": est.export.PredictOutput(x), "other": Refusing()}
-        with pytest.raises(ValueError, match="not today"):
-            saved_model.signature_defs(outputs, {"x": x})
+        with pytest.raises(ValueError, match=message):
+            saved_model.signature_defs(make(x), {"x": x})
 
 
 def test_a_writer_takes_graphs_of_modes_and_publishes_them(tmp_path):

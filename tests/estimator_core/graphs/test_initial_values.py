@@ -1,5 +1,6 @@
 """Variables are initialized after those that their initial values are read from."""
 
+import pytest
 import tensorflow as tf
 
 import estimator_core as est
@@ -36,32 +37,33 @@ def test_variables_that_start_from_others_are_initialized_after_them(tmp_path):
     assert called == [29.0, 29.0]
 
 
+def second_from_first():
+    """Makes two variables, and returns the first, whose value the second starts from."""
+    first = tf1.get_variable("first", initializer=1.0)
+    tf.Variable(first.read_value() + 1.0, name="second")
+    return first
+
+
+@pytest.mark.usefixtures("graph")
 def test_an_init_op_of_the_user_stays():
-    with tf.Graph().as_default():
-        first = tf1.get_variable("first", initializer=1.0)
-        tf.Variable(first.read_value() + 1.0, name="second")
-        scaffold = tf1.train.Scaffold(init_op=first.assign(5.0))
-        assert _in_order(scaffold) is scaffold
-    with tf.Graph().as_default():
-        first = tf1.get_variable("first", initializer=1.0)
-        tf.Variable(first.read_value() + 1.0, name="second")
-        tf1.add_to_collection(tf1.GraphKeys.INIT_OP, tf1.global_variables_initializer())
-        scaffold = tf1.train.Scaffold()
-        assert _in_order(scaffold) is scaffold
+    scaffold = tf1.train.Scaffold(init_op=second_from_first().assign(5.0))
+    assert _in_order(scaffold) is scaffold
+    tf1.add_to_collection(tf1.GraphKeys.INIT_OP, tf1.global_variables_initializer())
+    scaffold = tf1.train.Scaffold()
+    assert _in_order(scaffold) is scaffold
 
 
+@pytest.mark.usefixtures("graph")
 def test_the_rest_of_the_scaffold_stays():
-    with tf.Graph().as_default():
-        first = tf1.get_variable("first", initializer=1.0)
-        tf.Variable(first.read_value() + 1.0, name="second")
-        local = tf1.get_local_variable("local", [], initializer=tf1.zeros_initializer())
-        saver = tf1.train.Saver(max_to_keep=2)
-        scaffold = tf1.train.Scaffold(local_init_op=local.assign(7.0), saver=saver)
-        ordered = _in_order(scaffold)
-        assert ordered is not scaffold
-        with tf1.train.MonitoredSession(tf1.train.ChiefSessionCreator(ordered)) as session:
-            assert session.run(local) == 7.0
-        assert ordered.saver is saver
+    second_from_first()
+    local = tf1.get_local_variable("local", [], initializer=tf1.zeros_initializer())
+    saver = tf1.train.Saver(max_to_keep=2)
+    scaffold = tf1.train.Scaffold(local_init_op=local.assign(7.0), saver=saver)
+    ordered = _in_order(scaffold)
+    assert ordered is not scaffold
+    with tf1.train.MonitoredSession(tf1.train.ChiefSessionCreator(ordered)) as session:
+        assert session.run(local) == 7.0
+    assert ordered.saver is saver
 
 
 def test_variables_that_start_from_one_that_is_warm_started_on_two_devices(tmp_path):

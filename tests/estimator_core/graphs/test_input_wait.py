@@ -1,7 +1,6 @@
 """The share of a training that was waiting for its input."""
 
 import logging
-import os
 import time
 
 import numpy as np
@@ -10,6 +9,7 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core.graphs import loops
+from tests.estimator_core.programs import descent, scalars_of
 
 tf1 = tf.compat.v1
 
@@ -21,9 +21,7 @@ def model_fn(features, labels, mode, params):
     matrix = tf.ones([params["size"]] * 2) * x[0]
     busy = tf.reduce_sum(matrix @ matrix) * 1e-30
     loss = tf.reduce_mean(tf.square(weight * x - labels)) + busy
-    step = tf1.train.get_global_step()
-    train_op = tf1.train.GradientDescentOptimizer(1e-9).minimize(loss, step)
-    return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
+    return est.EstimatorSpec(mode, loss=loss, train_op=descent(loss, 1e-9))
 
 
 def input_fn(secs):
@@ -39,27 +37,19 @@ def input_fn(secs):
     return lambda: tf.data.Dataset.range(10_000).map(read)
 
 
-def waited(model_dir):
-    """The scalars of the event files, (step, value)."""
-    return [
-        (event.step, value.simple_value)
-        for name in os.listdir(model_dir)
-        if "tfevents" in name
-        for event in tf1.train.summary_iterator(os.path.join(model_dir, name))
-        for value in event.summary.value
-        if value.tag == "input_wait_share"
-    ]
+def trained(model_dir, input_fn, size=10, model_fn=model_fn, steps=40):
+    """Trains for 200 steps; returns the share that was written, by step."""
+    config = est.RunConfig(model_dir=str(model_dir), steps_per_session_run=steps)
+    est.Estimator(model_fn, config=config, params={"size": size}).train(input_fn, max_steps=200)
+    return scalars_of(model_dir).get("input_wait_share", {})
 
 
 @pytest.mark.more
 @pytest.mark.parametrize(("secs", "size", "low", "high"), [(0.01, 10, 0.5, 1.0), (0.0, 900, 0.0, 0.3)])
 def test_it_is_logged_and_written(tmp_path, caplog, monkeypatch, secs, size, low, high):
     monkeypatch.setattr(loops, "_MIN_SECS_TO_LOG_WAIT", 1.0)
-    config = est.RunConfig(model_dir=str(tmp_path), steps_per_session_run=40)
     with caplog.at_level(logging.INFO, logger="tensorflow"):
-        estimator = est.Estimator(model_fn, config=config, params={"size": size})
-        estimator.train(input_fn(secs), max_steps=200)
-    ((step, share),) = waited(tmp_path)
+        ((step, share),) = trained(tmp_path, input_fn(secs), size).items()
     assert step == 200
     assert low <= share <= high
     (line,) = [message for message in caplog.messages if "waited for its input" in message]
@@ -69,27 +59,22 @@ def test_it_is_logged_and_written(tmp_path, caplog, monkeypatch, secs, size, low
 
 def test_short_trainings_log_nothing(tmp_path, caplog):
     """About two seconds: there are programs that compare logs."""
-    config = est.RunConfig(model_dir=str(tmp_path), steps_per_session_run=40)
     with caplog.at_level(logging.INFO, logger="tensorflow"):
-        estimator = est.Estimator(model_fn, config=config, params={"size": 10})
-        estimator.train(input_fn(0.01), max_steps=200)
+        assert len(trained(tmp_path, input_fn(0.01))) == 1
     assert "waited for its input" not in caplog.text
-    assert len(waited(tmp_path)) == 1
 
 
 def test_nothing_is_said_of_less_than_a_second(tmp_path, caplog):
     def constant():
         return tf.data.Dataset.from_tensors(({"x": [1.0, 2.0]}, [1.0, 2.0])).repeat()
 
-    def cheap_model_fn(features, labels, mode):
+    def cheap_model_fn(features, labels, mode, params):
         train_op = tf1.train.get_global_step().assign_add(1)
         return est.EstimatorSpec(mode, loss=tf.reduce_sum(features["x"]), train_op=train_op)
 
-    config = est.RunConfig(model_dir=str(tmp_path), steps_per_session_run=50)
     with caplog.at_level(logging.INFO, logger="tensorflow"):
-        est.Estimator(cheap_model_fn, config=config).train(constant, max_steps=200)
+        assert trained(tmp_path, constant, model_fn=cheap_model_fn, steps=50) == {}
     assert "waited for its input" not in caplog.text
-    assert waited(tmp_path) == []
 
 
 def test_nothing_is_told_of_several_iterators(tmp_path):
@@ -100,6 +85,4 @@ def test_nothing_is_told_of_several_iterators(tmp_path):
         (features, labels), (_, others) = both
         return features, labels + 0.0 * others
 
-    config = est.RunConfig(model_dir=str(tmp_path), steps_per_session_run=40)
-    est.Estimator(model_fn, config=config, params={"size": 10}).train(two, max_steps=200)
-    assert waited(tmp_path) == []
+    assert trained(tmp_path, two) == {}

@@ -1,4 +1,4 @@
-"""Hooks are called around loops of steps."""
+"""Hooks are called around loops of steps, whose number follows a pace."""
 
 import types
 
@@ -8,7 +8,7 @@ import tensorflow as tf
 import estimator_core as est
 from estimator_core.execution.base import LoopSize, Step
 from estimator_core.execution.loops.in_graph_loop import RepeatedStep
-from estimator_core.graphs.loop_runner import LoopRunner
+from estimator_core.graphs.loop_runner import LoopRunner, Pace
 from estimator_core.hooks.host_call import HostCallHook
 
 tf1 = tf.compat.v1
@@ -112,6 +112,19 @@ def test_loops_of_a_time():
     seen, _, _ = run(LoopSize(secs=9.0), last_step=12, secs=2.0)
     # One step, then round(9 / 2) = 4 at a time, and the 3 that are left.
     assert seen.after == [1, 5, 9, 12]
+
+
+def test_a_pace_follows_the_last_five_loops():
+    pace = Pace(LoopSize(secs=10.0))
+    assert pace.next_steps() == 1
+    pace.add(1, 5.0)  # the first step is slow
+    assert pace.next_steps() == 2
+    pace.add(9, 5.0)
+    assert pace.next_steps() == 10  # 10 steps in 10 seconds
+    for _ in range(5):
+        pace.add(1, 40.0)
+    assert pace.next_steps() == 1  # one step takes longer than a loop shall
+    assert Pace(LoopSize(7)).next_steps() == 7
 
 
 @pytest.mark.parametrize("repeats", [False, True])

@@ -6,44 +6,24 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
+from tests.estimator_core.programs import scalars_of
+from tests.oracle import observe
 
 tf1 = tf.compat.v1
 
 
-def _events(directory):
-    found = []
-    for name in sorted(os.listdir(directory)):
-        if "tfevents" in name:
-            found += list(tf1.train.summary_iterator(os.path.join(directory, name)))
-    return found
-
-
-def _scalars(directory, tag):
-    """Returns (step, value) of each scalar `tag` in the event files of `directory`."""
-    return [
-        (event.step, value.simple_value)
-        for event in _events(directory)
-        for value in event.summary.value
-        if value.tag == tag
-    ]
-
-
-class _Losses(tf1.train.SessionRunHook):
-    def __init__(self):
-        self.steps = []
-
-    def before_run(self, run_context):
-        return tf1.train.SessionRunArgs(tf1.train.get_global_step())
+class Counts(est.SessionRunHook):
+    calls = 0
 
     def after_run(self, run_context, run_values):
-        self.steps.append(int(run_values.results))
+        self.calls += 1
 
 
 def test_train_writes_the_loss_for_tensorboard(make_estimator, input_fn):
     estimator = make_estimator(save_summary_steps=1)
     estimator.train(input_fn, steps=2)
     # Loss before each step: (0 - 2)^2 and (1 - 2)^2.
-    assert _scalars(estimator.model_dir, "loss") == [(1, 4.0), (2, 1.0)]
+    assert scalars_of(estimator.model_dir)["loss"] == {1: 4.0, 2: 1.0}
 
 
 def test_train_calls_hooks_and_saving_listeners(make_estimator, input_fn):
@@ -53,11 +33,11 @@ def test_train_calls_hooks_and_saving_listeners(make_estimator, input_fn):
         def after_save(self, session, global_step_value):
             calls.append(global_step_value)
 
-    hook = _Losses()
+    hook = Counts()
     estimator = make_estimator(save_checkpoints_steps=2)
     estimator.train(input_fn, steps=4, hooks=[hook], saving_listeners=[Listener()])
     assert calls == [0, 2, 4]
-    assert len(hook.steps) == 4
+    assert hook.calls == 4
 
 
 def test_listeners_stay_on_a_saver_hook_of_ones_own(make_estimator, input_fn):
@@ -103,10 +83,10 @@ def test_evaluate_stops_after_steps_and_writes_summaries(make_estimator, input_f
     assert results["loss"] == pytest.approx(2.5)
     directory = estimator.eval_dir("first")
     assert directory == os.path.join(estimator.model_dir, "eval_first")
-    assert _scalars(directory, "loss") == [(1, 2.5)]
+    assert scalars_of(directory)["loss"] == {1: 2.5}
     paths = [
         value.tensor.string_val[0].decode()
-        for event in _events(directory)
+        for event in observe.events_of(directory)
         for value in event.summary.value
         if value.tag == "checkpoint_path"
     ]
@@ -151,13 +131,7 @@ def test_evaluation_logs_about_ten_times(make_estimator, caplog, steps, in_input
 
 @pytest.mark.parametrize(("steps", "evaluated"), [(3, 3), (9, 5), (None, 5)])
 def test_evaluation_stops_after_its_steps_or_the_input(make_estimator, steps, evaluated):
-    class Count(est.SessionRunHook):
-        calls = 0
-
-        def after_run(self, run_context, run_values):
-            self.calls += 1
-
-    hook = Count()
+    hook = Counts()
     make_estimator().evaluate(batches(5), steps=steps, hooks=[hook])
     assert hook.calls == evaluated
 
@@ -211,25 +185,3 @@ def test_as_many_checkpoints_are_kept_as_the_config_says(make_estimator, input_f
     estimator.train(input_fn, steps=11)
     state = tf.train.get_checkpoint_state(estimator.model_dir)
     assert [path.rpartition("-")[2] for path in state.all_model_checkpoint_paths] == ["8", "10", "11"]
-
-
-@pytest.mark.parametrize(
-    "run",
-    [
-        lambda estimator, input_fn: estimator.train(input_fn, steps=3),
-        lambda estimator, input_fn: estimator.evaluate(input_fn, steps=3),
-        lambda estimator, input_fn: next(estimator.predict(input_fn)),
-    ],
-    ids=["train", "evaluate", "predict"],
-)
-def test_a_checkpoint_of_another_architecture_is_refused(make_estimator, input_fn, run):
-    def two_weights(features, labels, mode):
-        weights = tf1.get_variable("weight", [2], initializer=tf1.zeros_initializer())
-        predictions = weights * features["x"]
-        train_op = tf1.train.get_global_step().assign_add(1)
-        return est.EstimatorSpec(mode, predictions, tf.reduce_sum(predictions), train_op)
-
-    trained = make_estimator().train(input_fn, steps=2)
-    estimator = est.Estimator(two_weights, trained.model_dir)
-    with pytest.raises(ValueError, match=r"weight: \[\] in the checkpoint, \[2\] in the model"):
-        run(estimator, input_fn)

@@ -1,6 +1,5 @@
 """The loop of prediction, through an Estimator."""
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -9,13 +8,11 @@ import estimator_core as est
 tf1 = tf.compat.v1
 
 
-def test_predict_yields_examples_or_batches(make_estimator, input_fn, eval_input_fn):
-    estimator = make_estimator()
-    estimator.train(input_fn, steps=1)
+def test_predictions_are_examples_or_batches(make_estimator, input_fn, eval_input_fn):
+    estimator = make_estimator().train(input_fn, steps=1)
     assert [example["y"] for example in estimator.predict(eval_input_fn)] == [1, 2, 3]
-    batches = list(estimator.predict(eval_input_fn, yield_single_examples=False))
-    np.testing.assert_array_equal(batches[0]["y"], [1, 2])
-    np.testing.assert_array_equal(batches[1]["y"], [3])
+    batches = estimator.predict(eval_input_fn, yield_single_examples=False)
+    assert [batch["y"].tolist() for batch in batches] == [[1, 2], [3]]
 
 
 def test_predict_refuses_single_examples_of_different_batch_sizes(tmp_path, eval_input_fn):
@@ -43,10 +40,7 @@ def test_predictions_come_one_by_one():
     assert [set(one) for one in found] == [{"x", "pair"}] * 3
     assert [float(one["x"]) for one in found] == [1.0, 2.0, 3.0]
     assert [one["pair"].tolist() for one in found] == [[1, -1], [2, -2], [3, -3]]
-
-
-def test_a_single_tensor_comes_one_by_one_too():
-    assert predicted(lambda x: 2.0 * x) == [2.0, 4.0, 6.0]
+    assert predicted(lambda x: 2.0 * x) == [2.0, 4.0, 6.0]  # a single tensor
 
 
 class _Calls(tf1.train.SessionRunHook):

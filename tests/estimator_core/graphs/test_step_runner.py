@@ -32,10 +32,20 @@ class Declares(est.SessionRunHook):
         self.called_at.append(int(run_context.session.run(step)))
 
 
+def program_of(train_op, advance, most=8, secs=None, prepare=None):
+    """The parts of a Program that a StepRunner uses."""
+    return types.SimpleNamespace(
+        graph=tf1.get_default_graph(),
+        fetches=train_op,
+        step=Step(None, advance, prepare),
+        execution=types.SimpleNamespace(steps_per_session_run=most, session_call_secs=secs),
+    )
+
+
 def run(hooks, calls, most=8, start=0):
     """Lets a counter run for some session calls; returns the arguments of `advance`."""
     advanced = []
-    with tf.Graph().as_default() as graph:
+    with tf.Graph().as_default():
         step = tf1.train.create_global_step()
         train_op = step.assign_add(1)
 
@@ -44,13 +54,7 @@ def run(hooks, calls, most=8, start=0):
             for _ in range(count):
                 session.run(train_op)
 
-        program = types.SimpleNamespace(
-            graph=graph,
-            fetches=train_op.op,
-            step=Step(None, advance),
-            execution=types.SimpleNamespace(steps_per_session_run=most, session_call_secs=None),
-        )
-        runner = StepRunner(program, hooks)
+        runner = StepRunner(program_of(train_op.op, advance, most), hooks)
         scaffold = tf1.train.Scaffold(init_op=step.assign(start))
         creator = tf1.train.ChiefSessionCreator(scaffold)
         with tf1.train.MonitoredSession(creator, [runner, *hooks]) as session:
@@ -98,15 +102,9 @@ def test_never_more_than_the_execution_says(most):
 )
 def test_the_step_is_read_before_its_update_or_after_it(caplog, found, goes_on):
     """TensorFlow leaves open which; any other value is of a model that counts in its own way."""
-    with tf.Graph().as_default() as graph:
+    with tf.Graph().as_default():
         tf1.train.create_global_step()
-        program = types.SimpleNamespace(
-            graph=graph,
-            fetches=None,
-            step=Step(None, lambda session, count: None),
-            execution=types.SimpleNamespace(steps_per_session_run=8, session_call_secs=None),
-        )
-        runner = StepRunner(program, [])
+        runner = StepRunner(program_of(None, lambda session, count: None), [])
     values = iter([4, 5])  # at the start, and after the first step
     session = types.SimpleNamespace(run=lambda fetch: next(values))
     context = types.SimpleNamespace(session=session)
@@ -155,9 +153,8 @@ def timed(secs_of, calls, most=100):
     """
     asked = []
     now = 0.0
-    with tf.Graph().as_default() as graph:
-        step = tf1.train.create_global_step()
-        train_op = step.assign_add(1)
+    with tf.Graph().as_default():
+        train_op = tf1.train.create_global_step().assign_add(1)
 
         def advance(session, count):
             nonlocal now
@@ -165,13 +162,7 @@ def timed(secs_of, calls, most=100):
             for _ in range(count):
                 now += secs_of(int(session.run(train_op)))
 
-        program = types.SimpleNamespace(
-            graph=graph,
-            fetches=train_op.op,
-            step=Step(None, advance),
-            execution=types.SimpleNamespace(steps_per_session_run=most, session_call_secs=2.0),
-        )
-        runner = StepRunner(program, [], clock=lambda: now)
+        runner = StepRunner(program_of(train_op.op, advance, most, secs=2.0), [], clock=lambda: now)
         with tf1.train.MonitoredSession(hooks=runner.hooks) as session:
             for _ in range(calls):
                 runner(session)
@@ -190,25 +181,6 @@ def test_one_slow_step_does_not_slow_down_for_good():
     assert asked[-1] == 19
 
 
-class Prepared:
-    """Notes whether the graph was prepared."""
-
-    def __init__(self, secs, hooks):
-        self.count = 0
-        with tf.Graph().as_default() as graph:
-            tf1.train.create_global_step()
-            program = types.SimpleNamespace(
-                graph=graph,
-                fetches=None,
-                step=Step(None, lambda session, count: None, self.prepare),
-                execution=types.SimpleNamespace(steps_per_session_run=8, session_call_secs=secs),
-            )
-            StepRunner(program, hooks).begin()
-
-    def prepare(self):
-        self.count += 1
-
-
 @pytest.mark.parametrize(
     ("secs", "hooks", "expected"),
     [
@@ -221,4 +193,9 @@ class Prepared:
     ],
 )
 def test_a_loop_is_built_where_it_pays(secs, hooks, expected):
-    assert Prepared(secs, hooks).count == expected
+    prepared = []
+    with tf.Graph().as_default():
+        tf1.train.create_global_step()
+        program = program_of(None, lambda session, count: None, secs=secs, prepare=lambda: prepared.append(1))
+        StepRunner(program, hooks).begin()
+    assert len(prepared) == expected

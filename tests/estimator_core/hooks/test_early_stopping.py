@@ -1,5 +1,3 @@
-import json
-
 import pytest
 import tensorflow as tf
 
@@ -20,12 +18,16 @@ def _steps_trained(estimator, input_fn, hook):
     return estimator.get_variable_value("global_step")
 
 
+def _asking(estimator, should_stop_fn, every_steps):
+    return early_stopping.make_early_stopping_hook(
+        estimator, should_stop_fn, run_every_secs=None, run_every_steps=every_steps
+    )
+
+
 def test_training_ends_when_the_function_says_so(make_estimator, input_fn):
     answers = iter([False, False, True])
     estimator = make_estimator()
-    hook = early_stopping.make_early_stopping_hook(
-        estimator, lambda: next(answers), run_every_secs=None, run_every_steps=2
-    )
+    hook = _asking(estimator, lambda: next(answers), 2)
     # Asked at the first step that is seen and every second one after it. A step sees the global step of
     # before or after its own update: 0, 2 and 4 may be seen as early as in the steps 1, 2 and 4, and
     # 1, 3 and 5 as late as in the steps 1, 4 and 6.
@@ -34,15 +36,9 @@ def test_training_ends_when_the_function_says_so(make_estimator, input_fn):
 
 def test_a_stopped_model_can_be_trained_further(make_estimator, input_fn):
     estimator = make_estimator()
-
-    def hook(answer):
-        return early_stopping.make_early_stopping_hook(
-            estimator, lambda: answer, run_every_secs=None, run_every_steps=1
-        )
-
-    assert _steps_trained(estimator, input_fn, hook(True)) == 1
+    assert _steps_trained(estimator, input_fn, _asking(estimator, lambda: True, 1)) == 1
     assert bool(estimator.get_variable_value("signal_early_stopping/STOP"))
-    assert _steps_trained(estimator, input_fn, hook(False)) == 11
+    assert _steps_trained(estimator, input_fn, _asking(estimator, lambda: False, 1)) == 11
 
 
 @pytest.mark.more
@@ -54,10 +50,7 @@ def test_early_stopping_can_be_added_to_a_trained_model(make_estimator, input_fn
     estimator = make_estimator(**config).train(input_fn, steps=2)
 
     def train_with_hook():
-        hook = early_stopping.make_early_stopping_hook(
-            estimator, lambda: False, run_every_secs=None, run_every_steps=2
-        )
-        return _steps_trained(estimator, input_fn, hook)
+        return _steps_trained(estimator, input_fn, _asking(estimator, lambda: False, 2))
 
     with caplog.at_level("WARNING", logger="tensorflow"):
         assert train_with_hook() == 12
@@ -110,15 +103,16 @@ def test_hooks_read_the_evaluations(make_estimator, input_fn, name, limit, min_s
     assert _steps_trained(estimator, input_fn, hook) == (1 if stops else 10)
 
 
-@pytest.mark.parametrize(
-    ("name", "limit"),
-    [
-        ("stop_if_higher_hook", {"threshold": 0.5}),
-        ("stop_if_lower_hook", {"threshold": 0.5}),
-        ("stop_if_no_increase_hook", {"max_steps_without_increase": 5}),
-        ("stop_if_no_decrease_hook", {"max_steps_without_decrease": 5}),
-    ],
-)
+# Each hook, its limit, and evaluations after which it stops training.
+_HOOKS = [
+    ("stop_if_higher_hook", {"threshold": 0.5}, {0: 0.6}),
+    ("stop_if_lower_hook", {"threshold": 0.5}, {0: 0.4}),
+    ("stop_if_no_increase_hook", {"max_steps_without_increase": 5}, {0: 0.5, 5: 0.5}),
+    ("stop_if_no_decrease_hook", {"max_steps_without_decrease": 5}, {0: 0.5, 5: 0.5}),
+]
+
+
+@pytest.mark.parametrize(("name", "limit"), [case[:2] for case in _HOOKS])
 def test_evaluations_without_the_metric_do_not_count(make_estimator, input_fn, name, limit):
     estimator = make_estimator()
     _write(estimator, {10: 0.5, 20: 0.5}, metric="auc")
@@ -153,10 +147,7 @@ class _Run:
 
 def test_it_is_asked_every_so_many_steps(make_estimator):
     asked = []
-    hook = early_stopping.make_early_stopping_hook(
-        make_estimator(), lambda: asked.append(step), run_every_secs=None, run_every_steps=3
-    )
-    run = _Run(hook)
+    run = _Run(_asking(make_estimator(), lambda: asked.append(step), 3))
     for step in (4, 5, 6, 7, 8, 11, 12, 13, 14):
         assert not run.after(step)
     assert asked == [4, 7, 11, 14]
@@ -175,15 +166,7 @@ def test_it_is_asked_every_so_many_seconds(make_estimator, monkeypatch, settings
     assert asked == [0, 2, 4]
 
 
-@pytest.mark.parametrize(
-    ("name", "limit", "evaluations"),
-    [
-        ("stop_if_higher_hook", {"threshold": 0.5}, {0: 0.6}),
-        ("stop_if_lower_hook", {"threshold": 0.5}, {0: 0.4}),
-        ("stop_if_no_increase_hook", {"max_steps_without_increase": 5}, {0: 0.5, 5: 0.5}),
-        ("stop_if_no_decrease_hook", {"max_steps_without_decrease": 5}, {0: 0.5, 5: 0.5}),
-    ],
-)
+@pytest.mark.parametrize(("name", "limit", "evaluations"), _HOOKS)
 def test_by_default_all_hooks_look_once_a_minute_at_all_evaluations(
     make_estimator, monkeypatch, name, limit, evaluations
 ):
@@ -199,7 +182,15 @@ def test_by_default_all_hooks_look_once_a_minute_at_all_evaluations(
     assert run.after(3)
 
 
-def test_workers_stop_when_the_chief_has_raised_the_flag(monkeypatch, make_estimator, input_fn):
+@pytest.fixture
+def worker(as_task, make_estimator, monkeypatch):
+    as_task("worker", tasks={"chief": ["c:1"], "worker": ["w:1"]})
+    estimator = make_estimator()
+    monkeypatch.delenv("TF_CONFIG")
+    return estimator
+
+
+def test_workers_stop_when_the_chief_has_raised_the_flag(make_estimator, input_fn, worker):
     class Chief(est.SessionRunHook):
         """Raises the flag after three steps, as the process of the chief would."""
 
@@ -215,28 +206,18 @@ def test_workers_stop_when_the_chief_has_raised_the_flag(monkeypatch, make_estim
                 run_context.session.run(self.raise_flag)
 
     estimator = make_estimator()
-    cluster = {"cluster": {"chief": ["c:1"], "worker": ["w:1"]}, "task": {"type": "worker", "index": 0}}
-    with monkeypatch.context() as in_cluster:
-        in_cluster.setenv("TF_CONFIG", json.dumps(cluster))
-        worker = make_estimator()
     hook = early_stopping.make_early_stopping_hook(worker, lambda: 1 / 0)  # only the chief asks
     estimator.train(input_fn, steps=10, hooks=[hook, Chief()])
     # The flag is seen by the step after the one that raised it.
     assert estimator.get_variable_value("global_step") == 4
 
 
-def test_the_flag_of_a_stopped_training_is_lowered_for_the_workers_too(make_estimator, input_fn, monkeypatch):
+def test_the_flag_of_a_stopped_training_is_lowered_for_the_workers_too(make_estimator, input_fn, worker):
     estimator = make_estimator()
-    cluster = {"chief": ["c:1"], "worker": ["w:1"]}
-    task = {"type": "worker", "index": 0}
-    with monkeypatch.context() as in_cluster:
-        in_cluster.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": task}))
-        of_a_worker = early_stopping.make_early_stopping_hook(make_estimator(), bool)
+    of_a_worker = early_stopping.make_early_stopping_hook(worker, bool)
 
     def chief(answer):
-        return early_stopping.make_early_stopping_hook(
-            estimator, lambda: answer, run_every_secs=None, run_every_steps=3
-        )
+        return _asking(estimator, lambda: answer, 3)
 
     estimator.train(input_fn, steps=10, hooks=[chief(True), of_a_worker])
     assert estimator.get_variable_value("global_step") == 1

@@ -21,13 +21,8 @@ def estimator_with(own_parts, model_dir, **config):
         weight = tf.Variable(0.0, name="weight")
         step = tf1.train.get_or_create_global_step()
         loss = (features - weight) ** 2
-        optimizer = tf1.train.GradientDescentOptimizer(0.25)
-        return est.EstimatorSpec(
-            mode,
-            loss=loss,
-            train_op=optimizer.minimize(loss, step, var_list=[weight]),
-            **own_parts(weight, step),
-        )
+        train_op = tf1.train.GradientDescentOptimizer(0.25).minimize(loss, step, var_list=[weight])
+        return est.EstimatorSpec(mode, loss=loss, train_op=train_op, **own_parts(weight, step))
 
     return est.Estimator(model_fn, model_dir, est.RunConfig(save_checkpoints_steps=2, **config))
 
@@ -69,8 +64,7 @@ def test_an_object_based_saver_deletes_what_an_earlier_training_kept(tmp_path):
 def test_nothing_is_deleted_if_a_users_own_hook_saves(tmp_path):
     def own_saver(weight, step):
         saver = tf1.train.Saver([weight, step], max_to_keep=None)
-        hook = tf1.train.CheckpointSaverHook(str(tmp_path), save_steps=2, saver=saver)
-        return {"training_hooks": [hook]}
+        return {"training_hooks": [est.CheckpointSaverHook(str(tmp_path), save_steps=2, saver=saver)]}
 
     estimator = estimator_with(own_saver, tmp_path, keep_checkpoint_max=2)
     estimator.train(input_fn, steps=7)

@@ -7,27 +7,16 @@ import tensorflow as tf
 import estimator_core as est
 from estimator_core.hooks.intervals import find_interval
 from estimator_core.hooks.nan_loss import NanLossHook, SaverUnlessNan
+from tests.estimator_core.programs import examples, log_model_fn
 
 tf1 = tf.compat.v1
 
 
-def model_fn(features, labels, mode):
-    """loss = log(x), which is NaN for a negative x."""
-    step = tf1.train.get_global_step()
-    loss = tf.reduce_sum(tf.math.log(features["x"]), name="log_of_x")
-    with tf.control_dependencies([loss]):
-        return est.EstimatorSpec(mode, loss=loss, train_op=step.assign_add(1))
-
-
-def input_fn(*values):
-    return lambda: tf.data.Dataset.from_tensor_slices(({"x": list(values)}, [0.0] * len(values)))
-
-
 def test_a_nan_loss_names_its_tensor_and_step_and_loses_nothing(tmp_path):
     config = est.RunConfig(model_dir=str(tmp_path), save_checkpoints_steps=1)
-    estimator = est.Estimator(model_fn, config=config)
+    estimator = est.Estimator(log_model_fn, config=config)
     with pytest.raises(est.NanLossDuringTrainingError, match=r"'log_of_x:0' at global step 3"):
-        estimator.train(input_fn(1.0, 2.0, -1.0, 1.0))
+        estimator.train(examples(1.0, 2.0, -1.0, 1.0))
     assert estimator.get_variable_value("global_step") == 2
 
 
@@ -53,9 +42,9 @@ class SaverOfOnesOwn(tf1.train.CheckpointSaverHook):
 def test_hooks_see_the_step_and_savers_of_the_caller_do_not_save_it(tmp_path, kind):
     steps = Steps()
     saver = kind(str(tmp_path / "own"), save_steps=1)
-    estimator = est.Estimator(model_fn, str(tmp_path / "model"))
+    estimator = est.Estimator(log_model_fn, str(tmp_path / "model"))
     with pytest.raises(est.NanLossDuringTrainingError, match="at global step 3"):
-        estimator.train(input_fn(1.0, 2.0, -1.0, 1.0), hooks=[saver, steps])
+        estimator.train(examples(1.0, 2.0, -1.0, 1.0), hooks=[saver, steps])
     assert steps.seen == [1, 2, 3]
     assert tf.train.latest_checkpoint(str(tmp_path / "own")).endswith("model.ckpt-2")
     assert estimator.latest_checkpoint() is None  # the caller's saver is the only one

@@ -1,5 +1,3 @@
-import json
-
 import pytest
 
 import estimator_core as est
@@ -31,19 +29,17 @@ def test_a_worker_waits_for_the_checkpoint(make_estimator, input_fn, tmp_path):
 
 
 @pytest.mark.parametrize(("settings", "secs"), [({}, 30), ({"wait_after_file_check_secs": 7}, 7)])
-def test_only_from_the_step_before_the_last_on_it_looks_and_waits(
-    monkeypatch, make_estimator, input_fn, settings, secs
+def test_a_worker_looks_and_waits_only_from_the_step_before_the_last_on(
+    monkeypatch, make_estimator, input_fn, as_task, settings, secs
 ):
     chief = make_estimator()
     waited = []
     monkeypatch.setattr(
         stop_at_checkpoint_step.StopAtCheckpointStepHook.__init__, "__defaults__", (30, waited.append)
     )
-    cluster = {"chief": ["c:1"], "worker": ["w:1"]}
-    task = {"type": "worker", "index": 0}
-    with monkeypatch.context() as in_cluster:
-        in_cluster.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": task}))
-        worker = make_estimator()
+    as_task("worker", tasks={"chief": ["c:1"], "worker": ["w:1"]})
+    worker = make_estimator()
+    monkeypatch.delenv("TF_CONFIG")
     hook = est.experimental.make_stop_at_checkpoint_step_hook(worker, 4, **settings)
     stops = []
 
@@ -73,14 +69,6 @@ def test_it_is_due_at_the_last_step():
     hook = stop_at_checkpoint_step.StopAtCheckpointStepHook("model", 10)
     interval = find_interval(hook)
     assert [interval.steps_until_due(step) for step in (0, 7, 9, 10, 12)] == [10, 3, 1, 1, 1]
-
-
-def test_workers_get_the_waiting_hook(monkeypatch, make_estimator):
-    cluster = {"chief": ["c:1"], "worker": ["w:1"]}
-    task = {"type": "worker", "index": 0}
-    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": task}))
-    hook = est.experimental.make_stop_at_checkpoint_step_hook(make_estimator(), 3)
-    assert isinstance(hook, stop_at_checkpoint_step.StopAtCheckpointStepHook)
 
 
 def test_the_last_step_and_the_directory_have_to_be_given():

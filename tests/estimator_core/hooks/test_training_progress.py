@@ -6,31 +6,20 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core.hooks.training_progress import ProgressHook
+from tests.estimator_core.programs import examples, log_model_fn
 
 tf1 = tf.compat.v1
 
 
-def model_fn(features, labels, mode):
-    """loss = log(x), which is NaN for a negative x."""
-    step = tf1.train.get_global_step()
-    loss = tf.reduce_sum(tf.math.log(features["x"]), name="log_of_x")
-    with tf.control_dependencies([loss]):
-        return est.EstimatorSpec(mode, loss=loss, train_op=step.assign_add(1))
-
-
 def model_fn_of_tensorflow_1(features, labels, mode):
-    spec = model_fn(features, labels, mode)
+    spec = log_model_fn(features, labels, mode)
     return spec._replace(train_op=tf1.assign_add(tf1.train.get_global_step(), 1))
-
-
-def input_fn(*values):
-    return lambda: tf.data.Dataset.from_tensor_slices(({"x": list(values)}, [0.0] * len(values)))
 
 
 def test_loss_and_step_before_the_update_are_logged_at_intervals(tmp_path, caplog):
     config = est.RunConfig(model_dir=str(tmp_path), log_step_count_steps=3)
     with caplog.at_level(logging.INFO, logger="tensorflow"):
-        est.Estimator(model_fn, config=config).train(input_fn(1.0, 2.0, 3.0, 1.0, 2.0))
+        est.Estimator(log_model_fn, config=config).train(examples(1.0, 2.0, 3.0, 1.0, 2.0))
     lines = [record.getMessage() for record in caplog.records]
     first, second = [line for line in lines if line.startswith("loss = ")]
     assert first == "loss = 0.0, step = 0"  # log(1); no time has passed yet
@@ -42,7 +31,7 @@ def test_the_step_after_the_update_is_logged_with_variables_of_tensorflow_1(tmp_
     tf1.disable_resource_variables()
     try:
         with caplog.at_level(logging.INFO, logger="tensorflow"):
-            est.Estimator(model_fn_of_tensorflow_1, config=config).train(input_fn(*[1.0] * 5))
+            est.Estimator(model_fn_of_tensorflow_1, config=config).train(examples(*[1.0] * 5))
     finally:
         tf1.enable_resource_variables()
     steps = re.findall(r"loss = 0.0, step = (\d+)", caplog.text)
@@ -81,16 +70,15 @@ def test_the_time_is_that_since_the_last_line(monkeypatch, caplog):
     ] * 2
 
 
-def test_input_that_ends_before_max_steps_is_said(tmp_path, caplog):
-    estimator = est.Estimator(model_fn, str(tmp_path))
-    estimator.train(input_fn(1.0, 2.0, 3.0), max_steps=10)
-    assert "The input ended at global step 3, before steps=None, max_steps=10." in caplog.text
-
-
-@pytest.mark.parametrize("steps", [None, 2])
-def test_the_end_of_the_input_is_no_warning_when_all_is_trained(tmp_path, caplog, steps):
-    est.Estimator(model_fn, str(tmp_path)).train(input_fn(1.0, 2.0, 3.0), steps=steps)
-    assert "The input ended" not in caplog.text
+@pytest.mark.parametrize(
+    ("limit", "is_told"),
+    [({"max_steps": 10}, True), ({"steps": None}, False), ({"steps": 2}, False)],
+    ids=["it ends before max_steps", "no limit", "all is trained"],
+)
+def test_input_that_ends_before_max_steps_is_said(tmp_path, caplog, limit, is_told):
+    est.Estimator(log_model_fn, str(tmp_path)).train(examples(1.0, 2.0, 3.0), **limit)
+    words = "The input ended at global step 3, before steps=None, max_steps=10."
+    assert words in caplog.text if is_told else "The input ended" not in caplog.text
 
 
 def test_an_error_of_the_graph_says_at_which_step(tmp_path, caplog):
@@ -101,13 +89,13 @@ def test_an_error_of_the_graph_says_at_which_step(tmp_path, caplog):
 
     estimator = est.Estimator(failing_model_fn, str(tmp_path))
     with pytest.raises(tf.errors.InvalidArgumentError, match="inverse_of_x"):
-        estimator.train(input_fn(1.0, 2.0, 0.0))
+        estimator.train(examples(1.0, 2.0, 0.0))
     assert "Training failed in the step after global step 2." in caplog.text
     # The checkpoint is the one from before the first step; a training that goes on counts on.
-    estimator = est.Estimator(model_fn, str(tmp_path / "other")).train(input_fn(1.0, 2.0, 3.0))
+    estimator = est.Estimator(log_model_fn, str(tmp_path / "other")).train(examples(1.0, 2.0, 3.0))
     estimator = est.Estimator(failing_model_fn, str(tmp_path / "other"))
     with pytest.raises(tf.errors.InvalidArgumentError, match="inverse_of_x"):
-        estimator.train(input_fn(1.0, 0.0))
+        estimator.train(examples(1.0, 0.0))
     assert "Training failed in the step after global step 4." in caplog.text
 
 
@@ -116,10 +104,10 @@ def test_an_error_of_evaluation_says_in_which_batch(tmp_path, caplog):
         [2], [tf.feature_column.numeric_column("x")], n_classes=3, model_dir=str(tmp_path)
     )
 
-    def examples(*labels):
+    def labelled(*labels):
         return lambda: tf.data.Dataset.from_tensor_slices(({"x": [1.0] * len(labels)}, list(labels))).batch(1)
 
-    estimator.train(examples(0, 1, 2))
+    estimator.train(labelled(0, 1, 2))
     with pytest.raises(tf.errors.InvalidArgumentError, match="Assert"):
-        estimator.evaluate(examples(0, 1, 7))
+        estimator.evaluate(labelled(0, 1, 7))
     assert "Evaluation failed after 2 batches." in caplog.text

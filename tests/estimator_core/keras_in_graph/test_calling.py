@@ -5,6 +5,7 @@ import tensorflow as tf
 
 import estimator_core as est
 from tests.estimator_core.keras_in_graph.dense import dense, eager_kernel, input_fn
+from tests.estimator_core.programs import counting
 
 tf1 = tf.compat.v1
 
@@ -13,9 +14,7 @@ def test_moving_statistics_are_updated_in_training_only(tmp_path):
     def model_fn(features, labels, mode):
         layer = keras.layers.BatchNormalization(momentum=0.5, name="norm")
         output = layer(features["x"], training=mode == est.ModeKeys.TRAIN)
-        loss = tf.reduce_mean(output)
-        step = tf1.train.get_global_step().assign_add(1)
-        return est.EstimatorSpec(mode, {"y": output}, loss, step)
+        return counting(mode, tf.reduce_mean(output), predictions={"y": output})
 
     estimator = est.Estimator(model_fn, tmp_path)
     estimator.train(input_fn, steps=2)
@@ -35,10 +34,8 @@ def test_keras_metrics_are_evaluated_over_all_batches(tmp_path):
     def model_fn(features, labels, mode):
         metric = keras.metrics.MeanAbsoluteError(name="mae")
         metric.update_state(labels, features["x"])
-        loss = tf.reduce_sum(features["x"])
-        step = tf1.train.get_global_step().assign_add(1)
         metrics = {"mae": metric} if mode == est.ModeKeys.EVAL else None
-        return est.EstimatorSpec(mode, loss=loss, train_op=step, eval_metric_ops=metrics)
+        return counting(mode, tf.reduce_sum(features["x"]), eval_metric_ops=metrics)
 
     estimator = est.Estimator(model_fn, tmp_path)
     estimator.train(batches, steps=1)
@@ -123,13 +120,12 @@ def test_what_keras_3_has_not_is_said_with_the_way_to_keras_2(tmp_path):
         # for Keras 2, as TFX does.
         raise AttributeError("`dense` is not available with Keras 3.")
 
-    with pytest.raises(AttributeError, match=r"dense.*not available with Keras 3.*TF_USE_LEGACY_K"):
-        est.Estimator(model_fn, tmp_path).train(lambda: tf.data.Dataset.from_tensors(({"x": [[1.0]]}, [1.0])))
-
     def mistaken_fn(features, labels, mode):
         return features.no_such_thing
 
-    with pytest.raises(AttributeError, match=r"has no attribute 'no_such_thing'$"):
-        est.Estimator(mistaken_fn, tmp_path).train(
-            lambda: tf.data.Dataset.from_tensors(({"x": [[1.0]]}, [1.0]))
-        )
+    for fn, message in (
+        (model_fn, r"dense.*not available with Keras 3.*TF_USE_LEGACY_K"),
+        (mistaken_fn, r"has no attribute 'no_such_thing'$"),
+    ):
+        with pytest.raises(AttributeError, match=message):
+            est.Estimator(fn, tmp_path).train(input_fn)

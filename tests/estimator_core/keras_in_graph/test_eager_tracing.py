@@ -9,50 +9,44 @@ from estimator_core.keras_in_graph import eager_tracing
 tf1 = tf.compat.v1
 
 
-def test_equality_means_values_only_where_functions_are_traced():
-    with tf.Graph().as_default():
-        with eager_tracing.eager_unless_replicated():
-            assert tf.executing_eagerly()
-        assert not tf.executing_eagerly()
+def test_equality_means_values_only_where_functions_are_traced(graph):
+    with eager_tracing.eager_unless_replicated():
+        assert tf.executing_eagerly()
+    assert not tf.executing_eagerly()
 
 
-def test_outputs_and_side_effects_of_a_called_function():
-    with tf.Graph().as_default():
-        total = tf.Variable(10.0)
+def test_outputs_and_side_effects_of_a_called_function(session):
+    total = tf.Variable(10.0)
 
-        def function(pair, absent):
-            assert absent is None
-            total.assign_add(pair["a"])
-            return total * pair["b"]
+    def function(pair, absent):
+        assert absent is None
+        total.assign_add(pair["a"])
+        return total * pair["b"]
 
-        inputs = {"a": tf.constant(2.0), "b": tf.constant(3.0)}
-        output = eager_tracing.call_as_function(function, inputs, None)
-        with tf1.Session() as session:
-            session.run(tf1.global_variables_initializer())
-            # The sum first, and then the product: (10 + 2) * 3, (12 + 2) * 3.
-            assert [session.run(output) for _ in range(2)] == [36.0, 42.0]
+    inputs = {"a": tf.constant(2.0), "b": tf.constant(3.0)}
+    output = eager_tracing.call_as_function(function, inputs, None)
+    session.run(tf1.global_variables_initializer())
+    # The sum first, and then the product: (10 + 2) * 3, (12 + 2) * 3.
+    assert [session.run(output) for _ in range(2)] == [36.0, 42.0]
 
 
-def test_a_sparse_gradient_stays_sparse_within():
-    with tf.Graph().as_default():
-        slices = tf.IndexedSlices(tf.constant([[1.0], [2.0]]), tf.constant([1, 1]), tf.constant([3, 1]))
+def test_a_sparse_gradient_stays_sparse_within(session):
+    slices = tf.IndexedSlices(tf.constant([[1.0], [2.0]]), tf.constant([1, 1]), tf.constant([3, 1]))
 
-        def function(slices):
-            assert isinstance(slices, tf.IndexedSlices)
-            return tf.convert_to_tensor(slices)
+    def function(slices):
+        assert isinstance(slices, tf.IndexedSlices)
+        return tf.convert_to_tensor(slices)
 
-        dense = eager_tracing.call_as_function(function, slices)
-        with tf1.Session() as session:
-            np.testing.assert_allclose(session.run(dense), [[0.0], [3.0], [0.0]])
+    dense = eager_tracing.call_as_function(function, slices)
+    np.testing.assert_allclose(session.run(dense), [[0.0], [3.0], [0.0]])
 
 
 def test_random_numbers_within_follow_the_seed_of_the_graph():
     def draw(seed):
-        with tf.Graph().as_default():
+        with tf.Graph().as_default(), tf1.Session() as session:
             tf1.set_random_seed(seed)
             drawn = eager_tracing.call_as_function(lambda shape: tf.random.uniform([3]), tf.zeros(1))
-            with tf1.Session() as session:
-                return session.run(drawn).tolist()
+            return session.run(drawn).tolist()
 
     assert draw(1) == draw(1)
     assert draw(1) != draw(2)

@@ -7,37 +7,34 @@ import estimator_core as est
 from estimator_core.execution.current import building
 from estimator_core.execution.strategy import ReplicasInSync
 from estimator_core.keras_in_graph import graph_variables
+from tests.estimator_core.programs import counting
 
 tf1 = tf.compat.v1
 
 
 @pytest.mark.parametrize("make", [lambda: tf.Variable(1.0), lambda: keras.Variable(1.0)])
-def test_local_variables_are_in_no_checkpoint(make):
-    with tf.Graph().as_default():
-        variable, other = make(), tf.Variable(2.0)
-        for _ in range(2):
-            graph_variables.make_local([variable])
-        assert tf1.global_variables() == [other]
-        (local,) = tf1.local_variables()
-        assert local is graph_variables.tf_variable(variable)
+def test_local_variables_are_in_no_checkpoint(graph, make):
+    variable, other = make(), tf.Variable(2.0)
+    for _ in range(2):
+        graph_variables.make_local([variable])
+    assert tf1.global_variables() == [other]
+    (local,) = tf1.local_variables()
+    assert local is graph_variables.tf_variable(variable)
 
 
-def test_only_random_states_become_global_again():
-    with tf.Graph().as_default():
-        state, other = keras.random.SeedGenerator(3).state, keras.Variable(1.0, name="other")
-        graph_variables.make_local([state, other])
-        graph_variables.make_random_state_global([state, other])
-        assert [v.op.name for v in tf1.global_variables()] == [state.value.op.name]
-        assert [v.op.name for v in tf1.local_variables()] == [other.value.op.name]
+def test_only_random_states_become_global_again(graph):
+    state, other = keras.random.SeedGenerator(3).state, keras.Variable(1.0, name="other")
+    graph_variables.make_local([state, other])
+    graph_variables.make_random_state_global([state, other])
+    assert [v.op.name for v in tf1.global_variables()] == [state.value.op.name]
+    assert [v.op.name for v in tf1.local_variables()] == [other.value.op.name]
 
 
-def test_a_value_is_loaded_into_a_finalized_graph():
-    with tf.Graph().as_default() as graph:
-        variable = keras.Variable([1.0, 2.0])
-        graph.finalize()
-        with tf1.Session() as session:
-            graph_variables.load_value(variable, np.float32([3.0, 4.0]), session)
-            assert session.run(variable.value).tolist() == [3.0, 4.0]
+def test_a_value_is_loaded_into_a_finalized_graph(graph, session):
+    variable = keras.Variable([1.0, 2.0])
+    graph.finalize()
+    graph_variables.load_value(variable, np.float32([3.0, 4.0]), session)
+    assert session.run(variable.value).tolist() == [3.0, 4.0]
 
 
 def test_a_variable_of_two_replicas_is_collected_and_loaded_as_one():
@@ -59,9 +56,7 @@ def test_keras_objects_of_a_model_fn_count_the_batches_of_both_replicas(tmp_path
         norm(features, training=mode == "train")
         metric = keras.metrics.Mean(name="mean")
         metric.update_state(features)
-        train_op = tf1.train.get_global_step().assign_add(1)
-        loss = tf.reduce_mean(features)
-        return est.EstimatorSpec(mode, loss=loss, train_op=train_op, eval_metric_ops={"mean": metric})
+        return counting(mode, tf.reduce_mean(features), eval_metric_ops={"mean": metric})
 
     strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
     config = est.RunConfig(train_distribute=strategy, eval_distribute=strategy)

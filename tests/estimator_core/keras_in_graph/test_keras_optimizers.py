@@ -6,6 +6,7 @@ import tensorflow as tf
 import estimator_core as est
 from estimator_core.optimizers.minimize import minimize
 from tests.estimator_core.keras_in_graph.dense import KERNEL, X, Y, dense, eager_kernel, input_fn
+from tests.estimator_core.programs import counting
 
 tf1 = tf.compat.v1
 
@@ -19,8 +20,7 @@ def _model_fn(make_optimizer, use_returned_op):
         update = optimizer.apply_gradients(zip(gradients, layer.trainable_variables, strict=True))
         # A learning rate may read the global step, so it is counted after the update.
         with tf.control_dependencies([update] if use_returned_op else []):
-            train_op = tf1.train.get_global_step().assign_add(1)
-        return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
+            return counting(mode, loss)
 
     return model_fn
 

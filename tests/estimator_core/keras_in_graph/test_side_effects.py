@@ -10,6 +10,7 @@ import tensorflow as tf
 import estimator_core as est
 from estimator_core.keras_in_graph.eager_tracing import eager_unless_replicated
 from tests.estimator_core.keras_in_graph.dense import KERNEL, X, Y, dense, input_fn
+from tests.estimator_core.programs import counting
 
 tf1 = tf.compat.v1
 
@@ -28,13 +29,14 @@ class _Losses(est.SessionRunHook):
         self.losses.append(float(run_values.results))
 
 
-def test_dropout_draws_anew_in_each_step(tmp_path):
+@pytest.mark.parametrize("package", ["keras", "tf_keras"])
+def test_dropout_draws_anew_in_each_step(tmp_path, package):
+    layers = pytest.importorskip(package).layers
     losses = _Losses()
 
     def model_fn(features, labels, mode):
-        output = keras.layers.Dropout(0.5, seed=3)(tf.ones([100]), training=True)
-        loss = tf.reduce_sum(output * tf.range(100, dtype=tf.float32))
-        return est.EstimatorSpec(mode, loss=loss, train_op=tf1.train.get_global_step().assign_add(1))
+        output = layers.Dropout(0.5, seed=3)(tf.ones([100]), training=True)
+        return counting(mode, tf.reduce_sum(output * tf.range(100, dtype=tf.float32)))
 
     est.Estimator(model_fn, tmp_path).train(input_fn, steps=100, hooks=[losses])
     # Without an order between reading the random state and updating it, some steps draw alike.
@@ -48,9 +50,7 @@ def test_dropout_may_be_added_to_a_trained_model(tmp_path):
         hidden = features["x"]
         if params["dropout"]:
             hidden = keras.layers.Dropout(0.5)(hidden, training=mode == "train")
-        loss = tf.reduce_mean(tf.square(dense()(hidden) - labels))
-        train_op = tf1.train.get_global_step().assign_add(1)
-        return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
+        return counting(mode, tf.reduce_mean(tf.square(dense()(hidden) - labels)))
 
     without, with_dropout = (
         est.Estimator(model_fn, str(tmp_path), params={"dropout": dropout}) for dropout in (False, True)
@@ -66,25 +66,10 @@ def test_a_saver_of_model_fns_own_restores_nothing_by_training(tmp_path):
         hidden = keras.layers.BatchNormalization()(features["x"], training=mode == "train")
         hidden = keras.layers.Dropout(0.5)(hidden, training=True)
         loss = tf.reduce_mean(tf.square(dense()(hidden) - labels))
-        scaffold = tf1.train.Scaffold(saver=tf1.train.Saver())
-        train_op = tf1.train.get_global_step().assign_add(1)
-        return est.EstimatorSpec(mode, loss=loss, train_op=train_op, scaffold=scaffold)
+        return counting(mode, loss, scaffold=tf1.train.Scaffold(saver=tf1.train.Saver()))
 
     estimator = est.Estimator(model_fn, tmp_path).train(input_fn, steps=2)
     assert estimator.evaluate(input_fn, steps=2)["global_step"] == 2
-
-
-def test_a_tf_keras_dropout_draws_anew_in_each_step(tmp_path):
-    tf_keras = pytest.importorskip("tf_keras")
-    losses = _Losses()
-
-    def model_fn(features, labels, mode):
-        output = tf_keras.layers.Dropout(0.5, seed=3)(tf.ones([100]), training=True)
-        loss = tf.reduce_sum(output * tf.range(100, dtype=tf.float32))
-        return est.EstimatorSpec(mode, loss=loss, train_op=tf1.train.get_global_step().assign_add(1))
-
-    est.Estimator(model_fn, tmp_path).train(input_fn, steps=20, hooks=[losses])
-    assert len(set(losses.losses)) == 20
 
 
 def _keras_classes():
@@ -274,8 +259,7 @@ def test_a_keras_that_model_fn_imports_is_followed_from_then_on(tmp_path, monkey
         kernel = tf1.get_variable("kernel", initializer=KERNEL)
         loss = tf.reduce_sum(kernel)
         tf_keras.optimizers.SGD(0.5).apply_gradients([(tf.gradients(loss, [kernel])[0], kernel)])
-        count = tf1.train.get_global_step().assign_add(1)
-        return est.EstimatorSpec(mode, loss=loss, train_op=count)
+        return counting(mode, loss)
 
     estimator = est.Estimator(model_fn, tmp_path).train(input_fn, steps=2)
     # The slope is 1: two steps of 0.5.

@@ -4,6 +4,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
+from tests.circles import in_circles
 from tests.estimator_core.keras_models.models import (
     DEEP,
     TWO_FEATURES,
@@ -130,24 +131,12 @@ _MODELS = {
 }
 
 # Other settings of an optimizer, and other optimizers, go the way that "functional" goes.
-_SLOW = {"clipnorm", "clipvalue", "global clipnorm", "weight decay", "schedule"}
-_SLOW |= {
-    "accumulated",
-    "loss scale",
-    "moving average",
-    "adafactor",
-    "ftrl",
-    "lion",
-    "nadam",
-    "recurrent",
-    "lambdas",
-    "own functions",
-}
+_FAST = ("wrapped metrics", "functional", "sequential", "subclassed", "frozen inside")
 
 
-def _named_models():
-    for name in _MODELS:
-        yield pytest.param(name, marks=pytest.mark.slow if name in _SLOW else ())
+def _assert_same_values(found, expected, rtol=1e-5):
+    for value, right in zip(found, expected, strict=True):
+        np.testing.assert_allclose(value, right, rtol=rtol, atol=1e-6)
 
 
 def _assert_same_metrics(results, expected):
@@ -158,29 +147,28 @@ def _assert_same_metrics(results, expected):
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("name", _named_models())
+@pytest.mark.parametrize("name", in_circles(_MODELS, slow=_MODELS.keys() - _FAST))
 def test_training_and_evaluation_are_those_of_keras(tmp_path, name):
     model = _MODELS[name]()
     untrained = model.evaluate(batches(), verbose=0, return_dict=True)
     estimator = est.model_to_estimator(model, model_dir=tmp_path)
-    before = [variable.numpy() for variable in model.variables]
+    before = model.get_weights()
     _assert_same_metrics(estimator.evaluate(batches), untrained)
     estimator.train(batches, steps=2)
     estimator.train(lambda: batches().skip(2))  # continues from the checkpoint
-    for variable, value in zip(model.variables, before, strict=True):
-        np.testing.assert_array_equal(variable.numpy(), value)
+    for value, old in zip(model.get_weights(), before, strict=True):
+        np.testing.assert_array_equal(value, old)
     results = estimator.evaluate(batches)
     rows = list(estimator.predict(batches))
     assert len(rows[0]) == 1
     predictions = [next(iter(row.values())) for row in rows]
 
     model.fit(batches(), verbose=0, shuffle=False)
-    fitted = [variable.numpy() for variable in model.variables]
+    fitted = model.get_weights()
     _assert_same_metrics(results, model.evaluate(batches(), verbose=0, return_dict=True))
     np.testing.assert_allclose(predictions, model.predict(X, verbose=0), rtol=1e-5, atol=1e-6)
     assert est.to_keras(estimator) is model
-    for variable, value in zip(model.variables, fitted, strict=True):
-        np.testing.assert_allclose(variable.numpy(), value, err_msg=variable.path, rtol=1e-5, atol=1e-6)
+    _assert_same_values(model.get_weights(), fitted)
 
 
 _TWO_WEIGHTS = {
@@ -334,5 +322,4 @@ def test_two_replicas_with_half_the_batch_learn_what_fit_does(tmp_path, checkpoi
         tf.train.Checkpoint(model=model).restore(path).expect_partial()
     else:
         est.to_keras(estimator, model)
-    for value, of_fit in zip(model.get_weights(), same.get_weights(), strict=True):
-        np.testing.assert_allclose(value, of_fit, rtol=1e-5, atol=1e-6)
+    _assert_same_values(model.get_weights(), same.get_weights())

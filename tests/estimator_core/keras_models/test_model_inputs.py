@@ -20,14 +20,17 @@ def test_numpy_arrays_become_tensors():
     assert model_inputs.as_tensors((tensor, None)) == (tensor, None)
 
 
-@pytest.mark.parametrize("given", [{"b": 2, "a": 1, "c": 3}, (1, 2), [1, 2]])
-def test_tensors_come_in_the_order_of_the_names(given):
-    assert model_inputs.order_tensors(["a", "b"], given, "features", {}) == [1, 2]
-
-
-def test_a_single_tensor_and_an_alias():
-    assert model_inputs.order_tensors(["a"], 1, "features", {}) == [1]
-    assert model_inputs.order_tensors(["a"], {"other": 1}, "features", {"other": "a"}) == [1]
+@pytest.mark.parametrize(
+    ("names", "given", "aliases", "expected"),
+    [
+        *((["a", "b"], given, {}, [1, 2]) for given in ({"b": 2, "a": 1, "c": 3}, (1, 2), [1, 2])),
+        (["a"], 1, {}, [1]),
+        (["a"], {"other": 1}, {"other": "a"}, [1]),
+    ],
+    ids=["by name", "tuple", "list", "a single tensor", "by an alias"],
+)
+def test_tensors_come_in_the_order_of_the_names(names, given, aliases, expected):
+    assert model_inputs.order_tensors(names, given, "features", aliases) == expected
 
 
 def test_missing_names_and_other_numbers_of_tensors_are_refused():

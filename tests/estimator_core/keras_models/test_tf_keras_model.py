@@ -36,6 +36,17 @@ def _batches(features=_X):
     return tf.data.Dataset.from_tensor_slices((features, _Y)).batch(8)
 
 
+def _named_batches():
+    return _batches({"x": _X})
+
+
+def _assert_predicts_as_fitted(estimator, model, output="out", data=None):
+    """The predictions of the Estimator are those of the model once it is fitted to the same batches."""
+    predictions = [row[output] for row in estimator.predict(_batches)]
+    model.fit(data or _batches(), verbose=0, shuffle=False)
+    np.testing.assert_allclose(predictions, model.predict(_X, verbose=0), rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.more
 @pytest.mark.parametrize("checkpoint_format", ["checkpoint", "saver"])
 @pytest.mark.parametrize("name", _OPTIMIZERS)
@@ -43,18 +54,16 @@ def test_training_and_evaluation_are_those_of_tf_keras(tmp_path, name, checkpoin
     model = _model(_OPTIMIZERS[name]())
     initial = model.get_weights()
     estimator = est.model_to_estimator(model, model_dir=tmp_path, checkpoint_format=checkpoint_format)
-    estimator.train(lambda: _batches({"x": _X}), steps=2)
-    estimator.train(lambda: _batches({"x": _X}).skip(2))  # continues from the checkpoint
+    estimator.train(_named_batches, steps=2)
+    estimator.train(lambda: _named_batches().skip(2))  # continues from the checkpoint
     results = estimator.evaluate(_batches)
-    predictions = [row["out"] for row in estimator.predict(_batches)]
     for value, before in zip(model.get_weights(), initial, strict=True):
         np.testing.assert_array_equal(value, before)
 
-    model.fit(_batches(), verbose=0, shuffle=False)
+    _assert_predicts_as_fitted(estimator, model)
     expected = model.evaluate(_batches(), verbose=0, return_dict=True)
     assert results.pop("global_step") == 4
     assert results == pytest.approx(expected, rel=1e-5)
-    np.testing.assert_allclose(predictions, model.predict(_X, verbose=0), rtol=1e-5, atol=1e-6)
     fitted = model.get_weights()
     returned = est.to_keras(estimator)
     for value, other in zip(returned.get_weights(), fitted, strict=True):
@@ -85,9 +94,7 @@ def test_an_optimizer_without_a_legacy_one_that_does_the_same(tmp_path):
     model = _model(keras.optimizers.AdamW(0.01, weight_decay=0.1))
     estimator = est.model_to_estimator(model, model_dir=tmp_path)
     estimator.train(_batches)
-    predictions = [row["out"] for row in estimator.predict(_batches)]
-    model.fit(_batches(), verbose=0, shuffle=False)
-    np.testing.assert_allclose(predictions, model.predict(_X, verbose=0), rtol=1e-5, atol=1e-6)
+    _assert_predicts_as_fitted(estimator, model)
 
 
 def _on_two_devices(tmp_path):
@@ -106,12 +113,9 @@ def test_two_replicas_with_half_the_batch_learn_what_fit_does(tmp_path, checkpoi
     )
     estimator.train(_batches, steps=1)
     estimator.train(lambda: _batches().skip(2), steps=1)  # continues from the checkpoint
-    predictions = [row["out"] for row in estimator.predict(_batches)]
-    error = np.mean(np.abs(predictions - _Y))
+    error = np.mean(np.abs([row["out"] for row in estimator.predict(_batches)] - _Y))
     np.testing.assert_allclose(estimator.evaluate(_batches)["mae"], error, rtol=1e-5)
-    batches = tf.data.Dataset.from_tensor_slices((_X, _Y)).batch(16)
-    model.fit(batches, verbose=0, shuffle=False)
-    np.testing.assert_allclose(predictions, model.predict(_X, verbose=0), rtol=1e-5, atol=1e-6)
+    _assert_predicts_as_fitted(estimator, model, data=tf.data.Dataset.from_tensor_slices((_X, _Y)).batch(16))
 
 
 @pytest.mark.more
@@ -131,9 +135,8 @@ def test_sample_weights_train_as_in_keras(tmp_path):
     model = _model(keras.optimizers.SGD(0.1))
     estimator = est.model_to_estimator(model, model_dir=tmp_path)
     estimator.train(lambda: _batches({"features": {"x": _X}, "sample_weights": weights}))
-    predictions = [row["out"] for row in estimator.predict(_batches)]
-    model.fit(tf.data.Dataset.from_tensor_slices((_X, _Y, weights)).batch(8), verbose=0, shuffle=False)
-    np.testing.assert_allclose(predictions, model.predict(_X, verbose=0), rtol=1e-5, atol=1e-6)
+    weighted = tf.data.Dataset.from_tensor_slices((_X, _Y, weights)).batch(8)
+    _assert_predicts_as_fitted(estimator, model, data=weighted)
 
 
 def test_dropout_and_statistics_change_in_training_only(tmp_path):
@@ -195,6 +198,10 @@ def _own(rate=0.0):
     return model
 
 
+def _own_batches():
+    return _named_batches().map(lambda x, y: (x, (y, y)))
+
+
 @pytest.mark.more
 @pytest.mark.parametrize("checkpoint_format", ["checkpoint", "saver"])
 def test_a_subclass_trains_as_in_tf_keras(tmp_path, checkpoint_format):
@@ -202,16 +209,15 @@ def test_a_subclass_trains_as_in_tf_keras(tmp_path, checkpoint_format):
     model({"x": _X})
     initial = model.get_weights()
     estimator = est.model_to_estimator(model, model_dir=tmp_path, checkpoint_format=checkpoint_format)
-    batches = lambda: _batches({"x": _X}).map(lambda x, y: (x, (y, y)))  # noqa: E731
-    estimator.train(batches, steps=2)
-    estimator.train(lambda: batches().skip(2))
-    results = estimator.evaluate(batches)
-    predictions = [row["output_1"] for row in estimator.predict(lambda: _batches({"x": _X}))]
+    estimator.train(_own_batches, steps=2)
+    estimator.train(lambda: _own_batches().skip(2))
+    results = estimator.evaluate(_own_batches)
+    predictions = [row["output_1"] for row in estimator.predict(_named_batches)]
     for value, before in zip(model.get_weights(), initial, strict=True):
         np.testing.assert_array_equal(value, before)
 
-    model.fit(batches(), verbose=0, shuffle=False)
-    expected = model.evaluate(batches(), verbose=0, return_dict=True)
+    model.fit(_own_batches(), verbose=0, shuffle=False)
+    expected = model.evaluate(_own_batches(), verbose=0, return_dict=True)
     assert results["global_step"] == 4
     assert results["loss"] == pytest.approx(expected["loss"], rel=1e-5)
     np.testing.assert_allclose(predictions, model({"x": _X})[0], rtol=1e-5, atol=1e-6)
@@ -221,10 +227,8 @@ def test_a_subclass_trains_as_in_tf_keras(tmp_path, checkpoint_format):
 
 
 def test_a_subclass_that_was_never_called_starts_from_its_initializers(tmp_path):
-    model = _own()
-    batches = lambda: _batches({"x": _X}).map(lambda x, y: (x, (y, y)))  # noqa: E731
-    estimator = est.model_to_estimator(model, model_dir=tmp_path).train(batches, steps=1)
-    assert np.isfinite(estimator.evaluate(batches)["loss"])
+    estimator = est.model_to_estimator(_own(), model_dir=tmp_path).train(_own_batches, steps=1)
+    assert np.isfinite(estimator.evaluate(_own_batches)["loss"])
     with pytest.raises(ValueError, match="call the model once"):
         est.to_keras(estimator)
 
@@ -308,3 +312,15 @@ def test_a_wide_and_deep_model_of_two_optimizers_is_refused():
     estimator.train(lambda: tf.data.Dataset.from_tensors(batch), steps=1)
     predictions = estimator.predict(lambda: tf.data.Dataset.from_tensors((batch[0],)))
     assert next(predictions)["output_1"] == pytest.approx(0.4 + 0.4 + 1.4 + 0.4)
+
+
+def test_only_evaluation_has_the_metrics_in_its_graph(tmp_path):
+    estimator = est.model_to_estimator(_model(), model_dir=tmp_path)
+    modes = []
+    for mode in ("train", "eval"):
+        with tf.Graph().as_default() as graph:
+            tf1.train.create_global_step()
+            estimator.model_fn({"x": tf.constant(_X)}, tf.constant(_Y), mode, estimator.config)
+        if any(operation.name.startswith("metrics/mae/") for operation in graph.get_operations()):
+            modes.append(mode)
+    assert modes == ["eval"]

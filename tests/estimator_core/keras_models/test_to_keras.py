@@ -4,6 +4,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
+from tests.estimator_core.programs import zeros
 
 tf1 = tf.compat.v1
 
@@ -18,9 +19,7 @@ def _own_estimator(model_dir, steps):
     """An Estimator that adds 1 to the kernel and 2 to the bias of zeros in each step."""
 
     def model_fn(features, labels, mode):
-        zeros = tf1.zeros_initializer()
-        kernel = tf1.get_variable("dense/kernel", [2, 1], initializer=zeros)
-        bias = tf1.get_variable("dense/bias", [1], initializer=zeros)
+        kernel, bias = zeros("dense/kernel", [2, 1]), zeros("dense/bias", [1])
         step = tf1.train.get_global_step()
         train_op = tf.group(kernel.assign_add([[1.0], [1.0]]), bias.assign_add([2.0]), step.assign_add(1))
         return est.EstimatorSpec(mode, loss=tf.reduce_sum(bias), train_op=train_op)

@@ -22,6 +22,11 @@ def keras(name, **kwargs):
     return getattr(tf.keras.optimizers, name)(**kwargs)
 
 
+@pytest.fixture
+def legacy():
+    return pytest.importorskip("tf_keras").optimizers.legacy
+
+
 def test_learning_rate_of_a_named_optimizer():
     with tf.Graph().as_default():
         vector = tf1.get_variable("vector", [], initializer=tf1.initializers.ones())
@@ -65,10 +70,24 @@ def test_keras_variables_are_named_alike_however_many_optimizers_there_were(made
     assert "training/adam/iteration" in names()
 
 
-def test_keras_learning_rate_schedule_counts_steps():
-    schedule = tf.keras.optimizers.schedules.PiecewiseConstantDecay([0, 1], [0.5, 0.25, 0.125])
-    values, _ = train(lambda: keras("SGD", learning_rate=schedule))
-    np.testing.assert_allclose(values[:, 0], [0.5, 0.25, 0.125], rtol=1e-6)
+def rate_by_the_global_step():
+    """0.5 in the first step, and then 0.25."""
+    return tf.where(tf1.train.get_or_create_global_step() < 1, 0.5, 0.25)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: keras(
+            "SGD", learning_rate=tf.keras.optimizers.schedules.PiecewiseConstantDecay([0], [0.5, 0.25])
+        ),
+        lambda: lambda: tf1.train.GradientDescentOptimizer(rate_by_the_global_step()),
+    ],
+    ids=["keras", "tensorflow 1"],
+)
+def test_a_schedule_counts_steps(make):
+    values, _ = train(make, steps=2)
+    np.testing.assert_allclose(values[:, 0], [0.5, 0.25], rtol=1e-6)
 
 
 @pytest.mark.parametrize("replicated", [False, True])
@@ -110,14 +129,8 @@ def test_keras_optimizers_that_scale_the_loss(make_optimizer, made):
     assert sum("dynamic_scale" in name for name in names) == hasattr(optimizer, "inner_optimizer")
 
 
-def test_keras_sparse_gradients():
-    values, _ = train(lambda: keras("SGD", learning_rate=0.25), steps=1, sparse=True)
-    np.testing.assert_allclose(values[0], [0.5, 0.75, 1.0])
-
-
-def test_tf_keras_legacy_counts_by_the_global_step_and_keeps_the_names_of_2_15():
-    tf_keras = pytest.importorskip("tf_keras")
-    values, names = train(lambda: tf_keras.optimizers.legacy.Adam(0.25))
+def test_tf_keras_legacy_counts_by_the_global_step_and_keeps_the_names_of_2_15(legacy):
+    values, names = train(lambda: legacy.Adam(0.25))
     np.testing.assert_allclose(values[:, 0], [0.75, 0.5, 0.25], rtol=1e-5)
     assert {name for name in names if name.startswith("training/")} == {
         f"training/Adam/{name}"
@@ -132,13 +145,8 @@ def test_an_optimizer_of_tf_keras_minimizes():
 
 
 @pytest.mark.parametrize("made", ["eagerly", "in_a_function"])
-def test_tf_keras_legacy_learning_rates_are_calculated_in_the_graph(made):
-    legacy = pytest.importorskip("tf_keras").optimizers.legacy
-
-    def rate():
-        step = tf1.train.get_or_create_global_step()
-        return tf.where(step < 1, 0.5, 0.25)
-
+def test_tf_keras_legacy_learning_rates_are_calculated_in_the_graph(legacy, made):
+    rate = rate_by_the_global_step
     optimizer = legacy.SGD(rate) if made == "eagerly" else lambda: legacy.SGD(rate())
     for _ in range(2):  # the same object serves several graphs
         values, names = train(lambda: optimizer, steps=2)
@@ -147,9 +155,7 @@ def test_tf_keras_legacy_learning_rates_are_calculated_in_the_graph(made):
 
 
 @pytest.mark.parametrize("is_used", [False, True])
-def test_tf_keras_legacy_keeps_functions_that_no_configuration_has(is_used):
-    legacy = pytest.importorskip("tf_keras").optimizers.legacy
-
+def test_tf_keras_legacy_keeps_functions_that_no_configuration_has(legacy, is_used):
     def halved(grads_and_vars):
         return [(0.5 * gradient, variable) for gradient, variable in grads_and_vars]
 
@@ -163,8 +169,7 @@ def test_tf_keras_legacy_keeps_functions_that_no_configuration_has(is_used):
         np.testing.assert_allclose(values[:, 0], [0.75, 0.5])
 
 
-def test_tf_keras_legacy_made_and_counting_in_the_graph_is_used_as_it_is():
-    legacy = pytest.importorskip("tf_keras").optimizers.legacy
+def test_tf_keras_legacy_made_and_counting_in_the_graph_is_used_as_it_is(legacy):
     with tf.Graph().as_default():
         optimizer = legacy.Adam(0.25)
         optimizer.iterations = step = tf1.train.get_or_create_global_step()
@@ -191,16 +196,6 @@ def test_tf_keras_with_averages_of_the_variables_is_refused():
         train(lambda: optimizer)
 
 
-def test_v1_optimizer_with_a_schedule_on_the_global_step():
-    def make():
-        step = tf1.train.get_or_create_global_step()
-        rate = tf.where(step < 1, 0.5, 0.25)
-        return tf1.train.GradientDescentOptimizer(rate)
-
-    values, _ = train(lambda: make, steps=2)
-    np.testing.assert_allclose(values[:, 0], [0.5, 0.25])
-
-
 def test_parts_have_their_own_optimizers_names_and_counts():
     with tf.Graph().as_default():
         first = tf1.get_variable("first", [], initializer=tf1.initializers.ones())
@@ -217,10 +212,7 @@ def test_parts_have_their_own_optimizers_names_and_counts():
             session.run(tf1.global_variables_initializer())
             session.run(train_op)
             # Both slopes are taken before either update.
-            assert session.run([first, second]) == [
-                pytest.approx(0.5, rel=1e-5),
-                pytest.approx(0.75, rel=1e-5),
-            ]
+            assert session.run([first, second]) == pytest.approx([0.5, 0.75], rel=1e-5)
             assert session.run([names["training/Adam_1/iter"], names["global_step"]]) == [1, 1]
 
 
@@ -260,18 +252,21 @@ def examples():
     return tf.data.Dataset.from_tensors(({"x": [[0.0]]}, [[2.0]])).repeat(3)
 
 
-def test_the_given_keras_2_optimizer_counts_by_the_global_step():
-    """2.15 prints global_step:0 and training/Ftrl/iter:0."""
-    legacy = pytest.importorskip("tf_keras").optimizers.legacy
+def one_column_model(linear_optimizer, dnn_optimizer):
     column = tf.feature_column.numeric_column("x")
-    first, second = legacy.Adagrad(0.5), legacy.Ftrl(0.5)
-    estimator = est.DNNLinearCombinedRegressor(
+    return est.DNNLinearCombinedRegressor(
         linear_feature_columns=[column],
-        linear_optimizer=second,
+        linear_optimizer=linear_optimizer,
         dnn_feature_columns=[column],
         dnn_hidden_units=[2],
-        dnn_optimizer=first,
+        dnn_optimizer=dnn_optimizer,
     )
+
+
+def test_the_given_keras_2_optimizer_counts_by_the_global_step(legacy):
+    """2.15 prints global_step:0 and training/Ftrl/iter:0."""
+    first, second = legacy.Adagrad(0.5), legacy.Ftrl(0.5)
+    estimator = one_column_model(second, first)
     first.learning_rate = 0.25
     estimator.train(examples, steps=2)
     assert first.iterations.name == "global_step:0"
@@ -282,26 +277,17 @@ def test_the_given_keras_2_optimizer_counts_by_the_global_step():
 
 
 @pytest.mark.more
-def test_one_keras_2_optimizer_for_two_parts_and_two_models_counts_each_step_once():
+def test_one_keras_2_optimizer_for_two_parts_and_two_models_counts_each_step_once(legacy):
     """2.15 counts the step of each part, and refuses the second model."""
-    legacy = pytest.importorskip("tf_keras").optimizers.legacy
-    column = tf.feature_column.numeric_column("x")
     optimizer = legacy.Adam(0.5)
     for _ in range(2):
-        estimator = est.DNNLinearCombinedRegressor(
-            linear_feature_columns=[column],
-            linear_optimizer=optimizer,
-            dnn_feature_columns=[column],
-            dnn_hidden_units=[2],
-            dnn_optimizer=optimizer,
-        )
-        estimator.train(examples)
+        estimator = one_column_model(optimizer, optimizer).train(examples)
         assert estimator.get_variable_value("global_step") == 3
 
 
-def test_the_given_keras_2_optimizer_is_the_same_object_again_in_its_graph():
+def test_the_given_keras_2_optimizer_is_the_same_object_again_in_its_graph(legacy):
     """As get_optimizer_instance_v2 of 2.15, followed by a head with that optimizer."""
-    optimizer = pytest.importorskip("tf_keras").optimizers.legacy.SGD(0.25)
+    optimizer = legacy.SGD(0.25)
     with tf.Graph().as_default():
         step = tf1.train.get_or_create_global_step()
         assert get_optimizer(optimizer) is optimizer
@@ -311,14 +297,14 @@ def test_the_given_keras_2_optimizer_is_the_same_object_again_in_its_graph():
     with tf.Graph().as_default():
         assert get_optimizer(optimizer) is not optimizer
     with tf.Graph().as_default():  # a copy by the user has no first graph yet
-        unused = copy.deepcopy(pytest.importorskip("tf_keras").optimizers.legacy.SGD(0.25))
+        unused = copy.deepcopy(legacy.SGD(0.25))
         get_optimizer(unused)
         copied = copy.deepcopy(unused)
     with tf.Graph().as_default():
         assert get_optimizer(copied) is copied
 
 
-def test_one_of_two_threads_has_the_given_keras_2_optimizer():
+def test_one_of_two_threads_has_the_given_keras_2_optimizer(legacy):
     found = []
 
     def get():
@@ -334,15 +320,13 @@ def test_one_of_two_threads_has_the_given_keras_2_optimizer():
                 threads[0].join()
 
     threads = []
-    optimizer = pytest.importorskip("tf_keras").optimizers.legacy.SGD(0.25)
+    optimizer = legacy.SGD(0.25)
     optimizer.attribute = AnotherThreadComesFirst()
     get()
     assert [each is optimizer for each in found] == [True, False]
 
 
-def test_a_keras_2_optimizer_is_freed_though_its_learning_rate_refers_to_it():
-    legacy = pytest.importorskip("tf_keras").optimizers.legacy
-
+def test_a_keras_2_optimizer_is_freed_though_its_learning_rate_refers_to_it(legacy):
     def trained():
         optimizer = legacy.SGD(lambda: optimizer.rate)
         optimizer.rate = 0.25
@@ -354,8 +338,7 @@ def test_a_keras_2_optimizer_is_freed_though_its_learning_rate_refers_to_it():
     assert optimizer() is None
 
 
-def test_settings_after_the_first_training_are_those_of_later_ones():
-    legacy = pytest.importorskip("tf_keras").optimizers.legacy
+def test_settings_after_the_first_training_are_those_of_later_ones(legacy):
     optimizer = legacy.SGD(0.25)
     slopes = []
     for rate in (0.25, 0.5, lambda: tf.constant(0.125)):
@@ -370,15 +353,12 @@ def test_settings_after_the_first_training_are_those_of_later_ones():
     assert optimizer.learning_rate == 0.25
 
 
-def test_the_learning_rate_of_the_given_keras_2_optimizer_is_a_variable_of_its_graph():
-    optimizer = pytest.importorskip("tf_keras").optimizers.legacy.SGD(0.25)
+def test_the_learning_rate_of_the_given_keras_2_optimizer_is_a_variable_of_its_graph(legacy):
+    """Even if it was read before, an error in 2.15: reading makes a variable outside of the graph."""
+    optimizer = legacy.SGD(0.25)
     train(lambda: optimizer)
     assert optimizer.learning_rate.name == "training/SGD/learning_rate:0"
-
-
-def test_a_keras_2_optimizer_whose_learning_rate_was_read_before():
-    """An error in 2.15: reading makes a variable outside of the graph."""
-    optimizer = pytest.importorskip("tf_keras").optimizers.legacy.SGD(0.25)
+    optimizer = legacy.SGD(0.25)
     assert optimizer.learning_rate.numpy() == 0.25
     values, _ = train(lambda: optimizer)
     np.testing.assert_allclose(values[:, 0], [0.75, 0.5, 0.25])
@@ -386,8 +366,8 @@ def test_a_keras_2_optimizer_whose_learning_rate_was_read_before():
 
 @pytest.mark.parametrize("name", ["apply_gradients", "get_gradients", "get_updates"])
 @pytest.mark.parametrize("of", ["its class", "the object"])
-def test_methods_of_the_given_keras_2_optimizer_are_called(name, of):
-    sgd = pytest.importorskip("tf_keras").optimizers.legacy.SGD
+def test_methods_of_the_given_keras_2_optimizer_are_called(legacy, name, of):
+    sgd = legacy.SGD
     calls = []
 
     def noted(self, *args, **kwargs):
@@ -408,17 +388,15 @@ def test_methods_of_the_given_keras_2_optimizer_are_called(name, of):
             train(lambda: optimizer)
 
 
-def test_a_mock_of_a_keras_2_optimizer_is_asked_for_updates():
-    legacy = pytest.importorskip("tf_keras").optimizers.legacy
+def test_a_mock_of_a_keras_2_optimizer_is_asked_for_updates(legacy):
     stand_in = mock.NonCallableMagicMock(wraps=legacy.SGD(0.25), spec=legacy.SGD)
     values, _ = train(lambda: stand_in)
     np.testing.assert_allclose(values[:, 0], [0.75, 0.5, 0.25])
     assert [call[0] for call in stand_in.mock_calls] == ["get_updates"]
 
 
-def test_the_value_that_get_updates_returns_is_that_of_the_train_op():
+def test_the_value_that_get_updates_returns_is_that_of_the_train_op(legacy):
     """As 2.15's tests of heads use it. 2.15 prints b'my_train_op6.50'."""
-    legacy = pytest.importorskip("tf_keras").optimizers.legacy
 
     class Fake(legacy.Optimizer):
         def get_updates(self, loss, params):
@@ -531,9 +509,7 @@ def test_get_updates_of_a_class_of_the_users_own(tmp_path):
     assert trained_bias(OwnOfKeras3(0.1)) == pytest.approx([1.5])
 
 
-def test_updates_that_read_the_step_in_a_function_leave_the_counting():
-    legacy = pytest.importorskip("tf_keras").optimizers.legacy
-
+def test_updates_that_read_the_step_in_a_function_leave_the_counting(legacy):
     class Own(legacy.Optimizer):
         def get_updates(self, loss, params):
             step = tf1.train.get_global_step()

@@ -1,3 +1,5 @@
+import contextlib
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -57,20 +59,13 @@ def test_columns_of_more_dimensions_are_refused(session):
         features_with_weights(features, [fc.numeric_column("image", (3, 4))], 2)
 
 
-def test_variables_in_parts_are_refused(session):
+@pytest.mark.parametrize("parts", [1, 2])
+def test_variables_in_parts_are_refused_unless_they_are_whole(session, parts):
     features = {"pair": tf.zeros([2, 2])}
-    with (
-        tf1.variable_scope("model", partitioner=tf1.fixed_size_partitioner(2)),
-        pytest.raises(ValueError, match="in 2 parts"),
-    ):
-        features_with_weights(features, [fc.numeric_column("pair", 2)], 2)
-
-
-def test_a_variable_that_a_partitioner_left_whole_is_taken(session):
-    features = {"pair": tf.zeros([2, 2])}
-    with tf1.variable_scope("model", partitioner=tf1.fixed_size_partitioner(1)):
+    is_refused = pytest.raises(ValueError, match="in 2 parts") if parts == 2 else contextlib.nullcontext()
+    with tf1.variable_scope("model", partitioner=tf1.fixed_size_partitioner(parts)), is_refused:
         _, dense = features_with_weights(features, [fc.numeric_column("pair", 2)], 2)
-    assert all(isinstance(feature.weights, tf.Variable) for feature in dense)
+        assert all(isinstance(feature.weights, tf.Variable) for feature in dense)
 
 
 def test_probabilities_become_two_examples(session):

@@ -12,6 +12,7 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core.experimental import LinearSDCA
+from tests.estimator_core.programs import scalars_of
 
 # Old settings of scipy's, in scikit-learn's logistic regression.
 pytestmark = pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning")
@@ -174,14 +175,9 @@ def test_summaries_show_the_examples_seen_and_the_duality_gap(tmp_path):
     config = est.RunConfig(model_dir=str(tmp_path), save_summary_steps=1)
     model = est.LinearClassifier(COLUMNS, config=config, optimizer=LinearSDCA("id"))
     model.train(input_fn(), steps=60)
-    values = {}
-    for path in tf.io.gfile.glob(f"{tmp_path}/events*"):
-        for record in tf.data.TFRecordDataset(path):
-            event = tf.compat.v1.Event.FromString(record.numpy())
-            for value in event.summary.value:
-                values.setdefault(value.tag, []).append(value.simple_value)
-    assert values["examples_seen"][:5] == [10, 20, 30, 40, 40]
-    gaps = values["approximate_duality_gap"]
+    examples_seen = scalars_of(tmp_path)["examples_seen"]
+    assert [*examples_seen.values()][:5] == [10, 20, 30, 40, 40]
+    gaps = [*scalars_of(tmp_path)["approximate_duality_gap"].values()]
     assert gaps[3] > 0.05
     assert -1e-5 < gaps[-1] < 1e-3  # the optimum; both sums are float32
 

@@ -1,4 +1,7 @@
-"""One step by hand: a single example of least squares, whose dual has a maximum in closed form."""
+"""The states of examples, and one step by hand.
+
+A single example of least squares has a dual whose maximum is known in closed form.
+"""
 
 import pytest
 import tensorflow as tf
@@ -6,8 +9,32 @@ import tensorflow as tf
 from estimator_core.experimental import LinearSDCA
 from estimator_core.sdca.examples import DenseFeature, Examples
 from estimator_core.sdca.minimize import ExampleStates, minimize
+from tests.estimator_core.programs import zeros
 
 tf1 = tf.compat.v1
+
+KEYS = [[7, 1], [8, 1], [-9, 2]]  # negative fingerprints have a shard as well
+STATES = [[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0], [0.5, 0.5, 0.5, 0.5]]
+
+
+@pytest.mark.parametrize("num_shards", [1, 2, 5])
+def test_states_are_remembered_whatever_the_number_of_shards(session, num_shards):
+    states = ExampleStates(num_shards)
+    saveables = tf1.get_collection(tf1.GraphKeys.SAVEABLE_OBJECTS)  # in checkpoints by these names
+    assert [saveable.name.split(":")[0] for saveable in saveables] == [
+        f"ShardedMutableHashTable-{shard + 1}-of-{num_shards}" for shard in range(num_shards)
+    ]
+    keys = tf.constant(KEYS, tf.int64)
+    assert session.run(states.lookup(keys)).tolist() == [[0.0] * 4] * 3
+    assert session.run(states.size()) == 0
+    session.run(states.insert(keys, tf.constant(STATES)))
+    backwards = tf.constant([*KEYS[::-1], [7, 2]], tf.int64)
+    assert session.run(states.lookup(backwards)).tolist() == [*STATES[::-1], [0.0] * 4]
+    # An existing state is replaced.
+    session.run(states.insert(keys[:1], tf.constant([[10.0, 0.0, 0.0, 0.0]])))
+    assert session.run(states.size()) == 3
+    assert session.run(states.totals()).tolist() == [15.5, 6.5, 7.5, 8.5]
+    assert states.totals().dtype == tf.float64
 
 
 @pytest.fixture
@@ -17,14 +44,9 @@ def step():
     def run(steps=1, **settings):
         with tf.Graph().as_default(), tf1.Session() as session:
             tf1.train.create_global_step()
-            weight = tf1.get_variable("weight", [1, 1], initializer=tf1.zeros_initializer())
-            examples = Examples(
-                tf.constant(["only"]),
-                tf.constant([3.0]),
-                tf.constant([1.0]),
-                [],
-                [DenseFeature(tf.constant([[2.0]]), weight)],
-            )
+            weight = zeros("weight", [1, 1])
+            dense = [DenseFeature(tf.constant([[2.0]]), weight)]
+            examples = Examples(tf.constant(["only"]), tf.constant([3.0]), tf.constant([1.0]), [], dense)
             loss = tf.reduce_sum(tf.square(2.0 * weight - 3.0)) / 2.0
             states = ExampleStates(1)
             sdca = LinearSDCA("id", **settings)

@@ -21,29 +21,6 @@ def model_of(head, columns):
     return compose(head, [ModelPart(logit_fn, None)], training)
 
 
-@pytest.mark.parametrize(
-    "head",
-    [est.BinaryClassHead(), est.LogisticRegressionHead(), est.PoissonRegressionHead(), est.RegressionHead()],
-    ids=lambda head: type(head).__name__,
-)
-def test_heads_of_one_logit_can_be_trained(head):
-    assert SdcaTraining(SDCA, head, [], "sum")
-
-
-@pytest.mark.parametrize(
-    ("head", "combiner", "message"),
-    [
-        (est.MultiClassHead(3), "sum", "multi-class"),
-        (est.MultiLabelHead(2), "sum", "Unsupported head type"),
-        (est.RegressionHead(2), "sum", "label_dimension=2"),
-        (est.RegressionHead(), "mean", "sparse_combiner='mean'"),
-    ],
-)
-def test_what_can_not_be_trained(head, combiner, message):
-    with pytest.raises(ValueError, match=message):
-        SdcaTraining(SDCA, head, [], combiner)
-
-
 def test_weighted_least_squares_of_a_bias():
     """Two examples without any column: the least of 1 (b - 6)^2 / 2 + 3 (b - 2)^2 / 2 + 2 b^2 / 2.
 
@@ -70,19 +47,17 @@ def test_weighted_least_squares_of_a_bias():
         np.testing.assert_allclose(session.run(spec.predictions["predictions"]), [[2], [2]], rtol=1e-3)
 
 
-def test_only_training_needs_the_ids_of_examples():
+@pytest.mark.parametrize(
+    ("features", "error", "message"),
+    [
+        (lambda x: {"x": x}, KeyError, "needs the feature 'id'"),
+        (lambda x: {"x": x, "id": tf.constant([7])}, TypeError, "must hold strings"),
+        (lambda x: x, ValueError, "should be a dictionary"),
+    ],
+)
+def test_only_training_needs_the_ids_of_examples(features, error, message):
     model_fn = model_of(est.RegressionHead(), [fc.numeric_column("x")])
     with tf.Graph().as_default():
-        features = {"x": tf.constant([1.0])}
-        assert model_fn(features, None, "infer").predictions
-    for mode, error, message in (("train", KeyError, "needs the feature 'id'"),):
-        with tf.Graph().as_default(), pytest.raises(error, match=message):
-            model_fn({"x": tf.constant([1.0])}, tf.constant([1.0]), mode)
-    with tf.Graph().as_default(), pytest.raises(TypeError, match="must hold strings"):
-        model_fn({"x": tf.constant([1.0]), "id": tf.constant([7])}, tf.constant([1.0]), "train")
-
-
-def test_features_must_be_a_dict():
-    model_fn = model_of(est.RegressionHead(), [fc.numeric_column("x")])
-    with tf.Graph().as_default(), pytest.raises(ValueError, match="should be a dictionary"):
-        model_fn(tf.constant([1.0]), tf.constant([1.0]), "train")
+        assert model_fn({"x": tf.constant([1.0])}, None, "infer").predictions
+    with tf.Graph().as_default(), pytest.raises(error, match=message):
+        model_fn(features(tf.constant([1.0])), tf.constant([1.0]), "train")

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from estimator_core.spec import arguments
+from estimator_core.spec import arguments, types
 
 
 def test_the_model_dir_of_either_place():
@@ -90,47 +90,21 @@ class WithOwnTrain(est.Estimator):
 
 
 _SIZE = tf.feature_column.numeric_column("size")
-_MEMBERS = [  # as printed by tf.estimator 2.15
-    "_actual_eval",
-    "_actual_train_model_distributed",
-    "_add_meta_graph_for_mode",
-    "_call_input_fn",
-    "_call_model_fn",
-    "_call_model_fn_eval",
-    "_call_model_fn_eval_distributed",
-    "_convert_eval_steps_to_hooks",
-    "_convert_train_steps_to_hooks",
-    "_create_global_step",
-    "_evaluate_build_graph",
-    "_evaluate_run",
-    "_extract_batch_length",
-    "_extract_keys",
-    "_get_features_and_labels_from_input_fn",
-    "_get_features_from_input_fn",
-    "_get_iterator_from_input_fn",
-    "_maybe_warm_start",
-    "_train_model",
-    "_train_model_default",
-    "_train_model_distributed",
-    "_train_with_estimator_spec",
-    "_train_with_estimator_spec_distributed",
-    "_validate_features_in_predict_input",
-    "config",
-    "eval_dir",
-    "evaluate",
-    "experimental_export_all_saved_models",
-    "export_saved_model",
-    "export_savedmodel",
-    "get_variable_names",
-    "get_variable_value",
-    "model_dir",
-    "params",
-    "predict",
-    "train",
-]
+# As printed by tf.estimator 2.15.
+_MEMBERS = """
+    _actual_eval _actual_train_model_distributed _add_meta_graph_for_mode _call_input_fn _call_model_fn
+    _call_model_fn_eval _call_model_fn_eval_distributed _convert_eval_steps_to_hooks
+    _convert_train_steps_to_hooks _create_global_step _evaluate_build_graph _evaluate_run
+    _extract_batch_length _extract_keys _get_features_and_labels_from_input_fn
+    _get_features_from_input_fn _get_iterator_from_input_fn _maybe_warm_start _train_model
+    _train_model_default _train_model_distributed _train_with_estimator_spec
+    _train_with_estimator_spec_distributed _validate_features_in_predict_input config eval_dir evaluate
+    experimental_export_all_saved_models export_saved_model export_savedmodel get_variable_names
+    get_variable_value model_dir params predict train
+"""
 
 
-@pytest.mark.parametrize("name", _MEMBERS)
+@pytest.mark.parametrize("name", _MEMBERS.split())
 def test_a_subclass_that_overrides_a_member_is_refused(name):
     subclass = type("Own", (est.Estimator,), {name: property(lambda self: None)})
     with pytest.raises(ValueError, match=rf"cannot override members.*Own'> does override \['{name}'\]"):
@@ -165,6 +139,14 @@ def test_other_members_may_be_defined(base, members):
     """2.15 accepts these."""
     type("Own", (base,), members)(model_fn)
     type("TPUEstimator", (est.Estimator,), {"train": None})(model_fn)
+
+
+def test_what_hooks_and_exporters_need_of_an_estimator_is_there():
+    for name in ("model_dir", "config", "eval_dir", "export_saved_model"):
+        assert hasattr(types.EstimatorLike, name)
+        assert hasattr(est.Estimator, name)
+    assert est.SessionRunHook is types.Hook
+    assert est.CheckpointSaverListener is types.SavingListener
 
 
 @pytest.mark.parametrize("nothing", [lambda _: None, staticmethod(lambda _: None)])

@@ -51,11 +51,13 @@ def test_methods_and_callables_are_model_fns():
 
     _accepts(Model().model_fn)
     _accepts(Model())
+    _accepts(lambda features, labels, mode, depth=3: None)  # an optional argument more
 
 
 @pytest.mark.parametrize(
     ("model_fn", "params", "message"),
     [
+        (None, None, "model_fn must be provided"),
         (lambda labels: None, None, "must include features"),
         (lambda features: None, {"a": 1}, "does not include params"),
         (lambda features, depth: None, None, r"not expected args: \['depth'\]"),
@@ -66,18 +68,16 @@ def test_model_fns_that_cannot_be_called_are_refused(model_fn, params, message):
         _accepts(model_fn, params)
 
 
-def test_optional_extra_arguments_are_allowed():
-    _accepts(lambda features, labels, mode, depth=3: None)
-
-
-def test_labels_for_a_model_fn_without_labels_are_refused():
-    with pytest.raises(ValueError, match="does not take labels"):
-        calling.call_model_fn(lambda features: None, 1, 2, "train", {}, None)
-
-
-def test_a_model_fn_must_return_a_spec():
-    with pytest.raises(ValueError, match=r"should return an EstimatorSpec.*7"):
-        calling.call_model_fn(lambda features: 7, 1, None, "train", {}, None)
+@pytest.mark.parametrize(
+    ("model_fn", "labels", "message"),
+    [
+        (lambda features: None, 2, "does not take labels"),
+        (lambda features: 7, None, r"should return an EstimatorSpec.*7"),
+    ],
+)
+def test_calls_that_fail(model_fn, labels, message):
+    with pytest.raises(ValueError, match=message):
+        calling.call_model_fn(model_fn, 1, labels, "train", {}, None)
 
 
 def test_a_spec_without_a_mode_gets_the_mode_of_the_call():
@@ -104,11 +104,6 @@ def test_a_spec_of_another_mode_counts_for_the_mode_of_the_call():
         spec = calling.call_model_fn(model_fn, tf.constant([1.0]), None, "infer", {}, None)
         assert spec.mode == "infer"
         assert spec.export_outputs.keys() == {"serving_default"}
-
-
-def test_no_model_fn_is_refused():
-    with pytest.raises(ValueError, match="model_fn must be provided"):
-        _accepts(None)
 
 
 def _half_dropped(features, labels, mode):

@@ -33,12 +33,8 @@ class StopAfter(tf1.train.SessionRunHook):
 
 @pytest.mark.parametrize("use_tpu", [True, False])
 def test_a_hook_may_end_an_evaluation(make_sharded, use_tpu):
-    estimator = make_sharded().train(input_fn, steps=1)
-
-    def endless(params):
-        return input_fn(params).repeat()
-
+    make_sharded().train(input_fn, steps=1)
     estimator = make_sharded(use_tpu=use_tpu)
-    metrics = estimator.evaluate(endless, steps=8, hooks=[StopAfter(3)])
+    metrics = estimator.evaluate(lambda params: input_fn(params).repeat(), steps=8, hooks=[StopAfter(3)])
     # The weight is 3.75, thus the errors are 1.75 * x, of 1 to 8 and then 1 to 4.
     assert metrics["mae"] == np.float32(1.75 * (36 + 10) / 12)

@@ -9,6 +9,7 @@ import tensorflow as tf
 import estimator_core as est
 from estimator_core import tpu
 from estimator_core.experimental import input_layer
+from tests.estimator_core.programs import zeros
 
 tf1 = tf.compat.v1
 embedding = tf.tpu.experimental.embedding
@@ -36,7 +37,7 @@ def model_fn_of(columns, minimize=None, layer=tf1.feature_column.input_layer):
 
     def model_fn(features, labels, mode, params):
         total = tf.reduce_sum(layer(features, columns), axis=1)
-        weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
+        weight = zeros("weight")
         if mode == est.ModeKeys.PREDICT:
             return tpu.TPUEstimatorSpec(mode, predictions={"total": total})
         loss = tf.reduce_mean(labels * (total + weight))
@@ -52,6 +53,12 @@ def model_fn_of(columns, minimize=None, layer=tf1.feature_column.input_layer):
         return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
 
     return model_fn
+
+
+PLAIN = tf.feature_column.embedding_column(
+    tf.feature_column.categorical_column_with_identity("id", 4), 2, initializer=tf1.ones_initializer()
+)
+NUMBER = tf.feature_column.numeric_column("number")
 
 
 def input_fn(params):
@@ -123,11 +130,42 @@ def test_tables_are_trained_by_their_parameters(make, name, num_shards):
     assert [name for name in names if "Momentum" in name] == ["weight/Momentum"]
 
 
-def test_a_sum_over_shards(make):
-    """CrossShardOptimizer with SUM does not divide the loss by the shards: gradients are twice as large."""
-    estimator = make(params={"reduction": tf1.losses.Reduction.SUM}).train(input_fn, steps=1)
-    expected = 1 - 0.25 * 2 * np.tile(GRADIENT, 2)
-    np.testing.assert_allclose(estimator.get_variable_value(TABLE), expected)
+# Of each row: what a table of ones loses in some steps.
+@pytest.mark.parametrize(
+    ("arguments", "steps", "moved"),
+    [
+        pytest.param(
+            {"params": {"reduction": tf1.losses.Reduction.SUM}},
+            1,
+            0.25 * 2 * GRADIENT,  # CrossShardOptimizer does not divide the loss by the shards
+            id="a sum over shards",
+        ),
+        pytest.param(
+            {"optimizer": embedding.SGD(lambda: 0.5)},
+            1,
+            0.5 * GRADIENT,
+            id="a learning rate that is a function",
+        ),
+        pytest.param(
+            {
+                "clipping_limit": 1.25,
+                "experimental_gradient_multiplier_fn": lambda step: tf.cast(step, tf.float32) + 2.0,
+            },
+            2,
+            0.25 * (np.minimum(2 * GRADIENT, 1.25) + np.minimum(3 * GRADIENT, 1.25)),
+            id="a multiplier and a limit of gradients",
+        ),
+        pytest.param(
+            {"columns": [PLAIN, NUMBER], "model_fn": model_fn_of([PLAIN])},
+            1,
+            0.25 * GRADIENT,
+            id="columns that are not for TPUs and numbers",
+        ),
+    ],
+)
+def test_what_a_table_loses(make, arguments, steps, moved):
+    estimator = make(**arguments).train(input_fn, steps=steps)
+    np.testing.assert_allclose(estimator.get_variable_value(TABLE), 1 - np.tile(moved, 2))
 
 
 def test_a_learning_rate_that_depends_on_the_step(make):
@@ -136,21 +174,6 @@ def test_a_learning_rate_that_depends_on_the_step(make):
     estimator = make([seen], embedding.SGD(100.0)).train(input_fn, steps=3)
     expected = 1 - (0.5 + 0.25 + 0.5 / 3) * np.tile(GRADIENT, 2)
     np.testing.assert_allclose(estimator.get_variable_value(TABLE), expected, rtol=1e-6)
-
-
-def test_a_learning_rate_that_is_a_function(make):
-    estimator = make(optimizer=embedding.SGD(lambda: 0.5)).train(input_fn, steps=1)
-    expected = 1 - 0.5 * np.tile(GRADIENT, 2)
-    np.testing.assert_allclose(estimator.get_variable_value(TABLE), expected)
-
-
-def test_a_multiplier_and_a_limit_of_gradients(make):
-    """Gradients of 1, 0.5 and 1, times 2 in step 0 and times 3 in step 1; not above 1.25."""
-    estimator = make(
-        clipping_limit=1.25, experimental_gradient_multiplier_fn=lambda step: tf.cast(step, tf.float32) + 2.0
-    ).train(input_fn, steps=2)
-    moved = np.minimum(2 * GRADIENT, 1.25) + np.minimum(3 * GRADIENT, 1.25)
-    np.testing.assert_allclose(estimator.get_variable_value(TABLE), 1 - 0.25 * np.tile(moved, 2))
 
 
 @pytest.mark.more
@@ -188,15 +211,6 @@ def test_shared_columns_have_one_table(make):
     (name,) = [name for name in estimator.get_variable_names() if "shared" in name]
     found = estimator.get_variable_value(name)
     np.testing.assert_allclose(found, 1 - 0.25 * np.tile(gradient, 2))
-
-
-def test_columns_that_are_not_for_tpus_and_numbers(make):
-    ids = tf.feature_column.categorical_column_with_identity("id", 4)
-    plain = tf.feature_column.embedding_column(ids, 2, initializer=tf1.ones_initializer())
-    number = tf.feature_column.numeric_column("number")
-    estimator = make([plain, number], model_fn=model_fn_of([plain])).train(input_fn, steps=1)
-    expected = 1 - 0.25 * np.tile(GRADIENT, 2)
-    np.testing.assert_allclose(estimator.get_variable_value(TABLE), expected)
 
 
 def clipped(loss, step):

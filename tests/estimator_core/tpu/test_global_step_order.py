@@ -7,6 +7,7 @@ import tensorflow as tf
 import estimator_core as est
 from estimator_core import tpu
 from estimator_core.tpu.user_functions import model_fn_on_host, read_before_write
+from tests.estimator_core.programs import zeros
 
 tf1 = tf.compat.v1
 
@@ -52,20 +53,18 @@ def train(model_dir, train_op_of, wrap):
         return rate
 
     def model_fn(features, labels, mode, params):
-        weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
+        weight = zeros("weight")
         loss = tf.square(weight - labels[0])
         step = tf1.train.get_or_create_global_step()
         rate = tf1.train.polynomial_decay(1.0, step, NUM_STEPS, end_learning_rate=0.0)
         rate = tf.ensure_shape(tf.numpy_function(note, [step, rate], tf.float32), [])
         return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op_of(loss, rate, wrap))
 
-    def input_fn(params):
-        return tf.data.Dataset.from_tensors(([0.0], [1000.0])).repeat()
-
     estimator = tpu.TPUEstimator(
         model_fn, config=tpu.RunConfig(model_dir=str(model_dir)), use_tpu=False, train_batch_size=1
     )
-    estimator.train(input_fn, max_steps=NUM_STEPS)
+    batch = ([0.0], [1000.0])
+    estimator.train(lambda params: tf.data.Dataset.from_tensors(batch).repeat(), max_steps=NUM_STEPS)
     return seen, estimator.get_variable_value("weight")
 
 
@@ -113,7 +112,7 @@ def test_reads_come_before_functions_and_these_before_writes():
 
 def test_a_tpu_estimator_asks_for_this_order():
     def model_fn(features, mode, params):
-        weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
+        weight = zeros("weight")
         step = tf1.train.get_global_step()
         rate = tf.cast(step, tf.float32, "rate")
         count = step.assign_add(1, read_value=False)

@@ -1,8 +1,10 @@
+"""The Estimator that a TPUEstimator is where there is no TPU."""
+
 import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from estimator_core.tpu.host_estimator import HostEstimator
+from estimator_core.tpu.host_estimator import ConvertedModelFn, HostEstimator
 
 tf1 = tf.compat.v1
 
@@ -30,3 +32,19 @@ def test_a_graph_for_tpus_is_exported_when_there_is_a_model_for_it(tmp_path, on_
     if not on_tpu:
         with pytest.raises(RuntimeError, match="could not be found"), tf1.Session(graph=tf.Graph()) as s:
             tf1.saved_model.load(s, ["serve", "tpu"], path)
+
+
+def test_a_model_fn_that_was_not_written_for_a_tpu_gets_the_params_of_its_own_estimator(tmp_path):
+    seen = {}
+
+    def model_fn(features, labels, mode, params, config):
+        seen.update(params, features=features, labels=labels, mode=mode, config=config)
+        return est.EstimatorSpec(mode, predictions=features)
+
+    estimator = est.Estimator(model_fn, str(tmp_path), params={"rate": 0.5})
+    with tf.Graph().as_default():
+        x = tf.constant([1.0])
+        spec = ConvertedModelFn(estimator)(x, "y", "infer", "a config", {"batch_size": 4, "rate": 7.0})
+    assert spec.predictions is x
+    assert (seen.pop("features"), seen.pop("labels"), seen.pop("rate")) == (x, "y", 0.5)
+    assert seen == {"mode": "infer", "config": "a config"}

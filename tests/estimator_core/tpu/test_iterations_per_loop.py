@@ -8,17 +8,16 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core import tpu
-from tests.oracle import observe
+from tests.estimator_core.programs import scalars_of, zeros
+from tests.estimator_core.shard_programs import shared_descent
 
 tf1 = tf.compat.v1
 
 
 def model_fn(features, labels, mode, params):
     """A step halves the distance to a weight of 2: after n it is 2 - 2 / 2^n, and its loss 4 / 4^n."""
-    weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
-    loss = tf.reduce_mean(tf.square(weight * features["x"] - labels))
-    optimizer = tpu.CrossShardOptimizer(tf1.train.GradientDescentOptimizer(0.25))
-    train_op = optimizer.minimize(loss, tf1.train.get_global_step())
+    loss = tf.reduce_mean(tf.square(zeros("weight") * features["x"] - labels))
+    train_op = shared_descent(loss, 0.25)
     noted = [tf.reshape(tf1.train.get_global_step(), [1])]
     host_call = (params["host_fn"], noted) if "host_fn" in params else None
     return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op, host_call=host_call)
@@ -27,10 +26,6 @@ def model_fn(features, labels, mode, params):
 def input_fn(params, batches=-1):
     dataset = tf.data.Dataset.from_tensors(({"x": [1.0] * 4}, [2.0] * 4))
     return dataset.repeat().take(batches)
-
-
-def endless(params):
-    return input_fn(params)
 
 
 class Seen(est.SessionRunHook):
@@ -55,11 +50,11 @@ class Seen(est.SessionRunHook):
 
 @pytest.fixture
 def make(tmp_path):
-    def make_estimator(model_fn=model_fn, params=None, **config):
+    def make_estimator(model_fn=model_fn, params=None, folder="model", **config):
         names = ("iterations_per_loop", "experimental_host_call_every_n_steps")
         of_tpu = {name: config.pop(name) for name in names if name in config}
         tpu_config = tpu.TPUConfig(num_shards=2, **of_tpu)
-        config = tpu.RunConfig(tpu_config, model_dir=str(tmp_path), **config)
+        config = tpu.RunConfig(tpu_config, model_dir=str(tmp_path / folder), **config)
         return tpu.TPUEstimator(model_fn, config=config, params=params, train_batch_size=4)
 
     return make_estimator
@@ -67,11 +62,16 @@ def make(tmp_path):
 
 @pytest.mark.parametrize(
     ("iterations", "steps"),
-    [({}, [2, 4, 6, 8]), ({"iterations_per_loop": 3}, [3, 6, 8]), ({"iterations_per_loop": "5"}, [5, 8])],
+    [
+        ({}, [2, 4, 6, 8]),
+        ({"iterations_per_loop": 3}, [3, 6, 8]),
+        ({"iterations_per_loop": "5"}, [5, 8]),
+        ({"iterations_per_loop": "1h"}, [1, 8]),  # eight steps never take an hour
+    ],
 )
 def test_hooks_see_the_ends_of_loops(make, iterations, steps):
     seen = Seen()
-    estimator = make(**iterations).train(endless, [seen], steps=8)
+    estimator = make(**iterations).train(input_fn, [seen], steps=8)
     assert seen.steps == steps
     assert seen.losses == pytest.approx([4 / 4 ** (step - 1) for step in steps])
     np.testing.assert_allclose(estimator.get_variable_value("weight"), 2 - 2 / 2**8)
@@ -80,32 +80,20 @@ def test_hooks_see_the_ends_of_loops(make, iterations, steps):
 def test_training_ends_exactly_and_goes_on(make):
     seen = Seen()
     estimator = make(iterations_per_loop=4)
-    estimator.train(endless, [seen], steps=6)
-    estimator.train(endless, [seen], max_steps=11)
+    estimator.train(input_fn, [seen], steps=6)
+    estimator.train(input_fn, [seen], max_steps=11)
     assert seen.steps == [4, 6, 10, 11]
     assert estimator.get_variable_value("global_step") == 11
 
 
-def test_loops_of_a_time(make):
-    """Twenty steps never take an hour."""
-    seen = Seen()
-    make(iterations_per_loop="1h").train(endless, [seen], steps=20)
-    assert seen.steps == [1, 20]
-
-
-def test_checkpoints_and_summaries_come_at_the_ends_of_loops(make, tmp_path):
-    make(
+def test_checkpoints_and_summaries_come_at_the_ends_of_loops(make):
+    estimator = make(
         iterations_per_loop=3, save_checkpoints_steps=10, save_summary_steps=10, keep_checkpoint_max=10
-    ).train(endless, steps=31)
-    saved = tf.train.get_checkpoint_state(str(tmp_path)).all_model_checkpoint_paths
+    ).train(input_fn, steps=31)
+    saved = tf.train.get_checkpoint_state(estimator.model_dir).all_model_checkpoint_paths
     # The first loop that ends 10 steps after the last checkpoint, and the end.
     assert [path.rpartition("-")[2] for path in saved] == ["0", "12", "24", "31"]
-    losses = {
-        event.step: value.simple_value
-        for event in observe.events_of(str(tmp_path))
-        for value in event.summary.value
-        if value.tag == "loss"
-    }
+    losses = scalars_of(estimator.model_dir)["loss"]
     # After the first loop, and of the first loop that begins 10 steps after the last summary.
     assert list(losses) == [3, 15, 27]
     assert losses[3] == pytest.approx(4 / 4**2)
@@ -119,7 +107,7 @@ def test_a_host_call_runs_every_so_many_steps(make, every, steps):
         return tf1.py_func(lambda step: noted.append(step.tolist()), [step], [])
 
     config = {"iterations_per_loop": 4, "experimental_host_call_every_n_steps": every}
-    make(params={"host_fn": host_fn}, **config).train(endless, steps=7)
+    make(params={"host_fn": host_fn}, **config).train(input_fn, steps=7)
     assert noted == [[step] * 2 for step in steps]  # of both shards
 
 
@@ -141,7 +129,7 @@ def test_the_input_ends_within_a_loop(make, caplog, batches, called_at):
 def test_the_loss_is_logged_every_so_many_loops(make, caplog):
     """log_step_count_steps=10 is every ceil(10 / 4) = 3 loops."""
     with caplog.at_level("INFO", logger="tensorflow"):
-        make(iterations_per_loop=4, log_step_count_steps=10).train(endless, steps=26)
+        make(iterations_per_loop=4, log_step_count_steps=10).train(input_fn, steps=26)
     lines = [re.sub(r" \(.*", "", r.getMessage()) for r in caplog.records]
     lines = [line for line in lines if line.startswith("loss = ")]
     assert [int(line.split("step = ")[1]) for line in lines] == [4, 16, 26]
@@ -154,12 +142,9 @@ def test_what_a_hook_feeds_is_fed_to_each_step_of_a_loop(make):
     """A learning rate of 0 from step 4 on, which a hook sets as programs of TensorFlow 1 did."""
 
     def fed_model_fn(features, labels, mode, params):
-        weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
-        loss = tf.reduce_mean(weight * features["x"])
+        loss = tf.reduce_mean(zeros("weight") * features["x"])
         rate = tf1.placeholder_with_default(8.0, [], name="rate")
-        optimizer = tpu.CrossShardOptimizer(tf1.train.GradientDescentOptimizer(rate))
-        train_op = optimizer.minimize(loss, tf1.train.get_global_step())
-        return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+        return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=shared_descent(loss, rate))
 
     class Rate(est.SessionRunHook):
         def before_run(self, run_context):
@@ -167,7 +152,7 @@ def test_what_a_hook_feeds_is_fed_to_each_step_of_a_loop(make):
             step = run_context.session.run(tf1.train.get_global_step(graph))
             return est.SessionRunArgs(None, {"rate:0": 0.5 if step < 4 else 0.0})
 
-    estimator = make(fed_model_fn, iterations_per_loop=4).train(endless, [Rate()], steps=11)
+    estimator = make(fed_model_fn, iterations_per_loop=4).train(input_fn, [Rate()], steps=11)
     assert estimator.get_variable_value("weight") == -0.5 * 4
 
 
@@ -178,15 +163,13 @@ def log_model_fn(features, labels, mode, params):
     """
     weight = tf1.get_variable("weight", [], initializer=tf1.ones_initializer())
     loss = tf.math.log(weight) + 0.0 * tf.reduce_mean(features["x"])
-    optimizer = tpu.CrossShardOptimizer(tf1.train.GradientDescentOptimizer(0.4))
-    train_op = optimizer.minimize(loss, tf1.train.get_global_step())
-    return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+    return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=shared_descent(loss, 0.4))
 
 
 def test_a_nan_loss_within_a_loop_ends_training(make):
     estimator = make(log_model_fn, iterations_per_loop=5)
     with pytest.raises(est.NanLossDuringTrainingError, match="at global step 3"):
-        estimator.train(endless, steps=20)
+        estimator.train(input_fn, steps=20)
     assert estimator.get_variable_value("global_step") == 0  # no checkpoint after the first
 
 
@@ -203,19 +186,13 @@ def test_an_error_says_at_which_step_it_came(make, caplog):
     assert "Training failed in the step after global step 8." in caplog.text
 
 
-def test_loops_change_no_number(tmp_path):
+def test_loops_change_no_number(make):
     """The same weights, bit by bit, after loops of 1 and of 7 steps, with batches that differ."""
-    weights = []
-    for iterations in (1, 7):
-        tpu_config = tpu.TPUConfig(iterations_per_loop=iterations, num_shards=2)
-        config = tpu.RunConfig(tpu_config, model_dir=str(tmp_path / str(iterations)))
-        estimator = tpu.TPUEstimator(model_fn, config=config, params={}, train_batch_size=4)
-
-        def random_input_fn(params):
-            random = np.random.RandomState(0)
-            x = random.rand(40, 4).astype(np.float32)
-            return tf.data.Dataset.from_tensor_slices(({"x": x}, 3 * x))
-
-        estimator.train(random_input_fn, steps=33)
-        weights.append(estimator.get_variable_value("weight"))
-    assert weights[0] == weights[1]
+    x = np.random.RandomState(0).rand(40, 4).astype(np.float32)
+    one, seven = (
+        make(params={}, folder=str(iterations), iterations_per_loop=iterations)
+        .train(lambda params: tf.data.Dataset.from_tensor_slices(({"x": x}, 3 * x)), steps=33)
+        .get_variable_value("weight")
+        for iterations in (1, 7)
+    )
+    assert one == seven

@@ -9,6 +9,7 @@ import tensorflow as tf
 import estimator_core as est
 from estimator_core import tpu
 from estimator_core.tpu.user_functions import without_cross_replica_sums
+from tests.estimator_core.programs import zeros
 
 tf1 = tf.compat.v1
 
@@ -32,7 +33,7 @@ def test_a_sum_over_replicas_within_a_function_is_refused(tmp_path, kind):
     """As when gradients are accumulated, and applied every few steps."""
 
     def model_fn(features, labels, mode, params):
-        weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
+        weight = zeros("weight")
         loss = tf.square(weight - labels[0])
         step = tf1.train.get_global_step()
         optimizer = tf1.tpu.CrossShardOptimizer(tf1.train.GradientDescentOptimizer(0.1))
@@ -56,3 +57,10 @@ def test_a_sum_over_replicas_within_a_function_is_refused(tmp_path, kind):
     expected = "can't be made within tf.cond, tf.while_loop or tf.function"
     with pytest.raises(ValueError, match=re.escape(expected)):
         estimator.train(lambda params: tf.data.Dataset.from_tensors(([0.0], [1.0])), steps=1)
+
+
+def test_install_gives_tensorflow_2_names_of_tensorflow_1(uninstalled):
+    est.install()
+    assert tf.tpu.CrossShardOptimizer is tf1.tpu.CrossShardOptimizer
+    assert tf.tpu.cross_replica_sum is tf1.tpu.cross_replica_sum
+    assert tf.tpu.experimental  # the other names stay

@@ -7,6 +7,7 @@ from tensorflow.compiler.tf2xla.python import xla
 
 import estimator_core as est
 from estimator_core import tf1
+from tests.estimator_core.shard_programs import shared_descent
 
 NUM_SHARDS, BATCH = 3, 6
 ROWS = np.array([[1.0], [2.0], [4.0], [7.0], [11.0], [16.0]], np.float32)
@@ -33,9 +34,7 @@ def contrastive_model_fn(features, labels, mode, params):
     if mode == "infer":
         predictions = {"shard": tf.fill([2], xla.replica_id()), "distance": distances}
         return est.tpu.TPUEstimatorSpec(mode, predictions=predictions)
-    optimizer = est.tpu.CrossShardOptimizer(tf1.train.GradientDescentOptimizer(0.001))
-    train_op = optimizer.minimize(loss, tf1.train.get_global_step())
-    return est.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+    return est.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=shared_descent(loss, 0.001))
 
 
 def estimator_of(model_fn, folder):

@@ -23,17 +23,13 @@ def test_has_the_settings_of_run_config():
     assert (config.tpu_config.iterations_per_loop, config.model_dir) == (7, "model")
     assert config.save_checkpoints_steps == 5
     assert (config.master, config.evaluation_master, config.cluster) == ("", "", None)
+    by_position = tpu.RunConfig(None, "b", "a")
+    assert (by_position.master, by_position.evaluation_master) == ("a", "b")
 
 
 def test_an_unknown_setting_is_refused():
     with pytest.raises(TypeError, match="nope"):
         tpu.RunConfig(nope=1)
-
-
-def test_evaluation_master_defaults_to_master():
-    assert tpu.RunConfig(master="a").evaluation_master == "a"
-    config = tpu.RunConfig(None, "b", "a")
-    assert (config.master, config.evaluation_master) == ("a", "b")
 
 
 def test_a_cluster_gives_the_masters_and_the_session_config():
@@ -46,6 +42,10 @@ def test_a_cluster_gives_the_masters_and_the_session_config():
     assert config.session_config.cluster_def.job[0].name == "worker"
     with pytest.raises(ValueError, match="Both master and cluster"):
         tpu.RunConfig(master="a", cluster=resolver)
+    given = tf.compat.v1.ConfigProto(log_device_placement=True)
+    config = tpu.RunConfig(cluster=Resolver(), session_config=given)
+    assert config.session_config.log_device_placement
+    assert config.session_config.cluster_def.job[0].name == "worker"
 
 
 def test_replace_keeps_what_is_the_tpus():
@@ -70,16 +70,7 @@ def test_configs_that_differ_in_the_tpu_only_are_not_equal():
     assert "iterations_per_loop=7" in repr(tpu.RunConfig(tpu.TPUConfig(7)))
 
 
-def test_cluster_of_tf_config(monkeypatch):
-    tasks = {"chief": ["a:1"], "worker": ["b:1"]}
-    task = {"type": "chief", "index": 0}
-    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": tasks, "task": task}))
-    config = tpu.RunConfig()
-    assert config.cluster is None
-    assert config.is_distributed
-    assert config.master == "grpc://a:1"
-
-
+_CLUSTER = {"chief": ["a:1"], "worker": ["b:1"]}
 _EVALUATOR = {"cluster": {"chief": ["c:1"]}, "task": {"type": "evaluator", "index": 0}}
 
 
@@ -87,21 +78,23 @@ _EVALUATOR = {"cluster": {"chief": ["c:1"]}, "task": {"type": "evaluator", "inde
 @pytest.mark.parametrize(
     ("value", "arguments", "masters"),
     [
-        ({"session_master": "s"}, {}, ("s", "s")),
+        ({}, {"master": "a"}, ("a", "a")),
+                ({"session_master": "s"}, {}, ("s", "s")),
         ({"eval_session_master": "e"}, {}, ("", "e")),
         ({"eval_session_master": "e"}, {"master": "a"}, ("a", "e")),
         ({"eval_session_master": "e"}, {"master": "a", "evaluation_master": ""}, ("a", "")),
         (_EVALUATOR, {"master": "a"}, ("a", "")),
     ],
 )  # fmt: skip
-def test_masters_of_tf_config(monkeypatch, value, arguments, masters):
+def test_masters_of_arguments_and_tf_config(monkeypatch, value, arguments, masters):
     monkeypatch.setenv("TF_CONFIG", json.dumps(value))
     config = tpu.RunConfig(**arguments)
     assert (config.master, config.evaluation_master) == masters
 
 
-def test_a_cluster_goes_into_a_given_session_config():
-    given = tf.compat.v1.ConfigProto(log_device_placement=True)
-    config = tpu.RunConfig(cluster=Resolver(), session_config=given)
-    assert config.session_config.log_device_placement
-    assert config.session_config.cluster_def.job[0].name == "worker"
+def test_cluster_of_tf_config(monkeypatch):
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": _CLUSTER, "task": {"type": "chief", "index": 0}}))
+    config = tpu.RunConfig()
+    assert config.cluster is None
+    assert config.is_distributed
+    assert config.master == "grpc://a:1"

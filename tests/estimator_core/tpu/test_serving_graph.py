@@ -83,11 +83,14 @@ def test_a_version_may_be_a_member_of_the_enum_of_2_15(export, version):
     assert on_tpu == [False, False, version.value == 2]
 
 
-def _meta_graph(path):
+def _meta_graphs(path):
     model = program.saved_model_pb2.SavedModel()
-    with open(f"{path}/saved_model.pb", "rb") as file:
-        model.ParseFromString(file.read())
-    (found,) = (each for each in model.meta_graphs if "tpu" in each.meta_info_def.tags)
+    model.ParseFromString((pathlib.Path(path) / "saved_model.pb").read_bytes())
+    return model.meta_graphs
+
+
+def _meta_graph(path):
+    (found,) = (each for each in _meta_graphs(path) if "tpu" in each.meta_info_def.tags)
     return found
 
 
@@ -146,9 +149,7 @@ def test_a_mode_that_is_for_cpus_alone(export, tmp_path, caplog):
     )
     path = estimator.experimental_export_all_saved_models(tmp_path / "both", {"eval": receiver_fn})
     assert "Mode 'eval' is exported only for CPUs" in caplog.text
-    model = program.saved_model_pb2.SavedModel()
-    model.ParseFromString((pathlib.Path(path.decode()) / "saved_model.pb").read_bytes())
-    assert [list(each.meta_info_def.tags) for each in model.meta_graphs] == [["eval"]]
+    assert [list(each.meta_info_def.tags) for each in _meta_graphs(path.decode())] == [["eval"]]
 
 
 def test_the_scaffold_is_made_for_the_graph_for_tpus(export):

@@ -32,11 +32,8 @@ def test_batch_sizes_of_four_shards(training, kind, of_input, of_model):
     assert sharding.batch_axis == ((0, 1) if kind is ShardInput.SPLIT else None)
 
 
-def test_a_mode_that_is_not_sharded():
-    assert MODES.sharding(PREDICT, tpu.TPUConfig(num_shards=4)) is None
-
-
 def test_a_batch_goes_around_the_shards():
+    assert MODES.sharding(PREDICT, tpu.TPUConfig(num_shards=4)) is None  # which is not sharded
     assert MODES.model_batch_size(EVAL, tpu.TPUConfig(num_shards=6)) == 2
     with pytest.raises(ValueError, match=r"eval_batch_size 12 must be divisible by .* shards 8"):
         MODES.sharding(EVAL, tpu.TPUConfig(num_shards=8))

@@ -16,31 +16,35 @@ VALUES = np.array([[1.0, -2.0], [0.5, 0.25], [3.0, 1.0], [-1.0, 0.125]], np.floa
 GRADIENT = np.array([[0.5, 0.25], [4.0, -1.0], [0.0, 0.0], [-1.0, 0.125]], np.float32)
 
 
-def run(parameters, steps=3, rate=0.5, is_dense=False, **arguments):
-    """Returns the table after some steps, and its slot variables."""
+def updated(make_update, steps=3):
+    """The table and its slot variables after some steps."""
     with tf.Graph().as_default(), tf1.Session() as session:
-        table = tf1.get_variable("table", initializer=START, use_resource=True)
+        update = make_update(tf1.get_variable("table", initializer=START, use_resource=True))
+        session.run(tf1.global_variables_initializer())
+        for _ in range(steps):
+            session.run(update)
+        return session.run({v.op.name: v for v in tf1.global_variables()})
+
+
+def run(parameters, steps=3, rate=0.5, is_dense=False, **arguments):
+    def make_update(table):
         gradient = tf.constant(GRADIENT)
         if not is_dense:
             gradient = tf.IndexedSlices(tf.constant(VALUES), tf.constant(LOOKUPS), [4, 2])
-        update = update_rows(table, gradient, parameters, tf.constant(rate), **arguments)
-        session.run(tf1.global_variables_initializer())
-        for _ in range(steps):
-            session.run(update)
-        return session.run({v.op.name: v for v in tf1.global_variables()})
+        return update_rows(table, gradient, parameters, tf.constant(rate), **arguments)
+
+    return updated(make_update, steps)
 
 
-def with_tensorflow(optimizer, steps=3):
+def with_tensorflow(optimizer):
     """The same table trained by an optimizer of TensorFlow 1 that gets each row's gradient once."""
-    with tf.Graph().as_default(), tf1.Session() as session:
-        table = tf1.get_variable("table", initializer=START, use_resource=True)
+
+    def make_update(table):
         rows = tf.constant([0, 1, 3])
         slices = tf.IndexedSlices(tf.gather(GRADIENT, rows), rows, [4, 2])
-        update = optimizer().apply_gradients([(slices, table)])
-        session.run(tf1.global_variables_initializer())
-        for _ in range(steps):
-            session.run(update)
-        return session.run({v.op.name: v for v in tf1.global_variables()})
+        return optimizer().apply_gradients([(slices, table)])
+
+    return updated(make_update)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core import tpu
+from tests.estimator_core.programs import descent, zeros
+from tests.estimator_core.shard_programs import shared_descent
 
 tf1 = tf.compat.v1
 
@@ -15,7 +17,7 @@ X = np.arange(1, 11, dtype=np.float32)
 
 
 def model_fn(features, labels, mode, params):
-    weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
+    weight = zeros("weight")
     prediction = weight * features["x"]
     if mode == est.ModeKeys.PREDICT:
         return est.EstimatorSpec(mode, {"y": prediction, "x": features["x"]})
@@ -28,22 +30,18 @@ def model_fn(features, labels, mode, params):
         }
         return est.EstimatorSpec(mode, loss=loss, eval_metric_ops=metrics)
     assert set(params) == {"rate"}  # its own alone
-    optimizer = tf1.train.GradientDescentOptimizer(params["rate"])
-    train_op = optimizer.minimize(loss, tf1.train.get_global_step())
-    return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
+    return est.EstimatorSpec(mode, loss=loss, train_op=descent(loss, params["rate"]))
 
 
 def last_value(labels):
-    last = tf1.get_variable(
-        "last", [2], collections=[tf1.GraphKeys.LOCAL_VARIABLES], initializer=tf1.zeros_initializer()
-    )
+    last = zeros("last", [2], collections=[tf1.GraphKeys.LOCAL_VARIABLES])
     # (the last one before, the last one now)
     return last.value(), last.assign(tf.stack([last.read_value()[1], labels[-1]]))
 
 
-def input_fn():
+def input_fn(size=3, drop_remainder=False):
     """Batches of 3, a size that the graph does not know."""
-    return tf.data.Dataset.from_tensor_slices(({"x": X}, 2 * X)).batch(3)
+    return tf.data.Dataset.from_tensor_slices(({"x": X}, 2 * X)).batch(size, drop_remainder)
 
 
 @pytest.fixture
@@ -67,27 +65,27 @@ def test_an_input_fn_without_params_gets_the_batch_sizes(plain):
     assert [row["x"] for row in estimator.predict(input_fn)] == X.tolist()
 
 
-def test_shards_update_metrics_one_after_the_other(plain):
-    estimator = converted(plain, num_shards=4).train(input_fn, steps=1)
-    for _ in range(3):
+BROADCAST = tpu.InputPipelineConfig.BROADCAST
+
+
+@pytest.mark.parametrize(
+    ("config", "last"),
+    [
         # The labels of 8 examples: the last shards have 14 and 16.
-        assert estimator.evaluate(input_fn, steps=2)["last"].tolist() == [14.0, 16.0]
-
-
-def test_a_batch_that_all_shards_have_counts_once(plain):
-    broadcast = tpu.InputPipelineConfig.BROADCAST
-    config = tpu.TPUConfig(num_shards=2, per_host_input_for_training=broadcast)
-    estimator = converted(plain, config=config).train(input_fn, steps=1)
-    # The last labels of the batches are 8 and 16; a second update in a step would find its own before.
-    assert estimator.evaluate(input_fn, steps=2)["last"].tolist() == [8.0, 16.0]
+        ({"num_shards": 4}, [14.0, 16.0]),
+        # The last labels of the batches are 8 and 16; a second update in a step would find its own before.
+        ({"num_shards": 2, "per_host_input_for_training": BROADCAST}, [8.0, 16.0]),
+    ],
+    ids=["shards update metrics one after the other", "a batch that all shards have counts once"],
+)
+def test_updates_of_metrics(plain, config, last):
+    estimator = converted(plain, config=tpu.TPUConfig(**config)).train(input_fn, steps=1)
+    for _ in range(3):
+        assert estimator.evaluate(input_fn, steps=2)["last"].tolist() == last
 
 
 def test_an_input_fn_with_params(plain):
-    def tpu_input_fn(params):
-        dataset = tf.data.Dataset.from_tensor_slices(({"x": X}, 2 * X))
-        return dataset.batch(params["batch_size"], drop_remainder=True)
-
-    estimator = converted(plain).train(tpu_input_fn, steps=2)
+    estimator = converted(plain).train(lambda params: input_fn(params["batch_size"], True), steps=2)
     assert estimator.get_variable_value("global_step") == 2
 
 
@@ -101,13 +99,8 @@ def weight_after_a_step(plain, input_fn, num_shards, kind=True, **arguments):
 @pytest.mark.parametrize("size", [2, 4, 5])
 def test_batches_of_another_static_size_are_made_anew(plain, kind, size):
     """A step has 4 examples on the 2 shards together, however many input_fn batches."""
-
-    def batches():
-        dataset = tf.data.Dataset.from_tensor_slices(({"x": X}, 2 * X))
-        return dataset.batch(size, drop_remainder=True)
-
     kind = getattr(tpu.InputPipelineConfig, kind)
-    weight = weight_after_a_step(plain, batches, 2, kind=kind)
+    weight = weight_after_a_step(plain, lambda: input_fn(size, True), 2, kind=kind)
     if kind is tpu.InputPipelineConfig.PER_SHARD_V1:
         # Each shard has the first 2 examples: -4 * mean(1, 4) = -10.
         assert weight == 0.125 * 10
@@ -203,11 +196,8 @@ def test_a_cross_shard_optimizer_averages_once(tmp_path):
     """Its model_fn may be written for TPUs."""
 
     def wrapped_model_fn(features, labels, mode):
-        weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
-        loss = tf.reduce_mean(tf.square(weight * features["x"] - labels))
-        optimizer = tf1.tpu.CrossShardOptimizer(tf1.train.GradientDescentOptimizer(0.125))
-        train_op = optimizer.minimize(loss, tf1.train.get_global_step())
-        return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
+        loss = tf.reduce_mean(tf.square(zeros("weight") * features["x"] - labels))
+        return est.EstimatorSpec(mode, loss=loss, train_op=shared_descent(loss, 0.125))
 
     estimator = converted(est.Estimator(wrapped_model_fn, str(tmp_path)), num_shards=4)
     assert estimator.train(input_fn, steps=1).get_variable_value("weight") == 0.125 * 30
@@ -215,14 +205,12 @@ def test_a_cross_shard_optimizer_averages_once(tmp_path):
 
 def test_an_update_that_no_optimizer_makes_is_refused(tmp_path):
     def own_model_fn(features, labels, mode):
-        weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
-        right = tf1.get_variable("right", [], initializer=tf1.zeros_initializer())
+        weight, right = zeros("weight"), zeros("right")
         loss = tf.reduce_mean((weight + right) * features["x"])
         (gradient,) = tf.gradients(loss, weight)
-        train_op = tf.group(
-            weight.assign_sub(gradient),
-            tf1.train.GradientDescentOptimizer(1.0).minimize(loss, tf1.train.get_global_step(), [right]),
-        )
+        optimizer = tf1.train.GradientDescentOptimizer(1.0)
+        others_step = optimizer.minimize(loss, tf1.train.get_global_step(), [right])
+        train_op = tf.group(weight.assign_sub(gradient), others_step)
         return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
 
     estimator = converted(est.Estimator(own_model_fn, str(tmp_path)))
@@ -247,7 +235,7 @@ def test_gradients_that_are_applied_on_a_condition_are_refused(tmp_path):
     """Gradients of every second step, say, differ from shard to shard."""
 
     def conditional_model_fn(features, labels, mode):
-        weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
+        weight = zeros("weight")
         loss = tf.reduce_mean(tf.square(weight * features["x"] - labels))
         step = tf1.train.get_or_create_global_step()
         gradient = tf.gradients(loss, weight)[0]

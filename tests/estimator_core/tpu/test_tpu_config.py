@@ -13,12 +13,10 @@ def test_defaults_are_those_of_tf_estimator():
     assert config.eval_training_input_configuration == tpu.InputPipelineConfig.PER_HOST_V1
 
 
-def test_per_host_input_as_a_boolean():
-    """True and False are older names of two of the ways."""
-    make = tpu.TPUConfig
-    assert make(per_host_input_for_training=True).per_host_input_for_training == 2
-    assert make(per_host_input_for_training=False).per_host_input_for_training == 1
-    assert make(per_host_input_for_training=PER_HOST_V2).per_host_input_for_training == 3
+# True and False are older names of two of the ways.
+@pytest.mark.parametrize(("value", "way"), [(True, 2), (False, 1), (PER_HOST_V2, 3)])
+def test_per_host_input(value, way):
+    assert tpu.TPUConfig(per_host_input_for_training=value).per_host_input_for_training == way
 
 
 @pytest.mark.parametrize("value", [1, 100, "30s", "5m", "1h", "10"])
@@ -30,14 +28,10 @@ def test_iterations_per_loop(value):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"iterations_per_loop": 0}, ValueError, "iterations_per_loop"),
-        ({"iterations_per_loop": -1}, ValueError, "iterations_per_loop"),
-        ({"iterations_per_loop": 2.5}, ValueError, "iterations_per_loop"),
-        ({"iterations_per_loop": None}, ValueError, "iterations_per_loop"),
-        ({"iterations_per_loop": True}, ValueError, "iterations_per_loop"),
-        ({"iterations_per_loop": "0s"}, ValueError, "iterations_per_loop"),
-        ({"iterations_per_loop": "1.5s"}, ValueError, "iterations_per_loop"),
-        ({"iterations_per_loop": "x10"}, ValueError, "iterations_per_loop"),
+        *(
+            ({"iterations_per_loop": value}, ValueError, "iterations_per_loop")
+            for value in (0, -1, 2.5, None, True, "0s", "1.5s", "x10")
+        ),
         ({"num_shards": 0}, ValueError, "num_shards must be positive"),
         ({"num_shards": 2.5}, TypeError, "num_shards must be int"),
         ({"initial_infeed_sleep_secs": -1}, ValueError, "initial_infeed_sleep_secs"),

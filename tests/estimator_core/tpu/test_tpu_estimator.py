@@ -9,7 +9,8 @@ import tensorflow as tf
 import estimator_core as est
 from estimator_core import tpu
 from estimator_core.experimental.local_cluster import free_ports
-from tests.oracle import observe
+from tests.estimator_core import shard_programs
+from tests.estimator_core.programs import scalars_of
 
 tf1 = tf.compat.v1
 
@@ -18,23 +19,7 @@ _kept = []  # a server lives as long as its object
 
 def model_fn(features, labels, mode, params):
     """prediction = weight * x, with the optimizer wrapped as it is for a TPU."""
-    weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
-    prediction = weight * features["x"]
-    if mode == est.ModeKeys.PREDICT:
-        return tpu.TPUEstimatorSpec(mode, predictions={"y": prediction})
-    loss = tf.reduce_mean(tf.square(prediction - labels))
-    metrics = (
-        lambda labels, prediction: {
-            "mae": tf1.metrics.mean_absolute_error(labels, prediction),
-            "batch_size": tf1.metrics.mean(tf.shape(labels)[0]),
-        },
-        [labels, prediction],
-    )
-    if mode == est.ModeKeys.EVAL:
-        return tpu.TPUEstimatorSpec(mode, loss=loss, eval_metrics=metrics)
-    optimizer = tf1.tpu.CrossShardOptimizer(tf1.train.GradientDescentOptimizer(0.25))
-    train_op = optimizer.minimize(loss, tf1.train.get_global_step())
-    return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+    return shard_programs.model_fn(features, labels, mode, {"rate": 0.25})
 
 
 def input_fn(params, mode):
@@ -134,10 +119,7 @@ def test_speed_is_logged_in_examples(make, tmp_path):
         tpu.TPUConfig(iterations_per_loop=4), model_dir=str(tmp_path / "model"), log_step_count_steps=10
     )
     make(config=config).train(input_fn, steps=9)
-    rates = {}
-    for event in observe.events_of(config.model_dir):
-        for value in event.summary.value:
-            rates.setdefault(value.tag, {})[event.step] = value.simple_value
+    rates = scalars_of(config.model_dir)
     assert list(rates["examples/sec"]) == [4, 7]
     for step, rate in rates["global_step/sec"].items():
         assert rates["examples/sec"][step] == pytest.approx(2 * rate)
@@ -186,13 +168,7 @@ def test_evaluation_in_memory(make):
     estimator = make()
     hook = est.experimental.InMemoryEvaluatorHook(estimator, input_fn, steps=1, every_n_iter=2)
     estimator.train(input_fn, steps=4, hooks=[hook])
-    sizes = {}
-    for event in observe.events_of(estimator.eval_dir()):
-        for value in event.summary.value:
-            if value.tag == "batch_size":
-                sizes[event.step] = value.simple_value
-    assert sizes
-    assert set(sizes.values()) == {3.0}
+    assert set(scalars_of(estimator.eval_dir())["batch_size"].values()) == {3.0}
 
 
 def test_a_predictor_answers_with_the_trained_weight(make):
@@ -233,6 +209,9 @@ def test_one_copy_runs_on_the_server_of_master(make, tmp_path):
     assert any(device.startswith("/job:there/") for device in devices)
 
 
+PER_SHARD = {"per_host_input_for_training": False}
+
+
 # The types are those that tf.estimator 2.15 raises.
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
@@ -250,9 +229,7 @@ def test_one_copy_runs_on_the_server_of_master(make, tmp_path):
         (
             {
                 "use_tpu": True,
-                "config": tpu.RunConfig(
-                    tpu.TPUConfig(num_cores_per_replica=2, per_host_input_for_training=False)
-                ),
+                "config": tpu.RunConfig(tpu.TPUConfig(num_cores_per_replica=2, **PER_SHARD)),
             },
             ValueError,
             "per host input",
@@ -283,22 +260,15 @@ def test_a_config_is_needed():
 
 
 def test_metrics_can_be_added(make):
-    estimator = make()
-    estimator.train(input_fn, steps=1)  # the weight is 1
-    extended = est.add_metrics(estimator, lambda labels: {"label": tf1.metrics.mean(labels)})
-    metrics = extended.evaluate(lambda: input_fn({"batch_size": 3}, est.ModeKeys.EVAL))
-    assert (metrics["mae"], metrics["label"]) == (1.0, 2.0)
-
-
-def test_the_model_fn_of_another_estimator_finds_metrics_to_add_to(make):
-    estimator = make()
-    estimator.train(input_fn, steps=1)
+    """`add_metrics` adds them, and so does the model_fn of another Estimator that calls the first."""
+    estimator = make().train(input_fn, steps=1)  # the weight is 1
 
     def wrapping(features, labels, mode, config):
         spec = estimator.model_fn(features, labels, mode, config)
         metrics = {**spec.eval_metric_ops, "label": tf1.metrics.mean(labels)}
         return spec._replace(eval_metric_ops=metrics)
 
-    wrapper = est.Estimator(wrapping, estimator.model_dir)
-    metrics = wrapper.evaluate(lambda: input_fn({"batch_size": 3}, est.ModeKeys.EVAL))
-    assert (metrics["mae"], metrics["label"]) == (1.0, 2.0)
+    extended = est.add_metrics(estimator, lambda labels: {"label": tf1.metrics.mean(labels)})
+    for other in (extended, est.Estimator(wrapping, estimator.model_dir)):
+        metrics = other.evaluate(lambda: input_fn({"batch_size": 3}, est.ModeKeys.EVAL))
+        assert (metrics["mae"], metrics["label"]) == (1.0, 2.0)

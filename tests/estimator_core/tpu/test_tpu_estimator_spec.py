@@ -55,13 +55,22 @@ def test_a_function_of_any_number_of_arguments():
     assert list(spec(EVAL, eval_metrics=sums).as_estimator_spec().eval_metric_ops) == ["mean"]
 
 
-def test_what_a_mode_needs():
-    with pytest.raises(ValueError, match="train_op"):
-        tpu.TPUEstimatorSpec(TRAIN, loss=tf.constant(1.0))
-    with pytest.raises(ValueError, match="predictions"):
-        tpu.TPUEstimatorSpec(PREDICT)
-    with pytest.raises(TypeError, match="SessionRunHook"):
-        spec(training_hooks=[3])
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: tpu.TPUEstimatorSpec(TRAIN, loss=tf.constant(1.0)), ValueError, "train_op"),
+        (lambda: tpu.TPUEstimatorSpec(PREDICT), ValueError, "predictions"),
+        (lambda: spec(training_hooks=[3]), TypeError, "SessionRunHook"),
+        (
+            lambda: spec(host_call=(lambda value: 3, [tf.constant(1.0)])).as_estimator_spec(),
+            TypeError,
+            "host_call must return tensors",
+        ),
+    ],
+)
+def test_what_a_mode_needs(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
 
 
 def test_hooks_and_scaffold():
@@ -95,8 +104,3 @@ def test_host_call_runs_whatever_structure_it_returns(graph):
     with tf1.train.MonitoredSession(hooks=hook.training_hooks) as session:
         session.run(tf1.get_default_graph().get_tensor_by_name("Const:0"))
     assert seen == [7.0]
-
-
-def test_host_call_that_returns_no_tensor():
-    with pytest.raises(TypeError, match="host_call must return tensors"):
-        spec(host_call=(lambda value: 3, [tf.constant(1.0)])).as_estimator_spec()

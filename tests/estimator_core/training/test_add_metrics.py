@@ -28,12 +28,10 @@ def test_unknown_arguments_are_named(make_estimator):
 
 
 def test_the_warm_start_is_kept(make_estimator, input_fn, tmp_path):
-    source = make_estimator()
-    source.train(input_fn, steps=1)  # w = 1
+    source = make_estimator().train(input_fn, steps=1)  # w = 1
     warm = est.Estimator(
         source._model_fn, tmp_path / "warm", params={"learning_rate": 0.25}, warm_start_from=source.model_dir
     )
-    extended = est.add_metrics(warm, lambda labels: {})
-    extended.train(input_fn, steps=1)
+    extended = est.add_metrics(warm, lambda labels: {}).train(input_fn, steps=1)
     # A step halves the distance of w to 2.
     assert extended.get_variable_value("weight") == pytest.approx(1.5)

@@ -94,22 +94,23 @@ def test_a_chief_that_does_not_end_is_not_waited_for_longer_than_a_minute(evalua
     assert (calls, len(waits)) == ([(5, True)], 61)
 
 
-def test_the_throttle_is_between_the_starts_of_evaluations(evaluate):
-    """The evaluation takes four seconds of the ten."""
-    _, waits, _ = evaluate([2, 2], 4, busy_secs=4.0, start_delay_secs=3, throttle_secs=10)
-    assert waits == [3, 6]
-
-
-@pytest.mark.parametrize(("busy_secs", "throttle_secs"), [(0.0, 0), (20.0, 10), (9.5, 10)])
-def test_it_waits_a_second_at_least(evaluate, busy_secs, throttle_secs):
-    _, waits, _ = evaluate([2, 2], 4, busy_secs=busy_secs, start_delay_secs=3, throttle_secs=throttle_secs)
-    assert waits == [3, 1]
-
-
-def test_a_checkpoint_is_evaluated_once(evaluate):
-    calls, waits, _ = evaluate([2, 0, 0, 1], 3, start_delay_secs=2, throttle_secs=4)
-    assert calls == [(2, False), (3, True)]
-    assert waits == [2, 4, 4, 4]
+@pytest.mark.parametrize(
+    ("steps", "settings", "expected"),
+    [
+        # The throttle is between the starts of evaluations, of which each takes four seconds of the ten.
+        ([2, 2], {"busy_secs": 4.0, "start_delay_secs": 3, "throttle_secs": 10}, [3, 6]),
+        # It waits a second at least.
+        ([2, 2], {"busy_secs": 0.0, "start_delay_secs": 3, "throttle_secs": 0}, [3, 1]),
+        ([2, 2], {"busy_secs": 20.0, "start_delay_secs": 3, "throttle_secs": 10}, [3, 1]),
+        ([2, 2], {"busy_secs": 9.5, "start_delay_secs": 3, "throttle_secs": 10}, [3, 1]),
+        ([2, 0, 0, 2], {"start_delay_secs": 2, "throttle_secs": 4}, [2, 4, 4, 4]),
+        ([2, 2], {}, [120, 600]),
+    ],
+)
+def test_it_waits_for_a_checkpoint_and_evaluates_it_once(evaluate, steps, settings, expected):
+    calls, waits, _ = evaluate(steps, 4, **settings)
+    assert calls == [(2, False), (4, True)]
+    assert waits == expected
 
 
 @pytest.mark.parametrize("max_steps", [2, 3])
@@ -122,11 +123,6 @@ def test_without_a_last_step_it_goes_on_for_ever(evaluate):
     calls, _, result = evaluate([2, 2, 2], None, start_delay_secs=0)
     assert calls == [(2, False), (4, False), (6, False)]
     assert result is None
-
-
-def test_defaults_of_delay_and_throttle(evaluate):
-    _, waits, _ = evaluate([2, 2], 4)
-    assert waits == [120, 600]
 
 
 def test_it_ends_with_the_last_checkpoint_when_training_ends_early(make_estimator, input_fn, eval_input_fn):

@@ -8,18 +8,16 @@ from estimator_core.training.evaluator import Evaluator
 
 
 class Recorder(est.Exporter):
-    def __init__(self, name):
-        self._name = name
-        self.calls = []
+    name = None
 
-    @property
-    def name(self):
-        return self._name
+    def __init__(self, name):
+        self.name = name
+        self.calls = []
 
     def export(self, estimator, export_path, checkpoint_path, eval_result, is_the_final_export):
         step = int(eval_result["global_step"])
         self.calls.append((export_path, checkpoint_path, step, is_the_final_export))
-        return f"{self._name}-{step}".encode()
+        return f"{self.name}-{step}".encode()
 
 
 class Batches(est.SessionRunHook):
@@ -27,6 +25,18 @@ class Batches(est.SessionRunHook):
 
     def after_run(self, run_context, run_values):
         self.count += 1
+
+
+@pytest.fixture
+def counted_input_fn(eval_input_fn):
+    """Counts its calls in an attribute."""
+
+    def make():
+        make.calls += 1
+        return eval_input_fn()
+
+    make.calls = 0
+    return make
 
 
 def test_a_model_without_checkpoints_is_no_error(make_estimator, eval_input_fn, caplog):
@@ -78,14 +88,8 @@ def test_each_checkpoint_is_evaluated_once_and_exported_as_final_once(
 @pytest.mark.parametrize("has_hook", [False, True])
 @pytest.mark.parametrize("steps", [None, 1])
 def test_a_graph_that_is_kept_follows_the_checkpoints(
-    make_estimator, input_fn, eval_input_fn, has_hook, steps
+    make_estimator, input_fn, eval_input_fn, counted_input_fn, has_hook, steps
 ):
-    built = []
-
-    def counted_input_fn():
-        built.append(1)
-        return eval_input_fn()
-
     estimator = make_estimator()
     hooks = [Batches()] if has_hook else []
     settings = {"steps": steps, "name": "kept", "hooks": hooks, "keeps_graph": True}
@@ -95,23 +99,17 @@ def test_a_graph_that_is_kept_follows_the_checkpoints(
         found = evaluator.evaluate_and_export(is_the_final_export=False).metrics
         assert found == estimator.evaluate(eval_input_fn, steps=steps)
         assert found["global_step"] == step
-        assert len(built) == 1
+        assert counted_input_fn.calls == 1
     assert not has_hook or hooks[0].count == 3 * (steps or 2)
     assert sorted(summaries.read_evaluations(estimator.eval_dir("kept"))) == [1, 3, 4]
 
 
 def test_a_graph_is_built_for_each_evaluation_unless_it_is_to_be_kept(
-    make_estimator, input_fn, eval_input_fn
+    make_estimator, input_fn, counted_input_fn
 ):
-    built = []
-
-    def counted_input_fn():
-        built.append(1)
-        return eval_input_fn()
-
     estimator = make_estimator()
     evaluator = Evaluator(estimator, est.EvalSpec(counted_input_fn))
     for step in (1, 2):
         estimator.train(input_fn, max_steps=step)
         evaluator.evaluate_and_export(is_the_final_export=False)
-    assert len(built) == 2
+    assert counted_input_fn.calls == 2

@@ -1,6 +1,5 @@
 """The tasks of a cluster, as far as one process shows them; `cluster/` has whole clusters."""
 
-import json
 import socket
 from unittest import mock
 
@@ -19,17 +18,6 @@ TASKS = {
 }
 
 
-@pytest.fixture
-def as_task(monkeypatch):
-    """Sets TF_CONFIG for a task."""
-
-    def set_task(kind, index=0, tasks=TASKS):
-        task = {"type": kind, "index": index}
-        monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": tasks, "task": task}))
-
-    return set_task
-
-
 @pytest.mark.parametrize(
     ("kind", "index", "most", "expected"),
     [
@@ -44,7 +32,7 @@ def as_task(monkeypatch):
     ],
 )
 def test_workers_begin_one_after_the_other(as_task, kind, index, most, expected):
-    as_task(kind, index)
+    as_task(kind, index, TASKS)
     config = est.RunConfig(experimental_max_worker_delay_secs=most)
     assert roles.start_delay_secs(config) == expected
 
@@ -68,7 +56,7 @@ def run(make_estimator, input_fn, calls, **config):
 
 
 def test_a_worker_starts_its_server_before_it_waits(as_task, make_estimator, input_fn, calls):
-    as_task("worker", 1)
+    as_task("worker", 1, TASKS)
     assert run(make_estimator, input_fn, calls, protocol="grpc+x") is None
     assert calls == [("server", "grpc+x"), "sleep 10", "train"]
 
@@ -80,80 +68,70 @@ def test_a_task_of_another_type_has_no_part(as_task, make_estimator, input_fn, c
     assert calls == []
 
 
-@pytest.mark.parametrize("kind", ["chief", "worker", "ps", "evaluator"])
-def test_a_strategy_that_can_not_train_is_refused_before_a_task_waits(
-    as_task, make_estimator, input_fn, calls, kind
-):
-    as_task(kind)
-    strategy = tf.distribute.MirroredStrategy(["/cpu:0"])
-    with pytest.raises(ValueError, match="MirroredStrategy can't train in a cluster"):
-        run(make_estimator, input_fn, calls, train_distribute=strategy)
-    assert calls == []
-
-
 TWO_WORKERS = {"chief": ["127.0.0.1:1"], "worker": ["127.0.0.1:2"]}
+ALL = ("chief", "worker", "ps", "evaluator")
 
 
-@pytest.mark.parametrize("kind", ["chief", "worker", "ps", "evaluator"])
-def test_training_in_step_with_parameter_servers_is_refused_before_a_task_waits(
-    as_task, make_estimator, input_fn, calls, kind
+def of_devices(number):
+    return mock.Mock(spec=ParameterServerStrategy, num_replicas_in_sync=number)
+
+
+REFUSED = {
+    "a strategy that can't train": (
+        ALL,
+        TASKS,
+        lambda: {"train_distribute": tf.distribute.MirroredStrategy(["/cpu:0"])},
+        "MirroredStrategy can't train in a cluster",
+    ),
+    "training in step with parameter servers": (
+        ALL,
+        TASKS,
+        lambda: {"train_distribute": mock.Mock(spec=tf.distribute.MultiWorkerMirroredStrategy)},
+        r"leave other tasks out.*127\.0\.0\.1:99",
+    ),
+    "a cluster without parameter servers": (("chief", "worker"), TWO_WORKERS, dict, 'add "ps"'),
+    "a strategy without parameter servers": (
+        ("chief", "worker", "evaluator"),
+        TWO_WORKERS,
+        lambda: {"train_distribute": of_devices(1)},
+        'add "ps"',
+    ),
+    "several devices": (
+        ("chief", "worker"),
+        TASKS,
+        lambda: {"train_distribute": of_devices(2)},
+        "with 2 devices",
+    ),
+    "steps that can't be compiled": (
+        ALL,
+        TASKS,
+        lambda: {"jit_compile": True},
+        r"not for a cluster.*127\.0\.0\.1:99",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [(name, kind) for name, (kinds, *_) in REFUSED.items() for kind in kinds]
+)
+def test_what_can_not_train_is_refused_before_a_task_waits(
+    as_task, make_estimator, input_fn, calls, name, kind
 ):
-    as_task(kind)
-    strategy = mock.Mock(spec=tf.distribute.MultiWorkerMirroredStrategy)
-    with pytest.raises(ValueError, match=r"leave other tasks out.*127\.0\.0\.1:99"):
-        run(make_estimator, input_fn, calls, train_distribute=strategy)
-    assert calls == []
-
-
-@pytest.mark.parametrize("kind", ["chief", "worker"])
-def test_a_cluster_that_lacks_parameter_servers_is_refused_before_a_task_waits(
-    as_task, make_estimator, input_fn, calls, kind
-):
-    as_task(kind, tasks=TWO_WORKERS)
-    with pytest.raises(ValueError, match='add "ps"'):
-        run(make_estimator, input_fn, calls)
-    assert calls == []
-
-
-@pytest.mark.parametrize("kind", ["chief", "worker", "evaluator"])
-def test_a_strategy_that_lacks_parameter_servers_is_refused_before_a_task_waits(
-    as_task, make_estimator, input_fn, calls, kind
-):
-    as_task(kind, tasks=TWO_WORKERS)
-    strategy = mock.Mock(spec=ParameterServerStrategy, num_replicas_in_sync=1)
-    with pytest.raises(ValueError, match='add "ps"'):
-        run(make_estimator, input_fn, calls, train_distribute=strategy)
-    assert calls == []
-
-
-@pytest.mark.parametrize("kind", ["chief", "worker"])
-def test_several_devices_are_refused_before_a_task_waits(as_task, make_estimator, input_fn, calls, kind):
-    as_task(kind)
-    strategy = mock.Mock(spec=ParameterServerStrategy, num_replicas_in_sync=2)
-    with pytest.raises(ValueError, match="with 2 devices"):
-        run(make_estimator, input_fn, calls, train_distribute=strategy)
-    assert calls == []
-
-
-@pytest.mark.parametrize("kind", ["chief", "worker", "ps", "evaluator"])
-def test_steps_that_can_not_be_compiled_are_refused_before_a_task_waits(
-    as_task, make_estimator, input_fn, calls, kind
-):
-    as_task(kind)
-    with pytest.raises(ValueError, match=r"not for a cluster.*127\.0\.0\.1:99"):
-        run(make_estimator, input_fn, calls, jit_compile=True)
+    _, tasks, settings, message = REFUSED[name]
+    as_task(kind, tasks=tasks)
+    with pytest.raises(ValueError, match=message):
+        run(make_estimator, input_fn, calls, **settings())
     assert calls == []
 
 
 @pytest.mark.parametrize(("tasks", "devices"), [(TWO_WORKERS, None), (TASKS, 2)])
 def test_an_evaluator_is_not_refused_for_what_it_needs_less(as_task, tasks, devices):
     as_task("evaluator", tasks=tasks)
-    strategy = devices and mock.Mock(spec=ParameterServerStrategy, num_replicas_in_sync=devices)
-    check_training(est.RunConfig(train_distribute=strategy))
+    check_training(est.RunConfig(train_distribute=devices and of_devices(devices)))
 
 
 def test_the_chief_does_not_wait(as_task, make_estimator, input_fn, calls):
-    as_task("chief")
+    as_task("chief", tasks=TASKS)
     assert run(make_estimator, input_fn, calls) is None
     assert calls == [("server", None), "train"]
 
@@ -198,9 +176,7 @@ def test_the_master_of_a_cluster_of_one_evaluates_and_exports_too(
     assert (tmp_path / "model" / "eval").exists()
 
 
-def test_workers_in_step_do_not_wait(monkeypatch):
-    task = {"type": "worker", "index": 3}
-    tasks = {"worker": [f"localhost:{port}" for port in range(1, 6)]}
-    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": tasks, "task": task}))
+def test_workers_in_step_do_not_wait(as_task):
+    as_task("worker", 3, {"worker": [f"localhost:{port}" for port in range(1, 6)]})
     config = est.RunConfig(train_distribute=object())
     assert roles.start_delay_secs(config) == 0

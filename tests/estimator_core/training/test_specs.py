@@ -40,11 +40,7 @@ def test_what_is_given_can_be_read():
     exporters = [Exporter("a", RECEIVER), Exporter("b", RECEIVER)]
     evaluate = est.EvalSpec(input_fn, None, "name", [hook], exporters, 3, 0, 5, True)
     assert evaluate == (input_fn, None, "name", (hook,), tuple(exporters), 3, 0, 5, True)
-
-
-def test_one_exporter_needs_no_list():
-    exporter = Exporter("a", RECEIVER)
-    assert est.EvalSpec(input_fn, exporters=exporter).exporters == (exporter,)
+    assert est.EvalSpec(input_fn, exporters=exporters[0]).exporters == (exporters[0],)  # it needs no list
 
 
 @pytest.mark.parametrize(

@@ -86,13 +86,16 @@ def test_without_a_session_the_process_ends_at_once():
     assert exit_.value.code == 143
 
 
-def test_a_handler_of_the_program_stays():
+@pytest.mark.parametrize("context", [ends_on_sigterm, exits_on_sigterm])
+def test_a_handler_of_the_program_stays(context):
     calls = []
     signal.signal(signal.SIGTERM, lambda number, frame: calls.append(number))
-    with ends_on_sigterm() as termination:
+    with context() as termination:
         signal.raise_signal(signal.SIGTERM)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    assert (termination.hooks, calls) == ([], [signal.SIGTERM])
+    assert calls == [signal.SIGTERM]
+    if context is ends_on_sigterm:
+        assert termination.hooks == []
 
 
 def test_a_thread_can_not_handle_signals():
@@ -130,17 +133,18 @@ def serve(trainers, **settings):
     return exit_.value.code
 
 
-def test_a_server_waits_for_the_tasks_that_train():
-    trainers = Trainers(4)
+@pytest.mark.parametrize(
+    ("looks", "waits", "left"),
+    [
+        pytest.param(4, 3, -1, id="waits for the tasks that train"),  # the first look is for the log
+        pytest.param(0, 0, -2, id="ends immediately if nobody needs it"),
+    ],
+)
+def test_a_server_waits_while_it_is_needed(looks, waits, left):
+    trainers = Trainers(looks)
     assert serve(trainers) == 143
-    assert len(trainers.waited) == 3  # the first look is for the log
-    assert trainers.looks_left == -1
-
-
-def test_a_server_that_nobody_needs_ends_at_once():
-    trainers = Trainers(0)
-    assert serve(trainers) == 143
-    assert trainers.waited == []
+    assert len(trainers.waited) == waits
+    assert trainers.looks_left == left
 
 
 def test_a_server_does_not_wait_longer_than_it_may():
@@ -167,15 +171,6 @@ def test_sigterm_leaves_a_context_as_an_exception_does():
         finally:
             left.append(True)
     assert (exit_.value.code, left) == (143, [True])
-
-
-def test_a_handler_of_the_program_stays_there_too():
-    calls = []
-    signal.signal(signal.SIGTERM, lambda number, frame: calls.append(number))
-    with exits_on_sigterm():
-        signal.raise_signal(signal.SIGTERM)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    assert calls == [signal.SIGTERM]
 
 
 class Dropping:

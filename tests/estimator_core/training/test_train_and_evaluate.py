@@ -1,10 +1,10 @@
-import json
 import os
 
 import pytest
 import tensorflow as tf
 
 import estimator_core as est
+from estimator_core.training.in_turns import train_and_evaluate_in_turns
 
 _RECEIVER = est.export.build_parsing_serving_input_receiver_fn({"x": tf.io.FixedLenFeature([], tf.float32)})
 
@@ -92,11 +92,9 @@ def test_evaluations_between_checkpoints_are_refused(make_estimator, input_fn, c
         est.train_and_evaluate(make_estimator(**config), est.TrainSpec(input_fn, 10), spec)
 
 
-def test_the_evaluator_task_of_a_cluster_only_evaluates(make_estimator, input_fn, monkeypatch):
+def test_the_evaluator_task_of_a_cluster_only_evaluates(make_estimator, input_fn, as_task):
     make_estimator().train(input_fn, steps=2)
-    cluster = {"chief": ["a:1"], "worker": ["b:1"], "ps": ["c:1"]}
-    task = {"type": "evaluator", "index": 0}
-    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": task}))
+    as_task("evaluator", tasks={"chief": ["a:1"], "worker": ["b:1"], "ps": ["c:1"]})
     metrics, _ = est.train_and_evaluate(
         make_estimator(), est.TrainSpec(input_fn, 2), _eval_spec([], start_delay_secs=0)
     )
@@ -163,3 +161,17 @@ def test_wrong_types_are_refused(make_estimator, input_fn, wrong):
     }
     with pytest.raises(TypeError, match=f"`{wrong}` must be a.*{wrong}=3"):
         est.train_and_evaluate(**{**arguments, wrong: 3})
+
+
+def test_a_saver_hook_of_the_caller_s_evaluates_in_its_own_training_alone(make_estimator, input_fn, tmp_path):
+    def evaluated_steps():
+        return sorted(est.summaries.read_evaluations(estimator.eval_dir()))
+
+    estimator = make_estimator()
+    saver = est.CheckpointSaverHook(os.path.join(tmp_path, "model"), save_steps=3)
+    train_and_evaluate_in_turns(
+        estimator, est.TrainSpec(input_fn, max_steps=4, hooks=[saver]), _eval_spec([], steps=1)
+    )
+    assert evaluated_steps() == [3, 4]
+    estimator.train(input_fn, hooks=[saver], steps=7)
+    assert evaluated_steps() == [3, 4]

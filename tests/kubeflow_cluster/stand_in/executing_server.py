@@ -17,7 +17,7 @@ from pipelines.kubeflow.local_execution.launcher import ContainerFailedError, La
 from pipelines.kubeflow.local_execution.workflow import Workflow
 from tests.pipelines.kubeflow.kfp_server import KfpServer, RefusedError
 
-RECURRING_SECS = 1.0  # until the first run of a recurring run, whatever its trigger
+RECURRING_SECS = 1.0  # until the first run of a recurring run, for any trigger
 _LAUNCHER = ["/kfp-launcher/launch", "--"]
 
 
@@ -29,7 +29,7 @@ class ExecutingServer(KfpServer):
       folder: Folder for the cache and the containers' files.
 
     Attributes:
-      version: Version that it tells; None: it tells none.
+      version: Version that it reports, or None.
       faults: Faults that it has: `no environment`, `no cache`, `no kept outputs`, `kills`.
     """
 
@@ -45,23 +45,23 @@ class ExecutingServer(KfpServer):
 
     def _route(self, method, path, query, body):
         if path == "healthz":
-            told = {"apiServerTagName": self.version} if self.version else {}
-            return {**super()._route(method, path, query, body), **told}
+            version = {"apiServerTagName": self.version} if self.version else {}
+            return {**super()._route(method, path, query, body), **version}
         if path == "runs" and method == "GET":
             return {"runs": [self._described(run) for run in self.runs], "total_size": len(self.runs)}
         if path == "runs":
             run = super()._route(method, path, query, body)
             self._start(run)
             return run
-        if found := re.fullmatch(r"runs/([^/:]+)(:retry|:terminate)?", path):
-            if found[1] not in self.runs:
-                raise RefusedError(404, f"there is no run {found[1]}")
-            if not found[2]:
-                return self._described(found[1])
-            execution = self.executions[found[1]]
-            if found[2] == ":terminate":
+        if match := re.fullmatch(r"runs/([^/:]+)(:retry|:terminate)?", path):
+            if match[1] not in self.runs:
+                raise RefusedError(404, f"there is no run {match[1]}")
+            if not match[2]:
+                return self._described(match[1])
+            execution = self.executions[match[1]]
+            if match[2] == ":terminate":
                 execution.terminate()
-            elif found[2] == ":retry":
+            elif match[2] == ":retry":
                 if execution.state == "RUNNING":
                     raise RefusedError(400, "only a run that has ended can be retried")
                 execution.start()
@@ -89,7 +89,7 @@ class ExecutingServer(KfpServer):
     def _start(self, run):
         version = run["pipeline_version_reference"]["pipeline_version_id"]
         pipeline = CompiledPipeline.parse(self.texts[version])
-        given = (run.get("runtime_config") or {}).get("parameters") or {}
+        parameters = (run.get("runtime_config") or {}).get("parameters") or {}
         launcher = PodLauncher(
             pipeline,
             run["run_id"],
@@ -102,7 +102,7 @@ class ExecutingServer(KfpServer):
         shared = run["run_id"] if "no cache" in self.faults else "all"
         cache = TaskCache(self.folder / "cache" / shared)
         self.executions[run["run_id"]] = Execution(
-            pipeline, launcher, cache, pipeline.parameters(given), self.faults
+            pipeline, launcher, cache, pipeline.parameters(parameters), self.faults
         )
 
 
@@ -196,7 +196,7 @@ class PodLauncher(Launcher):
     server: Any = None
 
     def launch(self, name, component, inputs):
-        """Runs the container of a task in a pod of its own."""
+        """Runs the container of a task in a separate pod."""
         settings = self.pipeline.pod(component)
         body = {
             "metadata": {
@@ -222,13 +222,13 @@ class PodLauncher(Launcher):
         return self.pods(name)[-1].is_deleted
 
     def _environment(self, container, pod):
-        given = {item["name"]: item["value"] for item in container.get("env", [])}
-        given |= {item["name"]: self.run_id for item in pod.get("fieldPathAsEnv", [])}
+        variables = {item["name"]: item["value"] for item in container.get("env", [])}
+        variables |= {item["name"]: self.run_id for item in pod.get("fieldPathAsEnv", [])}
         secrets = self.server.cluster.objects["secrets"]
         for secret in pod.get("secretAsEnv", []):
             values = secrets[_constant(secret, "secretName")]["stringData"]
-            given |= {item["envVar"]: values[item["secretKey"]] for item in secret["keyToEnv"]}
-        return given
+            variables |= {item["envVar"]: values[item["secretKey"]] for item in secret["keyToEnv"]}
+        return variables
 
     def _pod(self, container, settings):
         environment = [dict(item) for item in container.get("env", [])]
@@ -272,6 +272,6 @@ class PodLauncher(Launcher):
 
 
 def _constant(settings, name):
-    """Returns a value of KFP's Kubernetes settings, whichever way it is written."""
+    """Returns a value of KFP's Kubernetes settings, in either notation."""
     parameter = settings.get(f"{name}Parameter", {}).get("runtimeValue", {})
     return parameter.get("constant") or settings.get(name) or settings["constant"]

@@ -180,18 +180,18 @@ class PodsServer:
             containers = [{"name": "ml-pipeline-api-server", "image": self.image}]
             template = {"spec": {"containers": containers}}
             return {"spec": {"selector": {}, "template": template}}
-        found = re.fullmatch(r"/api/v1/namespaces/[^/]+/(\w+)(?:/([^/]+)(/log)?)?", path)
-        if found is None or found[1] not in _TYPES:
+        match = re.fullmatch(r"/api/v1/namespaces/[^/]+/(\w+)(?:/([^/]+)(/log)?)?", path)
+        if match is None or match[1] not in _TYPES:
             raise RefusedError(404, f"the server could not find the requested resource {path}")
-        if found[1] == "pods":
-            return self._answer_of_pods(method, found[2], found[3], query, body)
-        objects = self.objects[found[1]]
+        if match[1] == "pods":
+            return self._answer_of_pods(method, match[2], match[3], query, body)
+        objects = self.objects[match[1]]
         if method == "POST":
             objects[body["metadata"]["name"]] = body
             return body
-        if found[2] not in objects:
-            raise RefusedError(404, f'{found[1]} "{found[2]}" not found')
-        return objects.pop(found[2]) if method == "DELETE" else objects[found[2]]
+        if match[2] not in objects:
+            raise RefusedError(404, f'{match[1]} "{match[2]}" not found')
+        return objects.pop(match[2]) if method == "DELETE" else objects[match[2]]
 
     def _answer_of_pods(self, method, name, log, query, body):
         if method == "POST":
@@ -218,9 +218,9 @@ class PodsServer:
 
     def _start(self, body):
         claims = [
-            one["persistentVolumeClaim"]["claimName"]
-            for one in body["spec"]["volumes"]
-            if "persistentVolumeClaim" in one
+            volume["persistentVolumeClaim"]["claimName"]
+            for volume in body["spec"]["volumes"]
+            if "persistentVolumeClaim" in volume
         ]
         for claim in claims:
             if claim not in self.objects["persistentvolumeclaims"]:

@@ -41,11 +41,11 @@ def run(cluster, kubeflow, tmp_path):
         cluster.write_kubeconfig(kubeconfig)
         mount = tmp_path / "mount"
         mount.mkdir(exist_ok=True)
-        given = {"HOST": kubeflow.url, "IMAGE": IMAGE, "KUBECONFIG": kubeconfig, "MOUNT": mount}
-        given |= {"HOME": tmp_path, "PYTHONPATH": PROJECT, **variables}
+        environment = {"HOST": kubeflow.url, "IMAGE": IMAGE, "KUBECONFIG": kubeconfig, "MOUNT": mount}
+        environment |= {"HOME": tmp_path, "PYTHONPATH": PROJECT, **variables}
         done = subprocess.run(
             [sys.executable, *OPTIONS, *arguments],
-            env={**os.environ, **{name: str(value) for name, value in given.items()}},
+            env={**os.environ, **{name: str(value) for name, value in environment.items()}},
             cwd=PROJECT,
             capture_output=True,
             text=True,
@@ -88,10 +88,10 @@ def test_a_server_that_is_not_there(kubeflow):
 
 
 @pytest.mark.parametrize(
-    ("told", "version"), [("2.17.0", (2, 17, 0)), ("v2.5.0-rc.1", (2, 5, 0)), (None, None)]
+    ("reported", "version"), [("2.17.0", (2, 17, 0)), ("v2.5.0-rc.1", (2, 5, 0)), (None, None)]
 )
-def test_a_version_that_can_be_used(kubeflow, told, version):
-    kubeflow.version = told
+def test_a_version_that_can_be_used(kubeflow, reported, version):
+    kubeflow.version = reported
     assert target(kubeflow.url).check() == (version, False)
 
 

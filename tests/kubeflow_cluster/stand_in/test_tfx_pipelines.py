@@ -71,11 +71,11 @@ def test_what_a_recurring_run_submits_runs(name, kubeflow, cluster, warm_command
         state, run = ended(kubeflow, recurring, number)
         assert state == "SUCCEEDED"
         records = map(json.loads, map(read_text, (folder / "root" / "runs").glob("*.json")))
-        (found,) = (one for one in records if one["kubeflow_run"] == run)
+        (own_record,) = (candidate for candidate in records if candidate["kubeflow_run"] == run)
         pods = (pod.body["metadata"]["labels"] for pod in cluster.pods.values())
         tasks = {labels["task"] for labels in pods if labels["pipeline/runid"] == run}
-        print(tasks, *found["components"], sep="\n")
-        return found, tasks
+        print(tasks, *own_record["components"], sep="\n")
+        return own_record, tasks
 
     first, tasks = record(0)
     assert first["status"] == projects.STATUS[name]

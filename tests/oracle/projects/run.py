@@ -21,7 +21,7 @@ import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
 HERE = pathlib.Path(__file__).parent
-ON_SHARDS = ("contrastive_on_shards", "gan_on_shards")
+ON_SHARDS = ("cnn_on_shards", "contrastive_on_shards", "gan_on_shards")
 PROJECTS = sorted(path.stem for path in HERE.glob("*.py") if path.stem != "run")
 KERAS_2 = {"text_cnn"}  # tf.compat.v1.layers
 # Of these, only the steps are the same.

@@ -1,10 +1,12 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
 import pytest
+import tomllib
 import typer
 
 from pipelines.cli.app import app
@@ -68,6 +70,17 @@ def test_help_needs_no_heavy_import(tmp_path, command):
     assert (result.returncode, imported) == (0, []), result.stderr
     assert "Usage: python -m pipelines" in result.stdout
     assert "<bool>" not in result.stdout
+
+
+def test_each_command_has_a_panel_and_the_version_is_that_of_the_project(warm_command):
+    shown = warm_command("--help").stdout
+    panels = ["Options", "From data to a model", "Predictions", "Earlier runs", "Kubeflow"]
+    assert re.findall(r"╭─ (.+?) ─", shown) == panels
+    with (PROJECT / "pyproject.toml").open("rb") as file:
+        assert (
+            warm_command("--version").stdout
+            == f"estimator-pipelines {tomllib.load(file)['project']['version']}\n"
+        )
 
 
 def test_the_check_of_imports_sees_them(tmp_path):
@@ -280,6 +293,7 @@ def test_a_report_and_the_index_are_printed_and_made_once(tmp_path):
     recorded(tmp_path, run_id="20260102-000000", version="8", metrics={"auc": 0.875})
     script = """
 import sys
+import tomllib
 from pipelines.cli.app import app
 app(sys.argv[1:], standalone_mode=False)
 print([name for name in ("matplotlib", "jinja2", "numpy", "tensorflow") if name in sys.modules])

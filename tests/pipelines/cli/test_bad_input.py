@@ -47,7 +47,7 @@ def test_a_name_that_is_too_long_is_bad_input(tmp_path):
 def test_an_empty_path_is_a_mistake_and_not_the_folder_here(arguments):
     result = invoke(*arguments, "", code=2)
     assert result.stdout == ""
-    assert f"Invalid value for '{arguments[-1]}': it is empty" in result.stderr
+    assert f"Invalid value for '{arguments[-1]}': the path is empty" in result.stderr
 
 
 def test_a_report_goes_to_where_it_can_be_written(tmp_path):

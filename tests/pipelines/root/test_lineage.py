@@ -108,6 +108,7 @@ def test_the_lineage_as_text_names_data_code_and_settings(root):
 
 def test_parameters_leave_out_what_is_not_set():
     config = {"data": {"path": "x"}, "pusher": {"keep": 5}, "evaluator": {"metrics": None}}
+    config["kubeflow"] = {"image": "registry/image:1"}
     assert lineage_parameters(dataclasses.replace(FIRST, config=config)) == {"pusher.keep": 5}
 
 

@@ -74,7 +74,7 @@ def test_a_resumed_run_keeps_its_number_and_its_end_is_told_again(plan, root):
     assert (resumed.run_id, resumed.number, resumed.attempt) == (record.run_id, 1, 2)
     assert resumed.notification == "pending"
     records.write(resumed.changed(status="unchanged"))
-    with pytest.raises(BadInputError, match=f"has done {NIGHTLY} already"):
+    with pytest.raises(BadInputError, match=f"has run {NIGHTLY} already"):
         start_record(plan(scheduled_by=NIGHTLY))
 
 

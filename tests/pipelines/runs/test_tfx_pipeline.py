@@ -354,6 +354,6 @@ def test_what_python_cannot_run_is_bad_input_and_touches_nothing(team, in_python
 
 
 def test_beams_settings_in_python(in_python):
-    record = in_python(runner="beam", beam={"direct": {"workers": 2}})
-    assert record.status == "finished"
-    assert record.config["beam"]["direct"]["workers"] == 2
+    run = in_python(runner="beam", beam={"direct": {"workers": 2}})
+    assert run.status == "finished"
+    assert run.record.config["beam"]["direct"]["workers"] == 2

@@ -8,6 +8,7 @@ import estimator_core as est
 from estimator_core.execution.loops.compiled_step import CompiledSteps
 from estimator_core.execution.loops.in_graph_loop import ManySteps
 from estimator_core.execution.single_device import SingleDevice
+from tests.estimator_core.programs import values_of, zeros
 
 tf1 = tf.compat.v1
 BATCH = 8
@@ -22,11 +23,9 @@ def numbers(rows=BATCH * 5 + 3, epochs=2, seed=0):
 
 
 def dense(inputs, units, name, seed):
-    kernel = tf1.get_variable(
-        f"{name}/kernel", [inputs.shape[1], units], initializer=tf1.glorot_uniform_initializer(seed=seed)
-    )
-    bias = tf1.get_variable(f"{name}/bias", [units], initializer=tf1.zeros_initializer())
-    return tf.matmul(inputs, kernel) + bias
+    shape = [inputs.shape[1], units]
+    kernel = tf1.get_variable(f"{name}/kernel", shape, initializer=tf1.glorot_uniform_initializer(seed=seed))
+    return tf.matmul(inputs, kernel) + zeros(f"{name}/bias", [units])
 
 
 def clipped(optimizer, loss, step):
@@ -51,7 +50,7 @@ def network(optimizer="adam", change=lambda hidden, features: hidden):
         step = tf1.train.get_global_step()
         hidden = tf.nn.relu(dense(features["x"], 6, "first", 1))
         mean, variance = tf.nn.moments(hidden, [0])
-        moving = tf1.get_variable("moving_mean", [6], initializer=tf1.zeros_initializer())
+        moving = zeros("moving_mean", [6])
         update = tf1.assign_sub(moving, 0.1 * (moving - mean))
         hidden = change((hidden - mean) * tf1.rsqrt(variance + 0.1), features)
         logits = dense(hidden, 1, "logits", 2)
@@ -69,14 +68,16 @@ def trained(model_fn, input_fn, model_dir, jit_compile, steps=None, calls=20):
         str(model_dir), steps_per_session_run=calls, jit_compile=jit_compile, tf_random_seed=None
     )
     estimator = est.Estimator(model_fn, config=config)
-    estimator.train(input_fn, max_steps=steps)
-    return {name: estimator.get_variable_value(name) for name in estimator.get_variable_names()}
+    return values_of(estimator.train(input_fn, max_steps=steps))
 
 
-def assert_equal_but_for_rounding(found, expected):
+def assert_same(found, expected, **tolerance):
     assert found.keys() == expected.keys()
     for name, value in expected.items():
-        np.testing.assert_allclose(found[name], value, rtol=1e-5, atol=2e-6, err_msg=name)
+        np.testing.assert_allclose(found[name], value, **{"rtol": 0, **tolerance}, err_msg=name)
+
+
+TO_ROUNDING = {"rtol": 1e-5, "atol": 2e-6}
 
 
 @pytest.mark.more
@@ -90,7 +91,7 @@ def test_compiled_steps_equal_others_to_rounding(optimizer, tmp_path, caplog):
     assert "for batches of 8" in caplog.text
     # 5 batches of 8 and one of 3, twice: each is trained on once, in calls of 1, 20 (the end comes within)
     assert found["global_step"] == 12
-    assert_equal_but_for_rounding(found, expected)
+    assert_same(found, expected, **TO_ROUNDING)
 
 
 @pytest.mark.more
@@ -100,23 +101,17 @@ def test_auto_decides_and_computes_the_same_again(tmp_path, caplog):
     assert "XLA has compiled" in caplog.text
     again = trained(network(), numbers(), tmp_path / "again", "auto", steps=11, calls=4)
     assert first["global_step"] == again["global_step"] == 11
-    for name, value in first.items():
-        np.testing.assert_array_equal(again[name], value, err_msg=name)
+    assert_same(again, first)
 
 
 @pytest.mark.more
 def test_an_unseeded_dropout_is_compiled_and_a_seeded_one_is_not(tmp_path):
-    def unseeded(hidden, features):
-        del features
-        return tf1.nn.dropout(hidden, rate=0.5)
+    def dropout(seed):
+        return network(change=lambda hidden, features: tf1.nn.dropout(hidden, rate=0.5, seed=seed))
 
-    def seeded(hidden, features):
-        del features
-        return tf1.nn.dropout(hidden, rate=0.5, seed=7)
-
-    assert trained(network(change=unseeded), numbers(), tmp_path / "a", True)["global_step"] == 12
+    assert trained(dropout(None), numbers(), tmp_path / "a", True)["global_step"] == 12
     with pytest.raises(ValueError, match=r"RandomUniform.*order of its seed.*jit_compile=True"):
-        trained(network(change=seeded), numbers(), tmp_path / "b", True)
+        trained(dropout(7), numbers(), tmp_path / "b", True)
 
 
 def checked(hidden, features):
@@ -140,18 +135,20 @@ def test_what_xla_would_not_check_is_not_compiled(change, name, tmp_path, caplog
     found = trained(network(change=change), numbers(), tmp_path / "auto", "auto")
     assert "XLA has compiled" not in caplog.text
     assert name in caplog.text
-    for key, value in expected.items():
-        np.testing.assert_array_equal(found[key], value, err_msg=key)
+    assert_same(found, expected)
+
+
+def ones(batches, row, x=1.0, y=1.0):
+    """Batches of ones, but for one row."""
+    features, labels = np.ones((batches * BATCH, 4), np.float32), np.ones((batches * BATCH, 1), np.float32)
+    features[row], labels[row] = x, y
+    return lambda: tf.data.Dataset.from_tensor_slices(({"x": features}, labels)).batch(
+        BATCH, drop_remainder=True
+    )
 
 
 @pytest.mark.more
 def test_an_assertion_about_the_input_ends_training_after_the_steps_before_it(tmp_path):
-    def input_fn():
-        x = np.ones((6 * BATCH, 4), np.float32)
-        x[4 * BATCH] = -1  # in the fifth batch
-        y = np.ones((6 * BATCH, 1), np.float32)
-        return tf.data.Dataset.from_tensor_slices(({"x": x}, y)).batch(BATCH, drop_remainder=True)
-
     def model_fn(features, labels, mode):
         x = features["x"]
         with tf.control_dependencies([tf1.assert_positive(x, message="x must be positive")]):
@@ -159,20 +156,14 @@ def test_an_assertion_about_the_input_ends_training_after_the_steps_before_it(tm
         return network()(features, labels, mode)
 
     with pytest.raises(tf.errors.InvalidArgumentError, match="x must be positive") as error:
-        trained(model_fn, input_fn, tmp_path, True)
+        trained(model_fn, ones(6, row=4 * BATCH, x=-1), tmp_path, True)  # in the fifth batch
     assert "the global step is 4" in "".join(error.value.__notes__)
 
 
 @pytest.mark.more
 def test_a_nan_loss_ends_training_at_its_step(tmp_path):
-    def input_fn():
-        x = np.ones((9 * BATCH, 4), np.float32)
-        y = np.ones((9 * BATCH, 1), np.float32)
-        y[6 * BATCH] = np.nan  # in the seventh batch
-        return tf.data.Dataset.from_tensor_slices(({"x": x}, y)).batch(BATCH)
-
     with pytest.raises(tf1.train.NanLossDuringTrainingError, match="7"):
-        trained(network(), input_fn, tmp_path, True)
+        trained(network(), ones(9, row=6 * BATCH, y=np.nan), tmp_path, True)  # in the seventh batch
 
 
 @pytest.mark.more
@@ -190,8 +181,7 @@ def test_batches_of_ever_new_sizes_are_not_compiled_for_ever(tmp_path, caplog):
     found = trained(network(), input_fn, tmp_path / "auto", "auto")
     assert found["global_step"] == 20
     assert caplog.text.count("as 11 batches had other shapes") == 1
-    expected = trained(network(), input_fn, tmp_path / "plain", False)
-    assert_equal_but_for_rounding(found, expected)
+    assert_same(found, trained(network(), input_fn, tmp_path / "plain", False), **TO_ROUNDING)
 
 
 @pytest.mark.more
@@ -204,10 +194,9 @@ def test_a_canned_model_of_numbers(tmp_path):
             str(model_dir), steps_per_session_run=20, jit_compile=jit_compile, tf_random_seed=3
         )
         model = est.DNNClassifier([5, 3], columns, optimizer="Adam", config=config)
-        model.train(numbers())
-        return {name: model.get_variable_value(name) for name in model.get_variable_names()}
+        return values_of(model.train(numbers()))
 
-    assert_equal_but_for_rounding(weights(True), weights(False))
+    assert_same(weights(True), weights(False), **TO_ROUNDING)
 
 
 @pytest.mark.more
@@ -222,8 +211,7 @@ def test_without_the_compiler_auto_trains_as_it_is_and_loses_nothing(tmp_path, c
     caplog.set_level("INFO")
     found = trained(network(), numbers(), tmp_path / "auto", "auto")
     assert "XLA does not compile training steps, as no compiler for the platform Host" in caplog.text
-    for name, value in expected.items():
-        np.testing.assert_array_equal(found[name], value, err_msg=name)
+    assert_same(found, expected)
     with pytest.raises(ValueError, match=r"can't compile.*no compiler for the platform Host"):
         trained(network(), numbers(), tmp_path / "true", True)
 

@@ -19,10 +19,11 @@ def built(session, in_a_loop, batches=20, change=lambda batch: batch):
     return repeated, total
 
 
-with_and_without_a_loop = pytest.mark.parametrize("in_a_loop", [True, False])
+@pytest.fixture(params=[True, False], ids=["in a loop", "one by one"])
+def in_a_loop(request):
+    return request.param
 
 
-@with_and_without_a_loop
 def test_it_adds_so_many_batches(session, in_a_loop):
     repeated, total = built(session, in_a_loop)
     for batches, expected in ((4, 6), (1, 10), (7, 66)):
@@ -31,7 +32,6 @@ def test_it_adds_so_many_batches(session, in_a_loop):
         assert session.run(total) == expected
 
 
-@with_and_without_a_loop
 def test_the_end_of_the_input_keeps_the_batches_before_it(session, in_a_loop):
     repeated, total = built(session, in_a_loop, batches=6)
     repeated(session, 2)
@@ -42,7 +42,6 @@ def test_the_end_of_the_input_keeps_the_batches_before_it(session, in_a_loop):
         assert session.run(total) == 15
 
 
-@with_and_without_a_loop
 def test_what_needs_no_batch_is_done_once_more_at_the_end(session, in_a_loop):
     """As in tf.estimator 2.15, where an update that adds 1 counts the end of the input as well."""
     iterator = tf1.data.make_initializable_iterator(tf.data.Dataset.range(6))
@@ -60,7 +59,6 @@ def test_what_needs_no_batch_is_done_once_more_at_the_end(session, in_a_loop):
     assert session.run([total, count]) == [15, 7]
 
 
-@with_and_without_a_loop
 def test_an_error_keeps_the_batches_before_it(session, in_a_loop):
     def checked(batch):
         with tf.control_dependencies([tf1.assert_less(batch, tf.constant(3, tf.int64))]):
@@ -73,7 +71,6 @@ def test_an_error_keeps_the_batches_before_it(session, in_a_loop):
     assert session.run(total) == 3
 
 
-@with_and_without_a_loop
 def test_a_graph_is_evaluated_again_in_another_session(in_a_loop):
     with tf.Graph().as_default():
         with tf1.Session() as first:

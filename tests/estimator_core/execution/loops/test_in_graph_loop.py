@@ -27,7 +27,9 @@ def built(loss_of, batches=20):
     return spec, start, [total, step]
 
 
-with_and_without_a_loop = pytest.mark.parametrize("in_a_loop", [True, False])
+@pytest.fixture(params=[True, False], ids=["in a loop", "one by one"])
+def in_a_loop(request):
+    return request.param
 
 
 def repeated(spec, in_a_loop):
@@ -37,7 +39,14 @@ def repeated(spec, in_a_loop):
     return step
 
 
-@with_and_without_a_loop
+def started(session, in_a_loop, loss_of=lambda batch, total: batch, batches=20):
+    """The repeated step of `built`, whose input has started; and the variables: the total and the step."""
+    spec, start, state = built(loss_of, batches)
+    step = repeated(spec, in_a_loop)
+    session.run(start)
+    return step, state
+
+
 def test_it_makes_so_many_steps(session, in_a_loop):
     spec, start, state = built(lambda batch, total: batch * 10)
     step = repeated(spec, in_a_loop)
@@ -50,11 +59,8 @@ def test_it_makes_so_many_steps(session, in_a_loop):
     assert session.run(state) == [66, 12]
 
 
-@with_and_without_a_loop
 def test_the_end_of_the_input_keeps_the_steps_before_it_and_their_last_loss(session, in_a_loop):
-    spec, start, state = built(lambda batch, total: batch * 10, batches=6)
-    step = repeated(spec, in_a_loop)
-    session.run(start)
+    step, state = started(session, in_a_loop, lambda batch, total: batch * 10, batches=6)
     step(session, 2)
     with pytest.raises(tf.errors.OutOfRangeError):
         step(session, 9)
@@ -62,52 +68,38 @@ def test_the_end_of_the_input_keeps_the_steps_before_it_and_their_last_loss(sess
     assert step.last_loss(session) == 50
 
 
-@with_and_without_a_loop
-def test_a_loss_that_is_nan_is_that_of_the_last_step(session, in_a_loop):
-    spec, start, state = built(lambda batch, total: tf.where(tf.equal(batch, 5), np.nan, batch))
-    step = repeated(spec, in_a_loop)
-    session.run(start)
-    assert step(session, 2) is False
-    assert step(session, 10) is True
-    assert session.run(state) == [15, 6]
+@pytest.mark.parametrize(
+    ("calls", "total_and_step"),
+    [([(2, False), (10, True)], [15, 6]), ([(5, False), (1, True), (3, False)], [36, 9])],
+    ids=["within the steps of a call", "in the last of the steps"],
+)
+def test_a_loss_that_is_nan_is_that_of_the_last_step(session, in_a_loop, calls, total_and_step):
+    step, state = started(
+        session, in_a_loop, lambda batch, total: tf.where(tf.equal(batch, 5), np.nan, batch)
+    )
+    for steps, is_nan in calls:
+        assert step(session, steps) is is_nan
+    assert session.run(state) == total_and_step
 
 
-@with_and_without_a_loop
-def test_a_loss_that_is_nan_in_the_last_of_the_steps_is_told(session, in_a_loop):
-    spec, start, state = built(lambda batch, total: tf.where(tf.equal(batch, 5), np.nan, batch))
-    step = repeated(spec, in_a_loop)
-    session.run(start)
-    assert step(session, 5) is False
-    assert step(session, 1) is True
-    assert step(session, 3) is False
-    assert session.run(state) == [36, 9]
-
-
-@with_and_without_a_loop
 def test_an_error_within_keeps_the_steps_before_it(session, in_a_loop):
     def loss_of(batch, total):
         with tf.control_dependencies([tf1.assert_less(batch, 3.0)]):
             return tf.identity(batch)
 
-    spec, start, state = built(loss_of)
-    step = repeated(spec, in_a_loop)
-    session.run(start)
+    step, state = started(session, in_a_loop, loss_of)
     with pytest.raises(tf.errors.InvalidArgumentError, match="assert"):
         step(session, 10)
     assert session.run(state[1]) in (3, 4)  # the step counts beside the loss, or not
 
 
-@with_and_without_a_loop
 @pytest.mark.parametrize("dtype", [tf.int32, tf.float64, tf.bfloat16])
 def test_the_loss_may_be_of_any_type(session, in_a_loop, dtype):
-    spec, start, state = built(lambda batch, total: tf.cast(batch, dtype))
-    step = repeated(spec, in_a_loop)
-    session.run(start)
+    step, state = started(session, in_a_loop, lambda batch, total: tf.cast(batch, dtype))
     assert step(session, 5) is False
     assert session.run(state) == [10, 5]
 
 
-@with_and_without_a_loop
 def test_a_recovered_session_goes_on(in_a_loop):
     with tf.Graph().as_default():
         spec, start, state = built(lambda batch, total: batch)
@@ -120,13 +112,10 @@ def test_a_recovered_session_goes_on(in_a_loop):
 
 
 def test_a_step_that_can_not_be_copied_is_run_itself(session, caplog):
-    spec, start, state = built(lambda batch, total: batch + tf1.random_uniform([], seed=2))
-    step = RepeatedStep(spec)
     with caplog.at_level(logging.INFO, logger="tensorflow"):
-        step.add_loop()
+        step, state = started(session, True, lambda batch, total: batch + tf1.random_uniform([], seed=2))
     assert "Training steps are run one by one, as " in caplog.text
     assert "RandomUniform" in caplog.text
-    session.run(start)
     assert step(session, 4) is False
     assert session.run(state) == [6, 4]
 
@@ -142,9 +131,7 @@ def test_only_training_is_repeated():
 
 
 def test_a_loop_that_the_session_can_not_run_is_dropped_before_a_step(session, caplog):
-    spec, start, state = built(lambda batch, total: batch)
-    step = repeated(spec, True)
-    session.run(start)
+    step, state = started(session, True)
 
     def refuse(session):
         raise tf.errors.InvalidArgumentError(None, None, "no such device")
@@ -156,15 +143,13 @@ def test_a_loop_that_the_session_can_not_run_is_dropped_before_a_step(session, c
 
 
 def test_loops_of_tensorflow_1_are_not_used(session, caplog):
-    spec, start, state = built(lambda batch, total: batch)
     tf1.disable_control_flow_v2()
     try:
         with caplog.at_level(logging.INFO, logger="tensorflow"):
-            step = repeated(spec, True)
+            step, state = started(session, True)
     finally:
         tf1.enable_control_flow_v2()
     assert "one by one, as loops of TensorFlow 1 are on" in caplog.text
-    session.run(start)
     assert step(session, 4) is False
     assert session.run(state) == [6, 4]
 

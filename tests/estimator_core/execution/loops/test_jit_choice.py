@@ -3,7 +3,12 @@
 import pytest
 import tensorflow as tf
 
-from estimator_core.execution.loops.compiled_step import CompiledSteps, why_not_compiled
+from estimator_core.execution.loops.compiled_step import (
+    NOT_COMPILED,
+    CompiledSteps,
+    cant_be_compiled,
+    why_not_compiled,
+)
 from estimator_core.execution.loops.step_graph import StepGraph
 
 tf1 = tf.compat.v1
@@ -25,11 +30,7 @@ def steps_of(layers, units, change=lambda values: values):
     [
         (3, 16, None),
         (1, 16, "operations of"),  # too few
-        (
-            3,
-            1500,
-            "they mostly multiply matrices",
-        ),  # 32 * 1500 * 1500 products a layer, and twice in gradients
+        (3, 1500, "they mostly multiply matrices"),  # 32 * 1500 * 1500 products a layer, twice in gradients
     ],
 )
 def test_small_operations_are_compiled_if_there_are_enough(layers, units, reason):
@@ -51,3 +52,11 @@ def test_a_convolution_is_left_as_it_is():
         steps = steps_of(3, 16, convolved)
         assert "Conv2D" in why_not_compiled(steps, chooses=True)
         assert why_not_compiled(steps, chooses=False) is None
+
+
+def test_the_error_and_the_log_say_why():
+    text = str(cant_be_compiled("'x' (Where) cannot be compiled by XLA"))
+    assert "'x' (Where) cannot be compiled by XLA" in text
+    assert text.endswith("Received: jit_compile=True")
+    assert "to 'auto' or False" in text
+    assert NOT_COMPILED % "so" == "XLA does not compile training steps, as so."

@@ -5,7 +5,10 @@ import pytest
 from estimator_core.execution.shards.class_patches import ClassPatches, Replacement
 
 
-def classes():
+@pytest.fixture
+def owner():
+    """A class with two methods, which must be what it was at the end of the test."""
+
     class Base:
         def inherited(self):
             return "base"
@@ -14,7 +17,9 @@ def classes():
         def own(self):
             return "own"
 
-    return Child
+    before = dict(vars(Child))
+    yield Child
+    assert dict(vars(Child)) == before
 
 
 def marked(method):
@@ -25,25 +30,18 @@ def both(owner):
     return [Replacement(owner, "own", marked), Replacement(owner, "inherited", marked)]
 
 
-def test_methods_are_replaced_within_and_the_very_same_afterwards():
-    owner = classes()
-    before = dict(vars(owner))
+def test_methods_are_replaced_within_and_the_very_same_afterwards(owner):
     with ClassPatches().needed(both(owner)):
         assert (owner().own(), owner().inherited()) == ("(own)", "(base)")
-    assert dict(vars(owner)) == before
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_an_error_restores_them(error):
-    owner = classes()
-    before = dict(vars(owner))
+def test_an_error_restores_them(owner, error):
     with pytest.raises(error), ClassPatches().needed(both(owner)):
         raise error
-    assert dict(vars(owner)) == before
 
 
-def test_an_interrupt_while_replacing_restores_what_was_replaced():
-    owner = classes()
+def test_an_interrupt_while_replacing_restores_what_was_replaced(owner):
     before = dict(vars(owner))
 
     def interrupted(method):
@@ -56,12 +54,9 @@ def test_an_interrupt_while_replacing_restores_what_was_replaced():
     assert dict(vars(owner)) == before
     with patches.needed(both(owner)):
         assert owner().own() == "(own)"
-    assert dict(vars(owner)) == before
 
 
-def test_they_are_replaced_once_and_the_last_of_several_threads_restores_them():
-    owner = classes()
-    before = dict(vars(owner))
+def test_they_are_replaced_once_and_the_last_of_several_threads_restores_them(owner):
     patches = ClassPatches()
     entered, leave = threading.Event(), threading.Event()
 
@@ -78,11 +73,9 @@ def test_they_are_replaced_once_and_the_last_of_several_threads_restores_them():
     assert owner().own() == "(own)"
     leave.set()
     thread.join()
-    assert dict(vars(owner)) == before
 
 
-def test_further_ones_are_replaced_only_while_anyone_needs_some():
-    owner = classes()
+def test_further_ones_are_replaced_only_while_anyone_needs_some(owner):
     before = dict(vars(owner))
     patches = ClassPatches()
     own, inherited = both(owner)
@@ -91,11 +84,10 @@ def test_further_ones_are_replaced_only_while_anyone_needs_some():
     with patches.needed([own]):
         patches.also([own, inherited])
         assert (owner().own(), owner().inherited()) == ("(own)", "(base)")
-    assert dict(vars(owner)) == before
 
 
-def test_what_someone_else_replaces_meanwhile_stays():
-    owner = classes()
+def test_what_someone_else_replaces_meanwhile_stays(owner):
+    original = owner.own
 
     def theirs(self):
         return "theirs"
@@ -104,3 +96,4 @@ def test_what_someone_else_replaces_meanwhile_stays():
         owner.own = theirs
     assert vars(owner)["own"] is theirs
     assert "inherited" not in vars(owner)
+    owner.own = original

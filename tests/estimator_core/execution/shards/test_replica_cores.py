@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from estimator_core import tpu
 from estimator_core.execution.shards.shards import place_on_shard
 from tests.estimator_core.shard_programs import input_fn, predict_input_fn
 from tests.estimator_core.shard_programs import model_fn as on_any_core
@@ -27,20 +26,12 @@ def on_cores(*cores):
     return model_fn
 
 
-def without_soft_placement():
-    return tf1.ConfigProto(allow_soft_placement=False)
-
-
-def test_what_is_on_cores_computes_the_same(make_sharded, tmp_path):
+def test_what_is_on_cores_computes_the_same(make_sharded):
     """Training, evaluation and prediction; no session has to find another device for an operation."""
-    config = {"num_cores_per_replica": 2, "iterations_per_loop": 1}
-    several = make_sharded(on_cores(0, 1), config=config)
-    several = tpu.TPUEstimator(
+    several = make_sharded(
         on_cores(0, 1),
-        config=several.config.replace(session_config=without_soft_placement()),
-        train_batch_size=4,
-        eval_batch_size=4,
-        predict_batch_size=4,
+        config={"num_cores_per_replica": 2, "iterations_per_loop": 1},
+        session_config=tf1.ConfigProto(allow_soft_placement=False),
     )
     several.train(input_fn, steps=2)
     # -30 * 0.125 is the first step, from the labels 2, 4, 6, 8; in the second the weight is 3.75, and the

@@ -64,61 +64,60 @@ class Input:
         return tf1.data.make_one_shot_iterator(dataset).get_next()
 
 
-def run(tmp_path, input_fn, mode="train", batch_axis=None, num_shards=2, batch_size=4, **config):
-    """Returns the batches that the shards saw in two steps, with a global batch of 4."""
+def run(tmp_path, input_fn, mode="train", batch_axis=None, batch_size=4, limit=("steps", 2), **config):
+    """Returns the `Seen` of two shards, with a global batch of 4."""
     seen = Seen()
-    estimator = tpu.TPUEstimator(
+    seen.estimator = tpu.TPUEstimator(
         seen,
-        config=tpu.RunConfig(tpu.TPUConfig(num_shards=num_shards, **config), model_dir=str(tmp_path)),
+        config=tpu.RunConfig(tpu.TPUConfig(num_shards=2, **config), model_dir=str(tmp_path)),
         train_batch_size=batch_size,
         eval_batch_size=batch_size,
         batch_axis=batch_axis,
     )
-    getattr(estimator, mode)(input_fn, steps=2)
+    getattr(seen.estimator, mode)(input_fn, **dict([limit]))
     assert seen.params[0]["use_tpu"] is True
-    assert seen.params[0]["context"].num_replicas == num_shards
+    assert seen.params[0]["context"].num_replicas == 2
     return seen
 
 
+def batch_sizes(called):
+    return [params["batch_size"] for params in called.params]
+
+
 SPLIT = [[[0, 1], [2, 3]], [[4, 5], [6, 7]]]
+EVERY_OTHER = [[[0, 2], [1, 3]], [[4, 6], [5, 7]]]
 
 
-@pytest.mark.parametrize("as_tensors", [False, True])
-def test_per_host_v1_splits_the_batch_of_the_host(tmp_path, as_tensors):
+@pytest.mark.parametrize(
+    ("per_host", "as_tensors", "batches", "input_sizes"),
+    [
+        pytest.param(True, False, SPLIT, [4], id="per host v1 splits the batch of the host"),
+        pytest.param(True, True, SPLIT, [4], id="per host v1 splits tensors"),
+        pytest.param(MODES.PER_HOST_V2, False, SPLIT, [2], id="per host v2 takes a batch for each shard"),
+        pytest.param(False, False, EVERY_OTHER, [2, 2], id="per shard v1 calls input_fn for each shard"),
+        pytest.param(False, True, EVERY_OTHER, [2, 2], id="per shard v1 calls a function of tensors"),
+    ],
+)
+def test_what_each_shard_trains_on(tmp_path, per_host, as_tensors, batches, input_sizes):
     input_fn = Input(as_tensors)
-    seen = run(tmp_path, input_fn, per_host_input_for_training=True)
-    assert seen.batches == SPLIT
-    assert np.array_equal(seen.labels, 10 * np.array(SPLIT))
-    assert [params["batch_size"] for params in input_fn.params] == [4]
-    assert [params["batch_size"] for params in seen.params] == [2]
-
-
-def test_per_host_v2_takes_a_batch_for_each_shard(tmp_path):
-    input_fn = Input()
-    seen = run(tmp_path, input_fn, per_host_input_for_training=MODES.PER_HOST_V2)
-    assert seen.batches == SPLIT
-    assert [params["batch_size"] for params in input_fn.params] == [2]
-    assert [params["batch_size"] for params in seen.params] == [2]
-
-
-@pytest.mark.parametrize("as_tensors", [False, True])
-def test_per_shard_v1_calls_input_fn_for_each_shard(tmp_path, as_tensors):
-    input_fn = Input(as_tensors)
-    seen = run(tmp_path, input_fn, per_host_input_for_training=False)
-    assert seen.batches == [[[0, 2], [1, 3]], [[4, 6], [5, 7]]]  # every other example
-    assert [params["batch_size"] for params in input_fn.params] == [2, 2]
-    assert [params["batch_size"] for params in seen.params] == [2]
+    seen = run(tmp_path, input_fn, per_host_input_for_training=per_host)
+    assert seen.batches == batches
+    assert np.array_equal(seen.labels, 10 * np.array(batches))
+    assert batch_sizes(input_fn) == input_sizes
+    assert batch_sizes(seen) == [2]
 
 
 @pytest.mark.parametrize("mode", ["train", "evaluate"])
 def test_broadcast_gives_all_shards_the_same(tmp_path, mode):
     input_fn = Input()
-    config = {"per_host_input_for_training": MODES.BROADCAST}
     # 5 does not go around the shards, and need not.
-    seen = run(tmp_path, input_fn, mode, batch_size=5, **config)
+    seen = run(tmp_path, input_fn, mode, batch_size=5, per_host_input_for_training=MODES.BROADCAST)
     # A host gets the batch of the first shard alone.
     assert seen.batches == [[[0, 1, 2, 3, 4]], [[5, 6, 7, 8, 9]]]
-    assert [params["batch_size"] for params in input_fn.params + seen.params] == [5, 5]
+    assert batch_sizes(input_fn) == batch_sizes(seen) == [5]
+
+
+SLICED = {"eval_training_input_configuration": MODES.SLICED}
 
 
 @pytest.mark.parametrize(
@@ -127,14 +126,8 @@ def test_broadcast_gives_all_shards_the_same(tmp_path, mode):
         ({}, 4),
         ({"per_host_input_for_training": False}, 4),
         ({"per_host_input_for_training": MODES.PER_HOST_V2}, 2),
-        ({"eval_training_input_configuration": MODES.SLICED}, 4),
-        (
-            {
-                "eval_training_input_configuration": MODES.SLICED,
-                "per_host_input_for_training": MODES.PER_HOST_V2,
-            },
-            4,
-        ),
+        (SLICED, 4),
+        ({**SLICED, "per_host_input_for_training": MODES.PER_HOST_V2}, 4),
     ],
 )
 def test_evaluation_splits_one_batch_among_the_shards(tmp_path, config, batch_size):
@@ -142,8 +135,8 @@ def test_evaluation_splits_one_batch_among_the_shards(tmp_path, config, batch_si
     input_fn = Input()
     seen = run(tmp_path, input_fn, "evaluate", **config)
     assert seen.batches == SPLIT
-    assert [params["batch_size"] for params in input_fn.params] == [batch_size]
-    assert [params["batch_size"] for params in seen.params] == [2]
+    assert batch_sizes(input_fn) == [batch_size]
+    assert batch_sizes(seen) == [2]
 
 
 def test_batch_axis_names_the_axis_along_which_a_batch_is_split(tmp_path):
@@ -204,33 +197,24 @@ def test_the_end_of_the_input_loses_no_shard(tmp_path, per_host):
             dataset = dataset.take(4)  # less for the first shard than for the other one
         return dataset.batch(params["batch_size"], drop_remainder=True)
 
-    seen = Seen()
     size = 5 if per_host == MODES.BROADCAST else 4
-    tpu_config = tpu.TPUConfig(num_shards=2, per_host_input_for_training=per_host)
-    estimator = tpu.TPUEstimator(
-        seen, config=tpu.RunConfig(tpu_config, model_dir=str(tmp_path)), train_batch_size=size
+    seen = run(
+        tmp_path, input_fn, batch_size=size, limit=("max_steps", 9), per_host_input_for_training=per_host
     )
-    estimator.train(input_fn, max_steps=9)
-    assert estimator.get_variable_value("global_step") == 2
+    assert seen.estimator.get_variable_value("global_step") == 2
     assert len(seen.batches) == 2
 
 
 def test_training_ends_at_its_step(tmp_path):
-    config = tpu.RunConfig(tpu.TPUConfig(iterations_per_loop=4, num_shards=2), model_dir=str(tmp_path))
-    estimator = tpu.TPUEstimator(Seen(), config=config, train_batch_size=2)
-    assert estimator.train(Input(), steps=7).get_variable_value("global_step") == 7
+    estimator = run(tmp_path, Input(), batch_size=2, limit=("steps", 7), iterations_per_loop=4).estimator
+    assert estimator.get_variable_value("global_step") == 7
     assert estimator.train(Input(), max_steps=9).get_variable_value("global_step") == 9
     with pytest.raises(ValueError, match="one of steps and max_steps"):
         estimator.train(Input())
 
 
 def test_a_host_call_every_few_steps(tmp_path):
-    seen = Seen()
-    tpu_config = tpu.TPUConfig(num_shards=2, experimental_host_call_every_n_steps=3)
-    estimator = tpu.TPUEstimator(
-        seen, config=tpu.RunConfig(tpu_config, model_dir=str(tmp_path)), train_batch_size=2
-    )
-    estimator.train(Input(), steps=8)
+    seen = run(tmp_path, Input(), batch_size=2, limit=("steps", 8), experimental_host_call_every_n_steps=3)
     assert [batch[0] for batch in seen.batches] == [[0.0], [6.0], [12.0]]
 
 

@@ -20,17 +20,22 @@ def test_metrics_are_of_all_shards(make_sharded, num_shards):
     np.testing.assert_allclose(metrics["loss"], 4 * 204 / 8)  # 1 + 4 + 9 + ... + 64 = 204
 
 
-@pytest.mark.parametrize("mode", ["evaluate", "predict"])
-def test_a_spec_that_is_not_for_a_tpu_is_refused(make_sharded, mode):
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda estimator: estimator.evaluate(input_fn, steps=1),
+        lambda estimator: next(estimator.predict(predict_input_fn)),
+    ],
+    ids=["evaluate", "predict"],
+)
+def test_a_spec_that_is_not_for_a_tpu_is_refused(make_sharded, run):
     def plain_model_fn(features, labels, mode, params):
         spec = model_fn(features, labels, mode, params)
         return spec.as_estimator_spec() if mode != est.ModeKeys.TRAIN else spec
 
     estimator = make_sharded(plain_model_fn).train(input_fn, steps=1)
     with pytest.raises(RuntimeError, match="must return a TPUEstimatorSpec in mode"):
-        list(estimator.predict(predict_input_fn)) if mode == "predict" else estimator.evaluate(
-            input_fn, steps=1
-        )
+        run(estimator)
 
 
 @pytest.mark.parametrize("num_shards", [2, 4])

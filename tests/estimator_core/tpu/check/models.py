@@ -18,11 +18,12 @@ def regression_model_fn(features, labels, mode, params):
     if mode == est.ModeKeys.PREDICT:
         return est.tpu.TPUEstimatorSpec(mode, predictions={"y": outputs})
     loss = tf.reduce_mean((outputs - labels) ** 2)
-    optimizer = tf1.tpu.CrossShardOptimizer(tf1.train.AdamOptimizer(0.01))
     return est.tpu.TPUEstimatorSpec(
         mode,
         loss=loss,
-        train_op=optimizer.minimize(loss, tf1.train.get_global_step()),
+        train_op=tf1.tpu.CrossShardOptimizer(tf1.train.AdamOptimizer(0.01)).minimize(
+            loss, tf1.train.get_global_step()
+        ),
         eval_metrics=(lambda y: {"mean": tf1.metrics.mean(y)}, [outputs]),
     )
 

@@ -43,27 +43,25 @@ def test_an_operation_that_a_tpu_has_not_is_named_with_its_line(compiler):
     assert "Let input_fn do this" in report.modes["train"].error
 
 
-def test_strings_are_refused_before_anything_is_compiled():
-    def words(params):
-        dataset = models.vectors(params)
-        return dataset.map(lambda x, y: ({**x, "word": tf.fill([params["batch_size"]], "a")}, y))
-
-    report = check_for_tpu(models.regressor(), words, modes=["train"])
-    assert "Received: features['word'] of type string" in report.modes["train"].error
+def with_words(params):
+    return models.vectors(params).map(lambda x, y: ({**x, "word": tf.fill([params["batch_size"]], "a")}, y))
 
 
-def test_dynamic_shapes_are_refused_before_anything_is_compiled():
-    def last_is_smaller(params):
-        return models.vectors({"batch_size": 60}).unbatch().batch(params["batch_size"])
+def with_a_smaller_batch(params):
+    return models.vectors({"batch_size": 60}).unbatch().batch(params["batch_size"])
 
-    report = check_for_tpu(models.regressor(), last_is_smaller, modes=["train"])
-    assert "drop_remainder=True" in report.modes["train"].error
+
+@pytest.mark.parametrize(
+    ("input_fn", "words"),
+    [
+        (with_words, "Received: features['word'] of type string"),
+        (with_a_smaller_batch, "drop_remainder=True"),
+    ],
+)
+def test_strings_and_dynamic_shapes_are_refused_before_anything_is_compiled(input_fn, words):
+    report = check_for_tpu(models.regressor(), input_fn, modes=["train"])
+    assert words in report.modes["train"].error
     assert not report.compiles
-
-
-def test_a_batch_must_go_around_the_cores():
-    with pytest.raises(ValueError, match=r"train_batch_size 64 must be divisible by .* shards 256"):
-        check_for_tpu(models.regressor(), models.vectors, "v5e:16x16", modes=["train"])
 
 
 @pytest.mark.slow
@@ -96,21 +94,42 @@ def test_estimators_that_were_not_written_for_a_tpu(compiler, name, topology, ca
     assert {kind for kind, _ in report.modes["train"].collectives} == {"all-reduce"}
 
 
-def test_an_estimator_for_one_device_says_how_to_convert_it():
-    with pytest.raises(TypeError, match="to_tpu_estimator makes one"):
-        check_for_tpu(est.Estimator(models.cnn_model_fn), models.images)
-
-
-def test_what_does_not_run_on_a_tpu_is_not_checked():
-    estimator = models.regressor(eval_on_tpu=False)
-    with pytest.raises(ValueError, match=r"Those are \['train', 'infer'\]. Received: modes=\['eval'\]"):
-        check_for_tpu(estimator, models.vectors, modes=iter(["eval", "eval"]))
-
-
-def test_a_model_on_several_cores_is_refused():
-    config = est.tpu.RunConfig(est.tpu.TPUConfig(num_cores_per_replica=2))
-    with pytest.raises(RuntimeError, match="leave num_cores_per_replica out"):
-        check_for_tpu(models.regressor(config=config), models.vectors)
+@pytest.mark.parametrize(
+    ("make", "settings", "error", "message"),
+    [
+        pytest.param(
+            models.regressor,
+            {"topology": "v5e:16x16", "modes": ["train"]},
+            ValueError,
+            r"train_batch_size 64 must be divisible by .* shards 256",
+            id="a batch that does not go around the cores",
+        ),
+        pytest.param(
+            lambda: est.Estimator(models.cnn_model_fn),
+            {},
+            TypeError,
+            "to_tpu_estimator makes one",
+            id="an Estimator for one device",
+        ),
+        pytest.param(
+            lambda: models.regressor(eval_on_tpu=False),
+            {"modes": iter(["eval", "eval"])},
+            ValueError,
+            r"Those are \['train', 'infer'\]. Received: modes=\['eval'\]",
+            id="a mode that does not run on a TPU",
+        ),
+        pytest.param(
+            lambda: models.regressor(config=est.tpu.RunConfig(est.tpu.TPUConfig(num_cores_per_replica=2))),
+            {},
+            RuntimeError,
+            "leave num_cores_per_replica out",
+            id="a model on several cores",
+        ),
+    ],
+)
+def test_what_is_not_checked(make, settings, error, message):
+    with pytest.raises(error, match=message):
+        check_for_tpu(make(), models.vectors, **settings)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The text of the report."""
+"""TPU chips and their grids, and the text of the report."""
 
 import pytest
 
@@ -13,3 +13,13 @@ def test_what_does_not_fit_is_said_and_no_success():
     assert not mode.fits
     assert "TOO MUCH" in str(mode)
     assert mode.step_secs == pytest.approx(1e-3)  # both are, of 197 teraflops and 819 GB/s
+
+
+def test_a_topology_is_named_by_a_chip_and_its_grid():
+    assert topology_named("v5e:2x4").num_cores == 8
+    assert topology_named("v4:2x2x1").num_cores == 8  # two cores a chip
+    assert topology_named("v5p:2x2x1").num_cores == 4
+    assert topology_named("v3:2x2").chip.memory_bytes == 16 * 2**30
+    for name in ("v5e", "v5e:2", "v1:2x2", "2x2"):
+        with pytest.raises(ValueError, match="topology must be a chip and its grid"):
+            topology_named(name)

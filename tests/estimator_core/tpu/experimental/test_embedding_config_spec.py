@@ -16,6 +16,11 @@ class TableConfig:
     vocabulary_size = 10
 
 
+COLUMNS = {"feature_columns": [COLUMN]}
+FEATURES = {"feature_to_config_dict": {"a": FeatureConfig()}}
+TABLES = {"table_to_config_dict": {"b": TableConfig()}}
+
+
 def test_columns_of_the_tensor_core_are_kept_apart():
     on_tensor_core = tf.compat.v1.tpu.experimental.embedding_column(
         IDS, 4, embedding_lookup_device="tpu_tensor_core", tensor_core_shape=[2, 3]
@@ -41,30 +46,14 @@ def test_dicts_of_features_and_tables_replace_columns():
     [
         ({}, ValueError, "Exactly one"),
         ({"feature_columns": []}, ValueError, "Exactly one"),
-        ({"feature_to_config_dict": {"a": FeatureConfig()}}, ValueError, "Exactly one"),
-        ({"table_to_config_dict": {"a": TableConfig()}}, ValueError, "Exactly one"),
+        (FEATURES, ValueError, "Exactly one"),
+        (TABLES, ValueError, "Exactly one"),
+        ({**COLUMNS, **FEATURES, **TABLES}, ValueError, "Exactly one"),
+        ({"feature_to_config_dict": {"a": 1}, **TABLES}, TypeError, "FeatureConfig"),
+        ({**FEATURES, "table_to_config_dict": {"b": 2}}, TypeError, "TableConfig"),
+        (COLUMNS, ValueError, "optimization_parameters"),
         (
-            {
-                "feature_columns": [COLUMN],
-                "feature_to_config_dict": {"a": FeatureConfig()},
-                "table_to_config_dict": {"b": TableConfig()},
-            },
-            ValueError,
-            "Exactly one",
-        ),
-        (
-            {"feature_to_config_dict": {"a": 1}, "table_to_config_dict": {"b": TableConfig()}},
-            TypeError,
-            "FeatureConfig",
-        ),
-        (
-            {"feature_to_config_dict": {"a": FeatureConfig()}, "table_to_config_dict": {"b": 2}},
-            TypeError,
-            "TableConfig",
-        ),
-        ({"feature_columns": [COLUMN]}, ValueError, "optimization_parameters"),
-        (
-            {"feature_columns": [COLUMN], "optimization_parameters": tf.compat.v1.train.AdamOptimizer()},
+            {**COLUMNS, "optimization_parameters": tf.compat.v1.train.AdamOptimizer()},
             ValueError,
             "optimization_parameters",
         ),
@@ -74,7 +63,7 @@ def test_dicts_of_features_and_tables_replace_columns():
             "numeric or embedding columns",
         ),
         (
-            {"feature_columns": [COLUMN], "optimization_parameters": ADAM, "partition_strategy": "x"},
+            {**COLUMNS, "optimization_parameters": ADAM, "partition_strategy": "x"},
             ValueError,
             "partition_strategy",
         ),

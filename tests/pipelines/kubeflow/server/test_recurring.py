@@ -38,7 +38,7 @@ def test_what_reaches_the_server_and_is_listed(kfp_server):
 def test_one_of_the_same_name_is_replaced_only_if_asked(kfp_server):
     server = Server(kfp_server.url)
     first = schedule(server, Recurrence(cron="0 0 3 * * *"))
-    with pytest.raises(BadInputError, match=r"a schedule 'taxi' on .*0 0 3 \* \* \*, ENABLED"):
+    with pytest.raises(BadInputError, match=r"already has a schedule 'taxi': .*0 0 3 \* \* \*, ENABLED"):
         schedule(server, Recurrence(cron="0 0 4 * * *"))
     assert list(kfp_server.recurring) == [first.recurring_run_id]
     second = schedule(server, Recurrence(cron="0 0 4 * * *"), replace=True)

@@ -154,7 +154,7 @@ def test_a_run_that_failed_after_its_push_has_pushed(root, begun):
 
 def test_a_run_that_did_not_begin_has_no_record(tmp_path):
     assert end_run(Root(tmp_path), "run-1") is None
-    with pytest.raises(LookupError, match=r"no run run-1 in .*every step mounts.*is over"):
+    with pytest.raises(LookupError, match=r"no run run-1 in .*every step mounts.*has ended"):
         record_run(Root(tmp_path), "run-1")
 
 

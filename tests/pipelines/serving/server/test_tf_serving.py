@@ -127,7 +127,7 @@ def test_status_and_metadata_have_the_documented_form(client):
         (":predict", {"instances": [[1]]}, 400, "The instance 0 is [1]."),
         (":predict", {"instances": [{"b64": "!"}]}, 400, "needs a text in base64"),
         (":predict", {"instances": [{"b64": "AAAA"}]}, 400, "The model refuses the input"),
-        (":predict", {"signature_name": "no", "instances": [ROW]}, 400, "Signatures: serving_default"),
+        (":predict", {"signature_name": "no", "instances": [ROW]}, 400, "There are: serving_default"),
         (":predict", {"inputs": {"x": [1], "n": [1, 2]}}, 400, "differ in their number of rows"),
         (":predict", {"inputs": {"x": []}}, 400, "There is no row"),
         (":regress", {"examples": [ROW]}, 400, 'Put "signature_name": "regression" into the body'),
