@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 import tensorflow as tf
+from tensorflow_metadata.proto.v0 import schema_pb2
 from tfx.types import standard_artifacts
+from tfx.utils import io_utils
 
 assert components
 
@@ -45,20 +47,21 @@ def example(features):
 
 
 @pytest.fixture
+def xy_schema(make_artifact):
+    """A Schema artifact with the features x and y."""
+    schema = make_artifact(standard_artifacts.Schema)
+    features = [schema_pb2.Feature(name=name) for name in ("x", "y")]
+    io_utils.write_pbtxt_file(f"{schema.uri}/schema.pbtxt", schema_pb2.Schema(feature=features))
+    return schema
+
+
+@pytest.fixture
 def make_examples(make_artifact):
     """Returns a function that writes rows as an Examples artifact."""
 
-    def make(
-        eval,  # noqa: A002
-        train=None,
-        name="examples",
-    ):
-        artifact = make_artifact(
-            standard_artifacts.Examples,
-            name,
-            file_format="tfrecords_gzip",
-            payload_format="FORMAT_TF_EXAMPLE",
-        )
+    def make(eval, train=None, name="examples"):  # noqa: A002
+        formats = {"file_format": "tfrecords_gzip", "payload_format": "FORMAT_TF_EXAMPLE"}
+        artifact = make_artifact(standard_artifacts.Examples, name, **formats)
         splits = {"eval": eval, **({"train": train} if train is not None else {})}
         artifact.split_names = "[" + ",".join(f'"{split}"' for split in splits) + "]"
         for split, rows in splits.items():

@@ -67,13 +67,8 @@ def test_after_an_import_of_tfx_it_replaces_tfxs_own_names_and_warns():
 
 @pytest.mark.more
 def test_it_does_not_warn_of_names_that_only_our_own_modules_hold():
-    log = run(
-        "import logging",
-        "logging.basicConfig()",
-        "from components import StatisticsGen",
-        "import components",
-        "components.install()",
-    )
+    code = "import logging; logging.basicConfig(); from components import StatisticsGen; import components"
+    log = run(code, "components.install()")
     assert "was called after" not in log
 
 

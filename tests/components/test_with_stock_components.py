@@ -13,6 +13,7 @@ from tfx.orchestration.local.local_dag_runner import LocalDagRunner
 
 import components as tfx_components
 from components import EvalConfig, MetricConfig, MetricsSpec, ModelSpec, SlicingSpec, load_verdict
+from tests.components.conftest import example
 
 CASH, CARD = "Cash", "Credit Card"
 
@@ -31,13 +32,7 @@ def write_csv(path, rows=400):
             writer.writerow([fare, payment, round(tips, 2), hour])
 
 
-def make_pipeline(
-    root,
-    data,
-    model_spec,
-    trainer_function,
-    stock=(),
-):
+def make_pipeline(root, data, model_spec, trainer_function, stock=()):
     """Returns a pipeline of our components, but for those in `stock`, which are TFX's."""
 
     def pick(name):
@@ -75,6 +70,10 @@ def make_pipeline(
         ),
     )
     overall = tfx_components.PerSliceMetricThreshold(slicing_specs=[SlicingSpec()], threshold=threshold)
+    metrics = [
+        MetricConfig(class_name="AUC", per_slice_thresholds=[overall]),
+        MetricConfig(class_name="ExampleCount"),
+    ]
     evaluator = pick("Evaluator")(
         examples=examples.outputs["examples"],
         model=trainer.outputs["model"],
@@ -83,14 +82,7 @@ def make_pipeline(
         eval_config=EvalConfig(
             model_specs=[model_spec],
             slicing_specs=[SlicingSpec(), SlicingSpec(feature_keys=["trip_start_hour"])],
-            metrics_specs=[
-                MetricsSpec(
-                    metrics=[
-                        MetricConfig(class_name="AUC", per_slice_thresholds=[overall]),
-                        MetricConfig(class_name="ExampleCount"),
-                    ]
-                )
-            ],
+            metrics_specs=[MetricsSpec(metrics=metrics)],
         ),
     )
     steps = [examples, statistics, schema, validator, transform, trainer, resolver, evaluator]
@@ -154,19 +146,9 @@ def newest(directory):
     return max(directory.iterdir(), key=lambda path: int(path.name))
 
 
-def example(**features):
-    result = tf.train.Example()
-    for name, value in features.items():
-        if isinstance(value, str):
-            result.features.feature[name].bytes_list.value.append(value.encode())
-        else:
-            result.features.feature[name].float_list.value.append(value)
-    return result.SerializeToString()
-
-
 def test_the_model_that_is_served_answers_raw_examples(root):
     model = tf.saved_model.load(str(newest(root / "serving")))
-    raw = tf.constant([example(fare=10.0, payment_type=CARD), example(payment_type=CASH)])
+    raw = tf.constant([*map(example, ({"fare": 10.0, "payment_type": CARD}, {"payment_type": CASH}))])
     predictions = model.signatures["predict"](examples=raw)["logistic"].numpy().ravel()
     assert predictions[0] > 0.5 > predictions[1]
     scores = model.signatures["serving_default"](inputs=raw)["scores"].numpy()
@@ -213,16 +195,13 @@ def test_each_of_ours_runs_between_stock_ones(stock, tmp_path, monkeypatch):
     (tmp_path / "data").mkdir()
     write_csv(tmp_path / "data" / "taxi.csv")
     monkeypatch.syspath_prepend(Path(__file__).parent)
-    model_spec = ModelSpec(
-        signature_name="serving_default",
-        label_key="tips_xf",
-        preprocessing_function_names=["transform_features"],
-    )
+    preprocessing = {"preprocessing_function_names": ["transform_features"]}
+    model_spec = ModelSpec(signature_name="serving_default", label_key="tips_xf", **preprocessing)
     root, run_fn = tmp_path / "root", {"run_fn": "classic_module.run_fn"}
     root.mkdir()
     LocalDagRunner().run(make_pipeline(root, tmp_path / "data", model_spec, run_fn, stock))
     assert (newest(root / "Evaluator" / "blessing") / "BLESSED").exists()
     (version,) = (root / "serving").iterdir()
     served = tf.saved_model.load(str(version)).signatures["serving_default"]
-    raw = tf.constant([example(payment_type=CARD), example(payment_type=CASH)])
+    raw = tf.constant([example({"payment_type": CARD}), example({"payment_type": CASH})])
     assert served(examples=raw)["outputs"].numpy().ravel() == pytest.approx([0.9, 0.1])

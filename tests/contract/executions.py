@@ -12,6 +12,7 @@ from estimator_core.execution.shards.shard_inputs import ShardInput
 from estimator_core.execution.single_device import SingleDevice
 from estimator_core.execution.strategy import ReplicasInSync
 from tests.integration.cluster.in_process import cluster_in_this_process, device_filters
+from tests.oracle import observe
 
 
 def several_steps_in_a_run(kind, steps):
@@ -137,3 +138,24 @@ def session_of(execution, inputs, spec, hooks=()):
     creator = execution.session_creator(spec.scaffold)
     with tf.compat.v1.train.MonitoredSession(creator, hooks=[*inputs.hooks, *hooks]) as session:
         yield session
+
+
+def values_of(checkpoint):
+    """Returns all values of a checkpoint, by name."""
+    reader = tf.train.load_checkpoint(str(checkpoint))
+    return {name: np.asarray(reader.get_tensor(name)) for name in reader.get_variable_to_shape_map()}
+
+
+def summaries_of(directory, tag):
+    """Returns the steps and the values of a summary."""
+    return [
+        (event.step, value.simple_value)
+        for event in observe.events_of(str(directory))
+        for value in event.summary.value
+        if value.tag == tag
+    ]
+
+
+def lines_of(caplog, start):
+    """Returns the messages of the log that begin like this."""
+    return [message for message in caplog.messages if message.startswith(start)]

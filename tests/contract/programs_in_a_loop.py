@@ -95,9 +95,8 @@ def traced(hidden):
 
 
 def printing(hidden):
-    with tf.control_dependencies(
-        [tf.print("mean", tf.reduce_mean(hidden), output_stream="file:///dev/null")]
-    ):
+    printed = tf.print("mean", tf.reduce_mean(hidden), output_stream="file:///dev/null")
+    with tf.control_dependencies([printed]):
         checked = tf1.Print(hidden, [tf.shape(hidden)])
     with tf.control_dependencies([tf1.assert_less(checked, 1e6)]):
         return tf.nn.relu(checked)
@@ -129,11 +128,14 @@ def with_accumulated_state(features, labels, mode):
     return result._replace(train_op=tf.group(result.train_op, keep))
 
 
+def digits():
+    """A table of numbers by their text; 5 for others."""
+    initializer = tf.lookup.KeyValueTensorInitializer([str(n) for n in range(5)], tf.range(5, dtype=tf.int64))
+    return tf.lookup.StaticHashTable(initializer, 5)
+
+
 def with_table(features, labels, mode):
-    table = tf.lookup.StaticHashTable(
-        tf.lookup.KeyValueTensorInitializer([str(n) for n in range(5)], tf.range(5, dtype=tf.int64)), 5
-    )
-    one_hot = tf.one_hot(table.lookup(features["word"]), 6)
+    one_hot = tf.one_hot(digits().lookup(features["word"]), 6)
     logits = dense(tf.concat([features["x"], one_hot], axis=1), 2, "out")
     return spec(mode, logits, labels, tf1.train.FtrlOptimizer(0.3))
 
@@ -141,23 +143,15 @@ def with_table(features, labels, mode):
 def with_scaffold(features, labels, mode):
     result = two_layers()(features, labels, mode)
     local = tf1.get_local_variable("local", [], initializer=tf1.zeros_initializer())
-    scaffold = tf1.train.Scaffold(
-        saver=tf1.train.Saver(max_to_keep=50),
-        local_init_op=tf.group(
-            tf1.local_variables_initializer(), tf1.tables_initializer(), local.assign(3.0)
-        ),
-    )
+    init = tf.group(tf1.local_variables_initializer(), tf1.tables_initializer(), local.assign(3.0))
+    scaffold = tf1.train.Scaffold(saver=tf1.train.Saver(max_to_keep=50), local_init_op=init)
     return result._replace(scaffold=scaffold)
 
 
 def columns():
-    words = tf.feature_column.categorical_column_with_vocabulary_list(
-        "word", [str(n) for n in range(7)], num_oov_buckets=2
-    )
-    return (
-        [tf.feature_column.numeric_column("x", [3]), tf.feature_column.embedding_column(words, 4)],
-        [words],
-    )
+    column = tf.feature_column
+    words = column.categorical_column_with_vocabulary_list("word", [*"0123456"], num_oov_buckets=2)
+    return [column.numeric_column("x", [3]), column.embedding_column(words, 4)], [words]
 
 
 def dnn(config):

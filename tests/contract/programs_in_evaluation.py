@@ -4,13 +4,27 @@ import numpy as np
 import tensorflow as tf
 
 import estimator_core as est
-from tests.contract.programs_in_a_loop import arrays, calls_python, columns, dense, with_branches
+from tests.contract.programs_in_a_loop import (
+    arrays,
+    calls_python,
+    columns,
+    dense,
+    digits,
+    estimator_of,
+    wide_and_deep,
+    with_branches,
+)
 
 tf1 = tf.compat.v1
+X = [tf.feature_column.numeric_column("x", [3])]
 
 
 def forty_batches():
     return tf.data.Dataset.from_tensor_slices(arrays()).batch(4)
+
+
+def one_shot():
+    return tf1.data.make_one_shot_iterator(forty_batches()).get_next()
 
 
 def with_a_smaller_last_batch():
@@ -48,7 +62,7 @@ def evaluated(metrics_of, between=tf.nn.relu, with_hooks=None, **options):
         train_op = tf1.train.AdamOptimizer(0.05).minimize(loss, step)
         return est.EstimatorSpec(mode, {"y": logits}, loss, train_op)
 
-    return lambda config: est.Estimator(model_fn, config=config)
+    return estimator_of(model_fn)
 
 
 def streaming(labels, logits, features):
@@ -108,14 +122,7 @@ def of_python(labels, logits, features):
 
 def with_old_variables(labels, logits, features):
     """A sum in a variable of TensorFlow 1 itself: no resource."""
-    total = tf1.get_variable(
-        "total",
-        [],
-        initializer=tf1.zeros_initializer(),
-        use_resource=False,
-        trainable=False,
-        collections=[tf1.GraphKeys.LOCAL_VARIABLES],
-    )
+    total = tf1.get_local_variable("total", [], initializer=tf1.zeros_initializer(), use_resource=False)
     return {"total": (tf.identity(total), tf1.assign_add(total, tf.reduce_sum(logits)))}
 
 
@@ -131,10 +138,7 @@ def printing(logits):
 
 
 def with_table(labels, logits, features):
-    table = tf.lookup.StaticHashTable(
-        tf.lookup.KeyValueTensorInitializer([str(n) for n in range(5)], tf.range(5, dtype=tf.int64)), 5
-    )
-    return {"word": tf1.metrics.mean(table.lookup(features["word"]))}
+    return {"word": tf1.metrics.mean(digits().lookup(features["word"]))}
 
 
 def binary(config):
@@ -142,20 +146,11 @@ def binary(config):
 
 
 def binary_with_weights(config):
-    return est.DNNClassifier(
-        [6], [tf.feature_column.numeric_column("x", [3])], weight_column="weight", config=config
-    )
-
-
-def wide_and_deep(config):
-    deep, wide = columns()
-    return est.DNNLinearCombinedClassifier(
-        linear_feature_columns=wide, dnn_feature_columns=deep, dnn_hidden_units=[6], config=config
-    )
+    return est.DNNClassifier([6], X, weight_column="weight", config=config)
 
 
 def regressor(config):
-    return est.LinearRegressor([tf.feature_column.numeric_column("x", [3])], config=config)
+    return est.LinearRegressor(X, config=config)
 
 
 def three_classes(config):
@@ -171,7 +166,7 @@ PROGRAMS = {
     "branches": (evaluated(mean_only, with_branches), forty_batches, None),
     "printing": (evaluated(mean_only, printing), forty_batches, None),
     "table": (evaluated(with_table), forty_batches, None),
-    "one_shot": (evaluated(mean_only), lambda: one_shot_of(forty_batches()), None),
+    "one_shot": (evaluated(mean_only), one_shot, None),
     "binary": (binary, with_a_smaller_last_batch, None),
     "binary_with_weights": (binary_with_weights, weighted, None),
     "wide_and_deep": (wide_and_deep, forty_batches, None),
@@ -183,7 +178,3 @@ PROGRAMS = {
     "old_variables": (evaluated(with_old_variables), forty_batches, "variable of TensorFlow 1"),
     "seeded": (evaluated(drawing), forty_batches, "random numbers"),
 }
-
-
-def one_shot_of(dataset):
-    return tf1.data.make_one_shot_iterator(dataset).get_next()

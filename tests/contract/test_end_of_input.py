@@ -19,16 +19,12 @@ from estimator_core.execution.shards.shard_inputs import ShardInput
 from estimator_core.execution.single_device import SingleDevice
 from estimator_core.execution.strategy import ReplicasInSync
 from tests.circles import in_circles
+from tests.contract.executions import lines_of, values_of
 from tests.contract.programs_at_the_end import PROGRAMS, input_fn
 
 STEPS = 4  # of a call; the first call makes one
 POSITIONS = [1, 2, 3, 4]  # the input ends at each step of the second call
 SLOW = {"embedding_and_counter", "global_step_apart", "moving_average"}
-
-
-def values_of(path):
-    reader = tf.train.load_checkpoint(path)
-    return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
 
 
 def same(found, expected):
@@ -47,8 +43,7 @@ def train(monkeypatch, tmp_path_factory, caplog):
         caplog.clear()
         with caplog.at_level(logging.INFO, logger="tensorflow"):
             est.Estimator(model_fn, config=config).train(inputs, max_steps=30)
-        lines = [record.getMessage() for record in caplog.records]
-        told = [line for line in lines if line.startswith(("The input ended", "Loss for final"))]
+        told = lines_of(caplog, ("The input ended", "Loss for final"))
         assert len(told) == 2
         return model_dir, values_of(tf.train.latest_checkpoint(model_dir)), told
 
@@ -63,15 +58,9 @@ def before_the_end(tmp_path_factory):
     def values(name, step):
         if name not in made:
             made[name] = str(tmp_path_factory.mktemp(name))
-            config = est.RunConfig(
-                made[name],
-                tf_random_seed=1,
-                steps_per_session_run=1,
-                save_checkpoints_steps=1,
-                keep_checkpoint_max=20,
-            )
-            estimator = est.Estimator(PROGRAMS[name][0], config=config)
-            estimator.train(input_fn(30), max_steps=max(POSITIONS))
+            settings = {"steps_per_session_run": 1, "save_checkpoints_steps": 1, "keep_checkpoint_max": 20}
+            config = est.RunConfig(made[name], tf_random_seed=1, **settings)
+            est.Estimator(PROGRAMS[name][0], config=config).train(input_fn(30), max_steps=max(POSITIONS))
         return values_of(f"{made[name]}/model.ckpt-{step}")
 
     return values

@@ -31,6 +31,14 @@ def built(execution, input_fn, step_fn, mode):
     return inputs, execution.build_step(inputs, step_fn, mode).spec
 
 
+def ones(input_context=None):
+    return tf.data.Dataset.from_tensors({"x": [1.0]}).repeat()
+
+
+def numbers(input_context=None):
+    return tf.data.Dataset.from_tensor_slices({"x": [1.0, 2.0, 3.0, 6.0]}).batch(1)
+
+
 def test_it_names_its_size_and_role(execution):
     assert isinstance(execution, Execution)
     assert execution.num_replicas >= 1
@@ -103,9 +111,6 @@ def test_a_step_takes_the_mean_gradient_of_all_replicas_and_counts_once(executio
 
 
 def test_a_step_is_counted_when_its_updates_are_done(execution):
-    def input_fn(input_context=None):
-        return tf.data.Dataset.from_tensors({"x": [1.0]}).repeat()
-
     def model_fn(features, labels):
         weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
         global_step = tf1.train.get_global_step()
@@ -121,7 +126,7 @@ def test_a_step_is_counted_when_its_updates_are_done(execution):
         return est.EstimatorSpec("train", loss=tf.constant(0.0), train_op=train_op)
 
     with graph_for(execution):
-        inputs, spec = built(execution, input_fn, model_fn, "train")
+        inputs, spec = built(execution, ones, model_fn, "train")
         weight = tf1.global_variables("weight")[0]
         with session_of(execution, inputs, spec) as session:
             for step in range(5):
@@ -131,11 +136,8 @@ def test_a_step_is_counted_when_its_updates_are_done(execution):
 
 
 def test_steps_without_hooks_are_steps(execution):
-    def input_fn(input_context=None):
-        return tf.data.Dataset.from_tensors({"x": [1.0]}).repeat()
-
     with graph_for(execution):
-        inputs = execution.make_inputs(input_fn, "train")
+        inputs = execution.make_inputs(ones, "train")
         step = execution.build_step(inputs, one_weight(with_optimizer_of_its_own), "train")
         assert (step.advance is None) == (execution.steps_per_session_run == 1)
         if step.advance is None:
@@ -149,16 +151,13 @@ def test_steps_without_hooks_are_steps(execution):
 
 
 def test_metrics_add_up_over_all_batches(execution):
-    def input_fn(input_context=None):
-        return tf.data.Dataset.from_tensor_slices({"x": [1.0, 2.0, 3.0, 6.0]}).batch(1)
-
     def model_fn(features, labels):
         mean = tf1.metrics.mean(features["x"])
         loss = tf.reduce_sum(features["x"]) * 10
         return est.EstimatorSpec("eval", loss=loss, eval_metric_ops={"mean": mean})
 
     with graph_for(execution):
-        inputs, spec = built(execution, input_fn, model_fn, "eval")
+        inputs, spec = built(execution, numbers, model_fn, "eval")
         update = tf.group(*(update for _, update in spec.eval_metric_ops.values()))
         final = tf1.train.FinalOpsHook({k: value for k, (value, _) in spec.eval_metric_ops.items()})
         with session_of(execution, inputs, spec, [final]) as session:
@@ -171,9 +170,6 @@ def test_metrics_add_up_over_all_batches(execution):
 def test_a_function_of_metrics_is_called_where_the_batches_are(execution):
     from estimator_core.spec.metric_fn import MetricFn
 
-    def input_fn(input_context=None):
-        return tf.data.Dataset.from_tensor_slices({"x": [1.0, 2.0, 3.0, 6.0]}).batch(1)
-
     def metric_fn(x, weight):
         return {"weighted": tf1.metrics.mean(x, weight)}
 
@@ -183,7 +179,7 @@ def test_a_function_of_metrics_is_called_where_the_batches_are(execution):
         return est.EstimatorSpec("eval", loss=tf.constant(2.0), eval_metric_ops=metrics)
 
     with graph_for(execution):
-        inputs, spec = built(execution, input_fn, model_fn, "eval")
+        inputs, spec = built(execution, numbers, model_fn, "eval")
         assert set(spec.eval_metric_ops) == {"weighted", "loss", SHARE_WITH_ROWS}
         value, update = spec.eval_metric_ops["weighted"]
         final = tf1.train.FinalOpsHook(value)
@@ -195,15 +191,12 @@ def test_a_function_of_metrics_is_called_where_the_batches_are(execution):
 
 @pytest.mark.parametrize("name", ["loss", "global_step"])
 def test_a_metric_of_a_reserved_name_is_refused(execution, name):
-    def input_fn(input_context=None):
-        return tf.data.Dataset.from_tensors({"x": [1.0]}).repeat()
-
     def model_fn(features, labels):
         metrics = {name: tf1.metrics.mean(features["x"])}
         return est.EstimatorSpec("eval", loss=tf.constant(0.0), eval_metric_ops=metrics)
 
     with graph_for(execution), pytest.raises(ValueError, match=f"'{name}' is not allowed"):
-        built(execution, input_fn, model_fn, "eval")
+        built(execution, ones, model_fn, "eval")
 
 
 def test_prediction_leaves_labels_out(execution):
@@ -222,24 +215,20 @@ def test_prediction_leaves_labels_out(execution):
             assert session.run(spec.predictions)["x"].tolist() == [1.0] * copies
 
 
-@pytest.mark.parametrize("result", [None, (1, 2, 3)])
-def test_an_input_fn_that_gives_no_features_and_labels_is_refused(execution, result):
-    with graph_for(execution), pytest.raises(ValueError, match="input_fn"):
-        execution.make_inputs(lambda input_context=None: result, "train")
-
-
-def test_a_dataset_of_three_is_refused_where_input_fn_is_called(execution):
-    def input_fn(input_context=None):
-        return tf.data.Dataset.from_tensors((1, 2, 3))
-
-    with graph_for(execution), pytest.raises(ValueError, match="Received: 3 elements"):
-        execution.make_inputs(input_fn, "train")
+@pytest.mark.parametrize(
+    ("make_result", "message"),
+    [
+        (lambda: None, "input_fn"),
+        (lambda: (1, 2, 3), "input_fn"),
+        (lambda: tf.data.Dataset.from_tensors((1, 2, 3)), "Received: 3 elements"),
+    ],
+)
+def test_an_input_fn_that_gives_no_features_and_labels_is_refused(execution, make_result, message):
+    with graph_for(execution), pytest.raises(ValueError, match=message):
+        execution.make_inputs(lambda input_context=None: make_result(), "train")
 
 
 def test_what_builds_a_model_finds_the_execution(execution):
-    def input_fn(input_context=None):
-        return tf.data.Dataset.from_tensors({"x": [1.0]}).repeat()
-
     found = []
 
     def model_fn(features, labels):
@@ -250,7 +239,7 @@ def test_what_builds_a_model_finds_the_execution(execution):
         return est.EstimatorSpec("infer", features)
 
     with graph_for(execution):
-        built(execution, input_fn, model_fn, "infer")
+        built(execution, ones, model_fn, "infer")
     elsewhere = found[1 :: len(found) // execution.num_models]
     assert all(type(each) is SingleDevice for each in elsewhere)
     assert all(each is execution for each in found if each not in elsewhere)
@@ -259,9 +248,6 @@ def test_what_builds_a_model_finds_the_execution(execution):
 
 
 def test_it_tells_a_copy_of_the_model_from_what_is_around(execution):
-    def input_fn(input_context=None):
-        return tf.data.Dataset.from_tensors({"x": [1.0]}).repeat()
-
     def model_fn(features, labels):
         inside.append(execution.is_in_replica)
         return est.EstimatorSpec("infer", features)
@@ -270,18 +256,15 @@ def test_it_tells_a_copy_of_the_model_from_what_is_around(execution):
     assert execution.is_in_replica is False
     with graph_for(execution):
         assert execution.is_in_replica is False
-        built(execution, input_fn, model_fn, "infer")
+        built(execution, ones, model_fn, "infer")
         assert execution.is_in_replica is False
     is_copied = execution.num_models < execution.num_replicas  # then there is nothing around it yet
     assert inside == [execution.is_replicated and not is_copied] * execution.num_models
 
 
 def test_each_model_has_a_component_of_a_variable(execution):
-    def input_fn(input_context=None):
-        return tf.data.Dataset.from_tensors({"x": [1.0]}).repeat()
-
     with graph_for(execution):
-        built(execution, input_fn, one_weight(with_optimizer_of_its_own), "train")
+        built(execution, ones, one_weight(with_optimizer_of_its_own), "train")
         parts = execution.components(tf1.global_variables("weight")[0])
         assert len(parts) == execution.num_models
         assert len({part.handle.name for part in parts}) == execution.num_models

@@ -9,17 +9,17 @@ import pytest
 import tensorflow as tf
 
 from tests.contract import killed_training
+from tests.contract.executions import values_of
 
 _PROGRAM = pathlib.Path(killed_training.__file__)
 
 
+def weights(checkpoint):
+    return {name: value.tobytes() for name, value in values_of(checkpoint).items()}
+
+
 def run(*words):
     return subprocess.run([sys.executable, str(_PROGRAM), *map(str, words)], capture_output=True, text=True)
-
-
-def weights(model_dir):
-    reader = tf.train.load_checkpoint(str(model_dir))
-    return {name: reader.get_tensor(name).tobytes() for name in reader.get_variable_to_shape_map()}
 
 
 @pytest.mark.more

@@ -9,6 +9,7 @@ import tensorflow as tf
 import estimator_core as est
 from estimator_core.graphs import batch_runner
 from tests.circles import in_circles
+from tests.contract.executions import lines_of
 from tests.contract.programs_in_evaluation import PROGRAMS, evaluated, forty_batches, mean_only
 
 tf1 = tf.compat.v1
@@ -34,18 +35,14 @@ def trained(tmp_path_factory):
 
 
 def evaluate(name, model_dir, caplog, batches_a_call, **options):
-    """The metrics as bytes, and the lines of the log."""
+    """The metrics as bytes, and the lines of the log that say why batches are evaluated one by one."""
     make, input_fn, _ = PROGRAMS[name]
     config = est.RunConfig(model_dir, tf_random_seed=1, steps_per_session_run=batches_a_call)
     caplog.clear()
     with caplog.at_level(logging.INFO, logger="tensorflow"):
         metrics = make(config).evaluate(input_fn, **options)
-    messages = [record.getMessage() for record in caplog.records]
-    return {key: np.asarray(value).tobytes() for key, value in metrics.items()}, messages
-
-
-def reasons(messages):
-    return [line for line in messages if line.startswith("Batches are evaluated one by one")]
+    reasons = lines_of(caplog, "Batches are evaluated one by one")
+    return {key: np.asarray(value).tobytes() for key, value in metrics.items()}, reasons
 
 
 @pytest.mark.parametrize("name", in_circles(sorted(PROGRAMS), first=FIRST, slow=SLOW))
@@ -54,8 +51,8 @@ def test_the_metrics_are_those_of_one_batch_a_call(name, has_loop_at_once, train
     if has_loop_at_once:
         monkeypatch.setattr(batch_runner, "_SECS_WITHOUT_LOOP", 0.0)
     reason = PROGRAMS[name][2]
-    expected, messages = evaluate(name, trained(name), caplog, 1)
-    assert reasons(messages) == []
+    expected, reasons = evaluate(name, trained(name), caplog, 1)
+    assert reasons == []
     numbers = [("auto", {})] if has_loop_at_once else [(7, {}), (10, {"steps": 13}), ("auto", {})]
     for batches_a_call, options in numbers:
         if options:
@@ -63,11 +60,11 @@ def test_the_metrics_are_those_of_one_batch_a_call(name, has_loop_at_once, train
             assert expected_here != expected  # so few batches are something else
         else:
             expected_here = expected
-        found, messages = evaluate(name, trained(name), caplog, batches_a_call, **options)
+        found, reasons = evaluate(name, trained(name), caplog, batches_a_call, **options)
         assert found == expected_here
         if batches_a_call != "auto" or has_loop_at_once:
-            assert len(reasons(messages)) == (reason is not None), messages
-            assert reason is None or reason in reasons(messages)[0]
+            assert len(reasons) == (reason is not None), caplog.messages
+            assert reason is None or reason in reasons[0]
 
 
 class Counting(est.SessionRunHook):
@@ -97,9 +94,8 @@ def test_a_hook_that_is_called_around_batches_sees_each_of_them(tmp_path, caplog
     with caplog.at_level(logging.INFO, logger="tensorflow"):
         model.evaluate(forty_batches, hooks=[hook])
     assert (hook.calls, of_model.calls) == (40, 40)
-    lines = [line for line in caplog.messages if line.startswith("Running one batch per session call")]
-    assert len(lines) == 1
-    assert "Counting" in lines[0]
+    (line,) = lines_of(caplog, "Running one batch per session call")
+    assert "Counting" in line
 
 
 def test_a_hook_that_is_called_at_the_end_finds_the_sums(tmp_path, caplog):
@@ -117,10 +113,9 @@ def test_the_log_counts_the_batches(batches_a_call, steps, tmp_path, caplog):
     model = estimator(tmp_path, batches_a_call).train(forty_batches, steps=1)
     with caplog.at_level(logging.INFO, logger="tensorflow"):
         model.evaluate(forty_batches, steps=steps)
-    lines = [line for line in caplog.messages if line.startswith("Evaluation [")]
     every = steps // 10
     counts = sorted({*range(every, min(steps, 40) + 1, every), *([steps] if steps <= 40 else [])})
-    assert lines == [f"Evaluation [{count}/{steps}]" for count in counts]
+    assert lines_of(caplog, "Evaluation [") == [f"Evaluation [{count}/{steps}]" for count in counts]
 
 
 def batches_until_an_error():

@@ -8,8 +8,8 @@ import tensorflow as tf
 
 import estimator_core as est
 from tests.circles import in_circles
+from tests.contract.executions import lines_of, summaries_of, values_of
 from tests.contract.programs_in_a_loop import IN_A_LOOP, ONE_BY_ONE, estimator_of, forty_steps, two_layers
-from tests.oracle import observe
 
 tf1 = tf.compat.v1
 
@@ -59,28 +59,20 @@ def observed(make, input_fn, steps_per_session_run, model_dir, caplog, last=LAST
     caplog.clear()
     with caplog.at_level(logging.INFO, logger="tensorflow"):
         make(config).train(input_fn, hooks=[hook], max_steps=last)
-    messages = [record.getMessage() for record in caplog.records]
     weights = {}
     for path in tf.train.get_checkpoint_state(str(model_dir)).all_model_checkpoint_paths:
-        reader = tf.train.load_checkpoint(path)
         weights[int(path.rpartition("-")[2])] = {
-            name: np.asarray(reader.get_tensor(name)).tobytes()
-            for name in reader.get_variable_to_shape_map()
+            name: value.tobytes()
+            for name, value in values_of(path).items()
             if name != "_CHECKPOINTABLE_OBJECT_GRAPH"  # Keras counts the models of the process in it
         }
-    losses = {
-        event.step: value.simple_value
-        for event in observe.events_of(str(model_dir))
-        for value in event.summary.value
-        if value.tag == "loss"
-    }
     return {
         "weights": weights,
-        "losses": losses,
+        "losses": dict(summaries_of(model_dir, "loss")),
         "hook": hook.losses,
-        "lines": [line.split(" (")[0] for line in messages if line.startswith("loss = ")],
-        "final": [line for line in messages if line.startswith("Loss for final step")],
-    }, messages
+        "lines": [line.split(" (")[0] for line in lines_of(caplog, "loss = ")],
+        "final": lines_of(caplog, "Loss for final step"),
+    }
 
 
 def different(found, expected):
@@ -97,7 +89,7 @@ def different(found, expected):
 def one_step_a_call(name, tmp_path_factory, caplog, results={}):  # noqa: B006  (made once for all K)
     if name not in results:
         make, input_fn, _ = PROGRAMS[name]
-        results[name] = observed(make, input_fn, 1, tmp_path_factory.mktemp(name), caplog)[0]
+        results[name] = observed(make, input_fn, 1, tmp_path_factory.mktemp(name), caplog)
     return results[name]
 
 
@@ -106,13 +98,13 @@ def one_step_a_call(name, tmp_path_factory, caplog, results={}):  # noqa: B006  
 def test_the_results_are_those_of_one_step_a_call(name, steps, tmp_path_factory, tmp_path, caplog):
     make, input_fn, reason = PROGRAMS[name]
     expected = one_step_a_call(name, tmp_path_factory, caplog)
-    found, messages = observed(make, input_fn, steps, tmp_path, caplog)
+    found = observed(make, input_fn, steps, tmp_path, caplog)
     assert sorted(expected["weights"]) == [0, 5, 10, 15, 20, 23]
     assert sorted(expected["hook"]) == [6, 12, 18]
-    why = [line for line in messages if line.startswith("Training steps are run one by one")]
+    why = lines_of(caplog, "Training steps are run one by one")
     assert len(why) == (reason is not None), why
     assert reason is None or reason in why[0]
-    assert not any("Running one step per session call" in line for line in messages)
+    assert "Running one step per session call" not in caplog.text
     assert different(found["weights"], expected["weights"]) == []
     assert found["hook"] == expected["hook"]
     assert found["lines"] == expected["lines"]
@@ -130,22 +122,20 @@ def test_the_loss_at_the_end_of_the_input_is_that_of_the_last_step(
 ):
     """The input ends within a loop, and with the step after it that hooks are called around."""
     make = estimator_of(two_layers())
-    expected, _ = observed(make, forty_steps, 1, tmp_path_factory.mktemp("max"), caplog, last=batches)
-    found, messages = observed(make, lambda: forty_steps().take(batches), steps, tmp_path, caplog, last=40)
+    expected = observed(make, forty_steps, 1, tmp_path_factory.mktemp("max"), caplog, last=batches)
+    found = observed(make, lambda: forty_steps().take(batches), steps, tmp_path, caplog, last=40)
     assert different({batches: found["weights"][batches]}, {batches: expected["weights"][batches]}) == []
     assert found["final"] == expected["final"]
-    assert f"The input ended at global step {batches}," in "\n".join(messages)
+    assert f"The input ended at global step {batches}," in caplog.text
 
 
-@pytest.mark.parametrize("steps", [7])
-def test_two_replicas_have_the_same_results_as_well(steps, tmp_path_factory, tmp_path, caplog):
+def test_two_replicas_have_the_same_results_as_well(tmp_path_factory, tmp_path, caplog):
     results = []
-    for count, model_dir in ((1, tmp_path_factory.mktemp("one")), (steps, tmp_path)):
+    for count, model_dir in ((1, tmp_path_factory.mktemp("one")), (7, tmp_path)):
         strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
         make = estimator_of(two_layers())
-        result, messages = observed(make, forty_steps, count, model_dir, caplog, train_distribute=strategy)
-        results.append(result)
-    (why,) = [line for line in messages if "one by one" in line]
+        results.append(observed(make, forty_steps, count, model_dir, caplog, train_distribute=strategy))
+    (why,) = [line for line in caplog.messages if "one by one" in line]
     assert "CollectiveReduce" in why  # the sum over the replicas
     expected, found = results
     assert sorted(expected["weights"]) == [0, 5, 10, 15, 20, 23]

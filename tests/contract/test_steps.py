@@ -15,8 +15,10 @@ from tests.contract.executions import (
     FIRST,
     OTHER_NUMBERS_OF_STEPS,
     ends_of_calls,
+    lines_of,
     several_steps_in_a_run,
     steps_without_hooks,
+    summaries_of,
 )
 from tests.oracle import observe
 
@@ -83,12 +85,7 @@ def test_checkpoints_and_summaries_are_of_the_same_steps(make_estimator, tmp_pat
     estimator.train(input_fn, steps=11)
     saved = tf.train.get_checkpoint_state(str(tmp_path)).all_model_checkpoint_paths
     assert [path.rpartition("-")[2] for path in saved] == ["0", "4", "8", "11"]
-    losses = {
-        event.step: value.simple_value
-        for event in observe.events_of(str(tmp_path))
-        for value in event.summary.value
-        if value.tag == "loss"
-    }
+    losses = dict(summaries_of(tmp_path, "loss"))
     # TensorFlow's hook reads the step before or after the update, and then comes a step early; it
     # counts the next three from there.
     steps = sorted(losses)
@@ -103,19 +100,14 @@ def test_checkpoints_and_summaries_are_of_the_same_steps(make_estimator, tmp_pat
 
 def test_speed_is_logged_at_the_same_steps(make_estimator, tmp_path):
     make_estimator(log_step_count_steps=3).train(input_fn, steps=11)
-    steps = [
-        event.step
-        for event in observe.events_of(str(tmp_path))
-        for value in event.summary.value
-        if value.tag == "global_step/sec"
-    ]
+    steps = [step for step, _ in summaries_of(tmp_path, "global_step/sec")]
     assert steps == [4, 7, 10]  # the count begins with step 1
 
 
 def test_lines_of_progress_are_of_the_same_steps(make_estimator, caplog):
     with caplog.at_level(logging.INFO, logger="tensorflow"):
         make_estimator(log_step_count_steps=4).train(input_fn, steps=11)
-    lines = [r.getMessage() for r in caplog.records if r.getMessage().startswith("loss = ")]
+    lines = lines_of(caplog, "loss = ")
     assert [line.split("step = ")[1].split()[0] for line in lines] == ["0", "4", "8"]
 
 
@@ -194,12 +186,7 @@ def test_evaluations_in_memory_are_of_the_same_steps(make_estimator):
     estimator = make_estimator()
     hook = est.experimental.InMemoryEvaluatorHook(estimator, lambda: input_fn().take(1), every_n_iter=4)
     estimator.train(input_fn, hooks=[hook], steps=11)
-    evaluations = {
-        event.step: value.simple_value
-        for event in observe.events_of(estimator.eval_dir())
-        for value in event.summary.value
-        if value.tag == "loss"
-    }
+    evaluations = dict(summaries_of(estimator.eval_dir(), "loss"))
     assert evaluations == pytest.approx({step: loss_at(step) for step in (0, 4, 8, 11)})
 
 

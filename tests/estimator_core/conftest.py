@@ -14,6 +14,20 @@ from tests.estimator_core.programs import weight_model_fn
 tf1 = tf.compat.v1
 
 
+def example(**features):
+    """Returns a serialized tf.Example of single values and lists; None leaves a feature out."""
+    result = tf.train.Example()
+    for name, value in features.items():
+        values = value if isinstance(value, list) else [] if value is None else [value]
+        feature = result.features.feature[name]
+        for each in values:
+            if isinstance(each, str):
+                feature.bytes_list.value.append(each.encode())
+            else:
+                (feature.int64_list if isinstance(each, int) else feature.float_list).value.append(each)
+    return result.SerializeToString()
+
+
 @pytest.fixture
 def make_estimator(tmp_path):
     """Returns a function that makes the Estimator of that model in a directory of the test's."""

@@ -23,25 +23,17 @@ def test_train_takes_exactly_the_steps_asked_for(make_estimator, input_fn):
     assert sorted(estimator.get_variable_names()) == ["global_step", "weight"]
 
 
-def test_a_new_estimator_continues_from_the_model_dir(make_estimator, input_fn):
+def test_a_new_estimator_continues_from_the_model_dir_to_max_steps_and_not_beyond(
+    make_estimator, input_fn, eval_input_fn
+):
     make_estimator().train(input_fn, steps=2)
     estimator = make_estimator()
-    estimator.train(input_fn, max_steps=5)
-    assert estimator.get_variable_value("weight") == pytest.approx(2 - 2 / 2**5)
-    assert estimator.get_variable_value("global_step") == 5
-
-
-def test_max_steps_reached_before_trains_no_further(make_estimator, input_fn):
-    estimator = make_estimator()
-    estimator.train(input_fn, max_steps=2)
-    estimator.train(input_fn, max_steps=2)
-    assert estimator.get_variable_value("global_step") == 2
-
-
-def test_train_ends_with_the_input(make_estimator, eval_input_fn):
-    estimator = make_estimator()
-    estimator.train(eval_input_fn, steps=100)
-    assert estimator.get_variable_value("global_step") == 2
+    for _ in range(2):
+        estimator.train(input_fn, max_steps=5)
+        assert estimator.get_variable_value("weight") == pytest.approx(2 - 2 / 2**5)
+        assert estimator.get_variable_value("global_step") == 5
+    estimator.train(eval_input_fn, steps=100)  # ends with the input
+    assert estimator.get_variable_value("global_step") == 7
 
 
 def test_train_keeps_as_many_checkpoints_as_asked(make_estimator, input_fn):
@@ -64,17 +56,21 @@ def test_train_refuses_bad_steps(make_estimator, input_fn, arguments, message):
         make_estimator().train(input_fn, **arguments)
 
 
-def test_a_fraction_of_a_step_is_one_more(make_estimator, input_fn):
+def test_steps_may_be_whole_floats_and_a_fraction_of_a_step_is_one_more(make_estimator, input_fn):
     estimator = make_estimator()
-    estimator.train(input_fn, steps=2.5)
-    assert estimator.get_variable_value("global_step:0") == 3
-    estimator.train(input_fn, max_steps=3.5)
-    estimator.train(input_fn, steps=np.int64(1))
-    assert estimator.get_variable_value("global_step") == 5
+    for steps, expected in (({"steps": 2.5}, 3), ({"max_steps": 3.5}, 4), ({"steps": np.int64(1)}, 5),
+                            ({"steps": 2.0}, 7), ({"max_steps": np.float32(8)}, 8)):  # fmt: skip
+        estimator.train(input_fn, **steps)
+        assert estimator.get_variable_value("global_step:0") == expected
+    assert estimator.evaluate(input_fn, steps=25.0)["global_step"] == 8
+    with pytest.raises(TypeError, match="steps must be a number"):
+        estimator.train(input_fn, steps="2")
 
 
 def test_evaluate_weighs_examples_in_metrics_and_batches_in_the_loss(make_estimator, input_fn, eval_input_fn):
     estimator = make_estimator()
+    untrained = estimator.evaluate(eval_input_fn)  # initial variables
+    assert untrained == {"loss": 0.0, "mae": 0.0, "global_step": 0}
     estimator.train(input_fn, steps=1)  # w = 1, predictions are 1, 2 and 3, labels 0
     results = estimator.evaluate(eval_input_fn)
     assert results == {
@@ -82,11 +78,6 @@ def test_evaluate_weighs_examples_in_metrics_and_batches_in_the_loss(make_estima
         "mae": pytest.approx((1 + 2 + 3) / 3),
         "global_step": 1,
     }
-
-
-def test_evaluate_without_checkpoint_uses_initial_variables(make_estimator, eval_input_fn):
-    results = make_estimator().evaluate(eval_input_fn)
-    assert results == {"loss": 0.0, "mae": 0.0, "global_step": 0}
 
 
 @pytest.mark.parametrize("path_type", [str, Path])
@@ -130,10 +121,17 @@ def test_input_fn_receives_the_arguments_it_names(make_estimator, input_fn):
     assert received == {"mode": "train", "params": {"learning_rate": 0.25}, "model_dir": estimator.model_dir}
 
 
-def test_input_fn_may_return_tensors(make_estimator):
+def test_input_fn_may_return_tensors_or_a_pair_with_names(make_estimator):
     estimator = make_estimator()
     estimator.train(lambda: ({"x": tf.ones([1])}, tf.constant([2.0])), steps=1)
     assert estimator.get_variable_value("weight") == pytest.approx(1.0)
+    pair = collections.namedtuple("pair", ["inputs", "targets"])
+
+    def input_fn():
+        return tf.data.Dataset.from_tensors(pair({"x": [1.0, 1.0]}, [2.0, 2.0]))
+
+    estimator.train(input_fn, steps=1)
+    assert [row["y"] for row in estimator.predict(input_fn)] == [1.5, 1.5]
 
 
 def test_warm_start_applies_to_a_new_model_dir_only(tmp_path, make_estimator, input_fn):
@@ -141,12 +139,8 @@ def test_warm_start_applies_to_a_new_model_dir_only(tmp_path, make_estimator, in
     source.train(input_fn, steps=1)  # w = 1
 
     def target():
-        return est.Estimator(
-            source._model_fn,
-            tmp_path / "target",
-            params={"learning_rate": 0.25},
-            warm_start_from=source.model_dir,
-        )
+        settings = {"params": {"learning_rate": 0.25}, "warm_start_from": source.model_dir}
+        return est.Estimator(source._model_fn, tmp_path / "target", **settings)
 
     target().train(input_fn, steps=1)  # half the way from 1 to 2
     assert target().get_variable_value("weight") == pytest.approx(1.5)
@@ -162,19 +156,15 @@ def test_model_dir_given_twice_must_agree(tmp_path):
     assert est.Estimator(lambda features: None, tmp_path / "a", config).model_dir == str(tmp_path / "a")
 
 
-def test_variable_values_need_a_checkpoint_and_a_known_name(make_estimator, input_fn):
+def test_variable_values_need_a_checkpoint_and_a_known_name_and_params_are_copies(make_estimator, input_fn):
     estimator = make_estimator()
+    estimator.params["learning_rate"] = 7
+    assert estimator.params == {"learning_rate": 0.25}
     with pytest.raises(ValueError, match="not been trained"):
         estimator.get_variable_names()
     estimator.train(input_fn, steps=1)
     with pytest.raises(ValueError, match=r"'weigth'.*'weight'"):
         estimator.get_variable_value("weigth")
-
-
-def test_params_cannot_be_changed_from_outside(make_estimator):
-    estimator = make_estimator()
-    estimator.params["learning_rate"] = 7
-    assert estimator.params == {"learning_rate": 0.25}
 
 
 class _Attributes(dict):
@@ -201,27 +191,6 @@ def test_params_keep_their_class(tmp_path, eval_input_fn, params):
     assert [type(params) for params in (*received, estimator.params)] == [_Attributes] * 2
     assert received == [params]
     assert received[0] is not params
-
-
-def test_a_pair_with_names_is_features_and_labels(make_estimator):
-    pair = collections.namedtuple("pair", ["inputs", "targets"])
-
-    def input_fn():
-        return tf.data.Dataset.from_tensors(pair({"x": [1.0, 1.0]}, [2.0, 2.0]))
-
-    estimator = make_estimator()
-    estimator.train(input_fn, steps=1)
-    assert [row["y"] for row in estimator.predict(input_fn)] == [1.0, 1.0]
-
-
-def test_steps_may_be_whole_floats(make_estimator, input_fn):
-    estimator = make_estimator()
-    estimator.train(input_fn, steps=2.0)
-    estimator.train(input_fn, max_steps=np.float32(3))
-    assert estimator.get_variable_value("global_step") == 3
-    assert estimator.evaluate(input_fn, steps=25.0)["global_step"] == 3
-    with pytest.raises(TypeError, match="steps must be a number"):
-        estimator.train(input_fn, steps="2")
 
 
 def test_the_seed_of_the_config_makes_initial_values_repeatable(tmp_path, input_fn):
@@ -253,14 +222,9 @@ def with_a_local_init_op(request, tmp_path):
             extra.assign(fed), *(v.initializer for v in tf1.local_variables() if "mean" in v.name)
         )
         scaffold = tf1.train.Scaffold(local_init_op=local_init_op, local_init_feed_dict={fed: 2.0})
-        step = tf1.train.get_global_step()
-        return est.EstimatorSpec(
-            mode,
-            loss=tf.reduce_mean(features["x"]),
-            train_op=tf.group(step.assign_add(1)),
-            eval_metric_ops={"mean": counter},
-            scaffold=scaffold,
-        )
+        train_op = tf.group(tf1.train.get_global_step().assign_add(1))
+        settings = {"train_op": train_op, "eval_metric_ops": {"mean": counter}, "scaffold": scaffold}
+        return est.EstimatorSpec(mode, loss=tf.reduce_mean(features["x"]), **settings)
 
     config = est.RunConfig(train_distribute=strategy, eval_distribute=strategy)
     return est.Estimator(model_fn, str(tmp_path), config)
@@ -271,18 +235,14 @@ def ones_and_threes():
 
 
 def test_a_local_init_op_of_the_models_own_leaves_the_loss_its_own(with_a_local_init_op):
-    with_a_local_init_op.train(ones_and_threes, steps=1)
-    for _ in range(2):
-        results = with_a_local_init_op.evaluate(ones_and_threes)
-        assert results["mean"] == 4.0
-        assert results["loss"] in (2.0, 4.0)  # the mean, or the sum of two replicas
-
-
-def test_a_local_init_op_of_the_models_own_with_evaluation_in_memory(with_a_local_init_op):
     estimator = with_a_local_init_op
     hook = est.experimental.InMemoryEvaluatorHook(estimator, ones_and_threes)
     estimator.train(ones_and_threes, hooks=[hook], steps=1)
     assert read_evaluations(estimator.eval_dir())[1]["mean"] == 4.0
+    for _ in range(2):
+        results = estimator.evaluate(ones_and_threes)
+        assert results["mean"] == 4.0
+        assert results["loss"] in (2.0, 4.0)  # the mean, or the sum of two replicas
 
 
 def test_a_copy_of_an_estimator_works_on_its_own(make_estimator, input_fn, eval_input_fn):

@@ -83,7 +83,7 @@ def test_replaced_params_reach_both_functions(tmp_path, in_place):
     assert estimator.params == {"scale": 7.0}
 
 
-def test_predict_does_not_answer_from_the_graph_of_a_replaced_model_fn(tmp_path):
+def test_predict_does_not_answer_from_the_graph_of_a_replaced_function(tmp_path):
     estimator = est.LinearRegressor([X], str(tmp_path))
     estimator.train(input_fn, steps=2)
 
@@ -91,14 +91,20 @@ def test_predict_does_not_answer_from_the_graph_of_a_replaced_model_fn(tmp_path)
         return [float(row["predictions"][0]) for row in estimator.predict(input_fn)]
 
     before = [rows() for _ in range(3)][-1]  # by now its graph is kept
-    original = estimator._model_fn
+    model_fn, call_model_fn = estimator._model_fn, estimator._call_model_fn
 
-    @functools.wraps(original)
+    def sevens(*args):
+        spec = call_model_fn(*args)
+        return spec._replace(predictions={"predictions": 0 * spec.predictions["predictions"] + 7})
+
+    @functools.wraps(model_fn)
     def negated(features, labels, mode, config):
-        spec = original(features=features, labels=labels, mode=mode, config=config)
+        spec = model_fn(features=features, labels=labels, mode=mode, config=config)
         return spec._replace(predictions={"predictions": -spec.predictions["predictions"]})
 
-    estimator._model_fn = negated
+    estimator._call_model_fn = sevens
+    assert rows() == [7.0, 7.0]
+    estimator._call_model_fn, estimator._model_fn = call_model_fn, negated
     assert [rows() for _ in range(3)] == [[-value for value in before]] * 3
 
 
@@ -118,6 +124,11 @@ class Overriding(est.Estimator):
 
 
 def test_overridden_calls_are_obeyed(tmp_path):
+    class Before113(Overriding):
+        def _call_input_fn(self, input_fn, mode):  # without a context, which there is none of
+            return super()._call_input_fn(input_fn, mode)
+
+    assert predicted(Before113(model_fn, params={})) == [12.0, 18.0]
     estimator = Overriding(model_fn, str(tmp_path / "model"), params={})
     estimator.train(input_fn, steps=1)
     assert predicted(estimator) == [12.0, 18.0]  # 3 * 2 * (x + 1)
@@ -126,31 +137,20 @@ def test_overridden_calls_are_obeyed(tmp_path):
     assert estimator.model_fn is not None
 
 
-def test_an_overridden_global_step_is_the_one_that_counts(tmp_path):
-    class From100(est.Estimator):
+def test_an_overridden_global_step_and_an_overridden_export_are_obeyed(tmp_path):
+    class Own(est.Estimator):
         def _create_and_assert_global_step(self, graph):
             with graph.as_default():
-                return tf1.get_variable(
-                    "global_step",
-                    [],
-                    tf.int64,
-                    tf.constant_initializer(100),
-                    trainable=False,
-                    collections=[tf1.GraphKeys.GLOBAL_VARIABLES, tf1.GraphKeys.GLOBAL_STEP],
-                )
+                collections = [tf1.GraphKeys.GLOBAL_VARIABLES, tf1.GraphKeys.GLOBAL_STEP]
+                settings = {"trainable": False, "collections": collections}
+                return tf1.get_variable("global_step", [], tf.int64, tf.constant_initializer(100), **settings)
 
-    estimator = From100(model_fn, str(tmp_path), params={})
-    estimator.train(input_fn, steps=1)
-    assert estimator.get_variable_value("global_step") == 101
-
-
-def test_an_overridden_export_of_all_modes_is_obeyed(tmp_path):
-    class OwnExport(est.Estimator):
         def _export_all_saved_models(self, export_dir_base, *args, **kwargs):
             return super()._export_all_saved_models(export_dir_base + "/own", *args, **kwargs)
 
-    estimator = OwnExport(model_fn, str(tmp_path / "model"), params={})
+    estimator = Own(model_fn, str(tmp_path / "model"), params={})
     estimator.train(input_fn, steps=1)
+    assert estimator.get_variable_value("global_step") == 101
     path = estimator.export_saved_model(str(tmp_path), receiver_fn).decode()
     assert path.startswith(str(tmp_path / "own"))
 
@@ -166,12 +166,8 @@ def test_an_override_that_nothing_would_call_is_refused_without_the_check():
 def test_settings_that_programs_read(monkeypatch):
     session_config = tf1.ConfigProto(inter_op_parallelism_threads=3)
     strategy = tf.distribute.MirroredStrategy(["/cpu:0"])
-    config = est.RunConfig(
-        session_config=session_config,
-        device_fn=lambda op: "/cpu:0",
-        train_distribute=strategy,
-        eval_distribute=strategy,
-    )
+    both = {"train_distribute": strategy, "eval_distribute": strategy}
+    config = est.RunConfig(session_config=session_config, device_fn=lambda op: "/cpu:0", **both)
     estimator = est.Estimator(model_fn, config=config, params={}, warm_start_from="old")
     assert estimator._session_config.inter_op_parallelism_threads == 3
     assert estimator._device_fn is config.device_fn
@@ -265,29 +261,6 @@ def test_a_subclass_may_have_attributes_and_errors_of_its_own():
     assert (estimator._model, estimator._evaluate, estimator.from_mixin) == ("network", "own", 5)
     with pytest.raises(AttributeError, match="no_setting"):
         Failing(model_fn, params={}).broken  # noqa: B018
-
-
-def test_an_input_is_called_without_a_context_that_there_is_none_of():
-    class Before113(Overriding):
-        def _call_input_fn(self, input_fn, mode):
-            return super()._call_input_fn(input_fn, mode)
-
-    assert predicted(Before113(model_fn, params={})) == [12.0, 18.0]
-
-
-def test_a_method_replaced_on_a_canned_estimator_is_called_by_predict(tmp_path):
-    estimator = est.LinearRegressor([X], str(tmp_path))
-    estimator.train(input_fn, steps=2)
-    for _ in range(3):  # by now its graph is kept
-        list(estimator.predict(input_fn))
-    original = estimator._call_model_fn
-
-    def sevens(*args):
-        spec = original(*args)
-        return spec._replace(predictions={"predictions": 0 * spec.predictions["predictions"] + 7})
-
-    estimator._call_model_fn = sevens
-    assert [row["predictions"].tolist() for row in estimator.predict(input_fn)] == [[7.0], [7.0]]
 
 
 @pytest.mark.parametrize("version", [1, 2])

@@ -81,8 +81,7 @@ _EXPECTED = re.compile(r"^(I0000|\S+ \S+: I tensorflow/)|cuda", re.IGNORECASE)
 @pytest.mark.more
 def test_typical_programs_print_no_warnings():
     """Each kind of Estimator trains, evaluates, predicts and exports; one goes on from its checkpoint."""
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, cwd=PROJECT
-    )
+    command = [sys.executable, "-c", PROGRAM]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=PROJECT)
     printed = done.stderr.partition("begins\n")[2].splitlines()
     assert "\n".join(line for line in printed if not _EXPECTED.search(line)) == ""

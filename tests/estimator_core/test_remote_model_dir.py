@@ -9,21 +9,14 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
+from tests.estimator_core.programs import weight_model_fn
 
 tf1 = tf.compat.v1
 gfile = tf.io.gfile
 
 
 def model_fn(features, labels, mode):
-    """prediction = weight * x, loss = mean((prediction - label)^2)."""
-    weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
-    predictions = weight * features["x"]
-    loss = train_op = None
-    if mode != est.ModeKeys.PREDICT:
-        loss = tf.reduce_mean(tf.square(predictions - labels))
-        optimizer = tf1.train.GradientDescentOptimizer(0.25)
-        train_op = optimizer.minimize(loss, tf1.train.get_global_step())
-    return est.EstimatorSpec(mode, predictions={"y": predictions}, loss=loss, train_op=train_op)
+    return weight_model_fn(features, labels, mode, {"learning_rate": 0.25})
 
 
 def serving_input_receiver_fn():
@@ -68,13 +61,8 @@ def test_a_model_is_trained_continued_evaluated_and_read(estimator, model_dir, i
     with estimator.predictor(serving_input_receiver_fn) as predict:
         assert predict({"x": [2.0]})["y"].tolist() == [3.875]
     events = [name for name in gfile.listdir(model_dir) if "tfevents" in name]
-    scalars = {
-        value.tag
-        for name in events
-        for event in tf1.train.summary_iterator(os.path.join(model_dir, name))
-        for value in event.summary.value
-    }
-    assert "loss" in scalars
+    iterators = (tf1.train.summary_iterator(os.path.join(model_dir, name)) for name in events)
+    assert "loss" in {value.tag for found in iterators for event in found for value in event.summary.value}
 
 
 def test_a_broken_checkpoint_is_passed_over(estimator, model_dir, input_fn):
@@ -88,10 +76,8 @@ def test_an_export_can_be_served_and_leaves_nothing_else(estimator, model_dir, i
     estimator.train(input_fn, max_steps=1)
     with gfile.GFile(f"{model_dir}/words", "w") as file:
         file.write("ash")
-    base = f"{model_dir}/export"
-    path = estimator.export_saved_model(
-        base, serving_input_receiver_fn, assets_extra={"lists/words": f"{model_dir}/words"}
-    )
+    base, extra = f"{model_dir}/export", {"lists/words": f"{model_dir}/words"}
+    path = estimator.export_saved_model(base, serving_input_receiver_fn, assets_extra=extra)
     assert served(path, 3.0) == [3.0]
     with gfile.GFile(os.path.join(tf.compat.as_str(path), "assets.extra/lists/words")) as file:
         assert file.read() == "ash"
@@ -128,9 +114,8 @@ def test_early_stopping_reads_evaluations(estimator, model_dir, input_fn, eval_i
     for step in (2, 4):
         estimator.train(input_fn, max_steps=step)
         estimator.evaluate(eval_input_fn)  # the loss grows with the weight
-    hook = est.experimental.stop_if_no_decrease_hook(
-        estimator, "loss", 1, run_every_secs=None, run_every_steps=1
-    )
+    often = {"run_every_secs": None, "run_every_steps": 1}
+    hook = est.experimental.stop_if_no_decrease_hook(estimator, "loss", 1, **often)
     other = est.Estimator(model_fn, f"{model_dir}-stopped")
     other.train(input_fn, hooks=[hook], max_steps=20)
     assert other.get_variable_value("global_step") < 20
@@ -142,9 +127,8 @@ def test_boosted_trees_are_read_from_it(model_dir):
     def input_fn():
         return tf.data.Dataset.from_tensors(({"x": x}, (x > 3).astype(np.int64)))
 
-    trees = est.BoostedTreesClassifier(
-        [tf.feature_column.numeric_column("x")], 1, model_dir=model_dir, n_trees=2, max_depth=1
-    )
+    columns = [tf.feature_column.numeric_column("x")]
+    trees = est.BoostedTreesClassifier(columns, 1, model_dir=model_dir, n_trees=2, max_depth=1)
     trees.train(input_fn, max_steps=2)
     assert trees.evaluate(input_fn)["accuracy"] == 1
     assert trees.experimental_feature_importances(normalize=True) == {"x": 1}

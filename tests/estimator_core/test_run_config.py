@@ -16,16 +16,28 @@ _CLUSTER = {"chief": ["c:1"], "worker": ["w:1", "w:2"], "ps": ["p:1"]}
 
 def test_defaults_are_those_of_tf_estimator():
     config = est.RunConfig()
-    assert config.save_summary_steps == 100
+    assert (config.save_summary_steps, config.log_step_count_steps) == (100, 100)
     assert (config.save_checkpoints_steps, config.save_checkpoints_secs) == (None, 600)
-    assert config.keep_checkpoint_max == 5
-    assert config.keep_checkpoint_every_n_hours == 10000
-    assert config.log_step_count_steps == 100
+    assert (config.keep_checkpoint_max, config.keep_checkpoint_every_n_hours) == (5, 10000)
     assert config.session_creation_timeout_secs == 7200
     assert config.checkpoint_save_graph_def is True
     assert config.session_config is None
+    assert (config.steps_per_session_run, config.jit_compile) == ("auto", False)
     assert (config.task_type, config.task_id, config.is_chief, config.master) == ("worker", 0, True, "")
     assert (config.num_ps_replicas, config.num_worker_replicas) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("steps_per_session_run", steps) for steps in ("auto", 1, 25)),
+        *(("jit_compile", value) for value in ("auto", True, False)),
+        ("keep_checkpoint_every_n_hours", None),
+        ("device_fn", lambda op, /: "/cpu:0"),
+    ],
+)
+def test_good_values_are_kept(name, value):
+    assert getattr(est.RunConfig(**{name: value}).replace(tf_random_seed=3), name) == value
 
 
 def test_one_checkpoint_interval_replaces_the_other():
@@ -41,9 +53,17 @@ def test_one_checkpoint_interval_replaces_the_other():
 def test_replace_returns_a_changed_copy():
     config = est.RunConfig(model_dir="a")
     assert config.replace(model_dir="b").model_dir == "b"
+    assert config.replace(jit_compile=True).replace(jit_compile=False).jit_compile is False
     assert config.model_dir == "a"
     with pytest.raises(ValueError, match="no setting 'modeldir'"):
         config.replace(modeldir="b")
+
+
+MESSAGES = {
+    "keep_checkpoint_every_n_hours": "keep_checkpoint_every_n_hours must be above 0",
+    "steps_per_session_run": r"'auto' or a whole number of 1 or more. Received: ",
+    "jit_compile": r"jit_compile must be 'auto', True or False\. Received",
+}
 
 
 @pytest.mark.parametrize(
@@ -58,11 +78,13 @@ def test_replace_returns_a_changed_copy():
         {"device_fn": "cpu"},
         {"device_fn": lambda operation: "/cpu:0"},
         {"device_fn": lambda op, other: "/cpu:0"},
+        *({"steps_per_session_run": steps} for steps in (0, -3, 2.5, "many", True, None)),
+        *({"jit_compile": value} for value in ("yes", 1, None)),
     ],
 )
 def test_bad_values_are_named(arguments):
     (name,) = arguments
-    with pytest.raises(ValueError, match=name):
+    with pytest.raises(ValueError, match=MESSAGES.get(name, name)):
         est.RunConfig(**arguments)
 
 
@@ -103,14 +125,6 @@ def test_workers_alone_train_by_a_strategy(monkeypatch, kind):
         est.RunConfig(eval_distribute=strategy)
 
 
-def test_a_cluster_of_one_task_runs_in_its_process(monkeypatch):
-    value = {"cluster": {"master": ["h:1"]}, "task": {"type": "master", "index": 0}}
-    monkeypatch.setenv("TF_CONFIG", json.dumps(value))
-    config = est.RunConfig()
-    assert (config.master, config.is_chief, config.num_worker_replicas) == ("", True, 1)
-    assert not config.is_distributed
-
-
 @pytest.mark.parametrize(
     ("value", "message"),
     [
@@ -135,11 +149,15 @@ def test_a_broken_tf_config_says_what_is_wrong(monkeypatch, value, message):
         est.RunConfig()
 
 
-def test_tf_config_may_give_the_model_dir(monkeypatch):
+def test_tf_config_may_give_the_model_dir_and_where_sessions_are_opened(monkeypatch):
     monkeypatch.setenv("TF_CONFIG", json.dumps({"model_dir": "there"}))
     assert est.RunConfig().model_dir == "there"
     with pytest.raises(ValueError, match="differs"):
         est.RunConfig(model_dir="elsewhere")
+    settings = {"session_master": "grpc://h:1", "eval_session_master": "grpc://h:2"}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(settings))
+    config = est.RunConfig()
+    assert (config.master, config.evaluation_master) == ("grpc://h:1", "grpc://h:2")
 
 
 @pytest.mark.parametrize("name", ["train_distribute", "eval_distribute"])
@@ -153,10 +171,8 @@ def test_a_strategy_for_loops_with_a_coordinator_is_refused(name):
 
 
 def test_a_remote_cluster_is_refused(tmp_path):
-    distribute = types.SimpleNamespace(
-        train_distribute=None, eval_distribute=None, remote_cluster={"worker": ["w:1"]}
-    )
-    config = est.RunConfig(experimental_distribute=distribute)
+    settings = {"train_distribute": None, "eval_distribute": None, "remote_cluster": {"worker": ["w:1"]}}
+    config = est.RunConfig(experimental_distribute=types.SimpleNamespace(**settings))
     with pytest.raises(ValueError, match="remote_cluster"):
         est.Estimator(lambda features: None, tmp_path, config).train(lambda: None)
 
@@ -168,18 +184,23 @@ def test_a_remote_cluster_is_refused(tmp_path):
         ({"cluster": _CLUSTER, "task": {"type": "chief", "index": 0}}, True, True),
         ({"cluster": _CLUSTER, "task": {"type": "evaluator", "index": 0}}, True, False),
         ({"cluster": {"chief": ["h:1"]}, "task": {"type": "chief", "index": 0}}, True, False),
+        ({"cluster": {"master": ["h:1"]}, "task": {"type": "master", "index": 0}}, True, False),
     ],
 )
 def test_a_part_in_a_cluster(monkeypatch, value, is_in_cluster, is_distributed):
     monkeypatch.setenv("TF_CONFIG", json.dumps(value))
     config = est.RunConfig(session_creation_timeout_secs=None)
     assert (config.is_in_cluster, config.is_distributed) == (is_in_cluster, is_distributed)
+    if not is_distributed and config.task_type != "evaluator":
+        assert (config.master, config.is_chief, config.num_worker_replicas) == ("", True, 1)
 
 
 def test_attributes_of_ones_own_go_along_and_settings_are_read_only():
     config = est.RunConfig(model_dir="a")
     config.hparams = 3
     assert config.replace(model_dir="b").hparams == 3
+    assert {config: 1}[config] == 1
+    assert config != est.RunConfig(model_dir="a")  # it equals itself only
     config.hparams = 4
     assert config.hparams == 4
     with pytest.raises(AttributeError, match=r"config.replace\(model_dir=...\)"):
@@ -197,19 +218,6 @@ def test_replace_keeps_a_subclass_with_its_own_arguments():
     assert (config.save_checkpoints_steps, config.save_checkpoints_secs) == (7, None)
     with pytest.raises(ValueError, match="keep_checkpoint_max"):
         config.replace(keep_checkpoint_max=-1)
-
-
-def test_a_config_equals_itself_only():
-    config = est.RunConfig(model_dir="a")
-    assert {config: 1}[config] == 1
-    assert config != est.RunConfig(model_dir="a")
-
-
-def test_sessions_may_be_opened_elsewhere(monkeypatch):
-    settings = {"session_master": "grpc://h:1", "eval_session_master": "grpc://h:2"}
-    monkeypatch.setenv("TF_CONFIG", json.dumps(settings))
-    config = est.RunConfig()
-    assert (config.master, config.evaluation_master) == ("grpc://h:1", "grpc://h:2")
 
 
 def test_a_subclass_may_have_properties_of_the_names_of_settings(make_estimator):
@@ -233,38 +241,6 @@ def test_a_strategy_is_given_once():
     assert est.RunConfig(experimental_distribute=both).experimental_distribute is both
     with pytest.raises(ValueError, match="train_distribute is set twice"):
         est.RunConfig(train_distribute=strategy, experimental_distribute=both)
-
-
-def test_no_checkpoint_has_to_be_kept_for_hours():
-    assert est.RunConfig(keep_checkpoint_every_n_hours=None).keep_checkpoint_every_n_hours is None
-    with pytest.raises(ValueError, match="keep_checkpoint_every_n_hours must be above 0"):
-        est.RunConfig(keep_checkpoint_every_n_hours=0)
-
-
-@pytest.mark.parametrize("steps", ["auto", 1, 25])
-def test_steps_of_a_session_call(steps):
-    assert est.RunConfig().steps_per_session_run == "auto"
-    assert est.RunConfig(steps_per_session_run=steps).steps_per_session_run == steps
-
-
-@pytest.mark.parametrize("steps", [0, -3, 2.5, "many", True, None])
-def test_other_numbers_of_steps_are_refused(steps):
-    with pytest.raises(ValueError, match=r"'auto' or a whole number of 1 or more. Received: "):
-        est.RunConfig(steps_per_session_run=steps)
-
-
-@pytest.mark.parametrize("jit_compile", ["auto", True, False])
-def test_jit_compile_is_kept(jit_compile):
-    assert est.RunConfig().jit_compile is False
-    config = est.RunConfig(jit_compile=jit_compile).replace(tf_random_seed=3)
-    assert config.jit_compile == jit_compile
-    assert config.replace(jit_compile=False).jit_compile is False
-
-
-@pytest.mark.parametrize("jit_compile", ["yes", 1, None])
-def test_jit_compile_is_checked(jit_compile):
-    with pytest.raises(ValueError, match=r"jit_compile must be 'auto', True or False\. Received"):
-        est.RunConfig(jit_compile=jit_compile)
 
 
 _OF_CHIEF, _OF_WORKER = ["/job:ps", "/job:chief"], ["/job:ps", "/job:worker/task:0"]
@@ -292,32 +268,19 @@ def test_the_session_config_of_a_task_has_its_device_filters(monkeypatch, kind, 
 
 
 @pytest.mark.parametrize("name", ["run*", "run?", "run[1]", "run\\1"])
-def test_a_model_dir_is_no_pattern(name, tmp_path):
+def test_a_model_dir_is_no_pattern(name, tmp_path, monkeypatch):
     model_dir = str(tmp_path / name / "model")
     with pytest.raises(ValueError, match=re.escape(f"must not contain {name[3]}, ")):
         est.RunConfig(model_dir=model_dir)
     with pytest.raises(ValueError, match=re.escape(repr(model_dir))):
         est.LinearRegressor([tf.feature_column.numeric_column("x")], model_dir)
-
-
-def test_a_model_dir_of_tf_config_is_no_pattern(monkeypatch):
-    monkeypatch.setenv("TF_CONFIG", json.dumps({"model_dir": "run[1]"}))
-    with pytest.raises(ValueError, match=r"must not contain \["):
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"model_dir": name}))
+    with pytest.raises(ValueError, match=re.escape(f"must not contain {name[3]}")):
         est.RunConfig()
 
 
 @pytest.mark.parametrize("name", ["a]b", "a{b}", "a:b", "ram://a", "c:/a", "gs://bucket/a b"])
 def test_other_names_of_model_dirs_are_taken_as_they_are(name):
     assert est.RunConfig(model_dir=name).model_dir == name
-
-
-def test_a_url_that_pathlib_has_changed_is_refused():
     with pytest.raises(ValueError, match=r"pass URLs as str\. Received: model_dir='gs:/bucket/a'"):
         est.RunConfig(model_dir=pathlib.Path("gs://bucket/a"))
-
-
-def test_device_fn_may_take_op_by_position_only():
-    def on_cpu(op, /):
-        return "/cpu:0"
-
-    assert est.RunConfig(device_fn=on_cpu).device_fn is on_cpu

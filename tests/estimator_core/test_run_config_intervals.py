@@ -59,12 +59,6 @@ def test_save_summary_steps(make, input_fn):
     assert losses == {step: 4.0 / 4 ** (step - 1) for step in losses}
 
 
-@pytest.mark.parametrize("none", [None, 0])
-def test_no_summaries_are_saved_without_an_interval(make, input_fn, none):
-    estimator = make(save_summary_steps=none).train(input_fn, steps=3)
-    assert steps_of(estimator.model_dir, "loss") == []
-
-
 def test_save_checkpoints_steps(make, input_fn):
     estimator = make(save_checkpoints_steps=3).train(input_fn, steps=8)
     assert checkpoints(estimator.model_dir) == [0, 3, 6, 8]
@@ -105,12 +99,8 @@ def test_a_smaller_number_of_checkpoints_also_applies_to_those_of_an_earlier_tra
     assert checkpoints(model_dir) == [2, 4, 6, 8, 10, 11]
     keep(keep_checkpoint_max=3).train(input_fn, steps=1)
     assert checkpoints(model_dir) == [10, 11, 12]
-    state = tf.train.get_checkpoint_state(model_dir)
-    assert [os.path.basename(path) for path in state.all_model_checkpoint_paths] == [
-        "model.ckpt-10",
-        "model.ckpt-11",
-        "model.ckpt-12",
-    ]
+    paths = tf.train.get_checkpoint_state(model_dir).all_model_checkpoint_paths
+    assert [os.path.basename(path) for path in paths] == [f"model.ckpt-{step}" for step in (10, 11, 12)]
     specs = est.TrainSpec(input_fn, max_steps=13), est.EvalSpec(eval_input_fn)
     est.train_and_evaluate(keep(keep_checkpoint_max=1), *specs)
     assert checkpoints(model_dir) == [13]
@@ -120,19 +110,18 @@ def test_log_step_count_steps(make, input_fn, caplog):
     with caplog.at_level("INFO", logger="tensorflow"):
         estimator = make(log_step_count_steps=3).train(input_fn, steps=8)
     lines = [record.getMessage().split(" (")[0] for record in caplog.records]
-    assert [line for line in lines if line.startswith("loss = ")] == [
-        "loss = 4.0, step = 0",
-        f"loss = {4.0 / 4**3}, step = 3",
-        f"loss = {4.0 / 4**6}, step = 6",
-    ]
+    losses = [line for line in lines if line.startswith("loss = ")]
+    assert losses == [f"loss = {4.0 / 4**step}, step = {step}" for step in (0, 3, 6)]
     # Steps per second are counted from the first step on.
     assert steps_of(estimator.model_dir, "global_step/sec") == [4, 7]
     assert len([line for line in lines if line.startswith("global_step/sec: ")]) == 2
 
 
-def test_no_log_lines(make, input_fn, caplog):
+@pytest.mark.parametrize("none", [None, 0])
+def test_no_log_lines_and_no_summaries_without_an_interval(make, input_fn, caplog, none):
     with caplog.at_level("INFO", logger="tensorflow"):
-        estimator = make(log_step_count_steps=None).train(input_fn, steps=3)
+        estimator = make(log_step_count_steps=None, save_summary_steps=none).train(input_fn, steps=3)
+    assert steps_of(estimator.model_dir, "loss") == []
     assert "step = " not in caplog.text
     assert steps_of(estimator.model_dir, "global_step/sec") == []
 

@@ -61,21 +61,11 @@ def config(model_dir, **settings):
 def parameters(**changes):
     """LightGBM's parameters for the defaults of the Estimators."""
     return {
-        "objective": "binary",
-        "max_depth": 3,
-        "num_leaves": 8,
-        "learning_rate": 0.1,
-        "max_bin": 100,
-        "min_data_in_leaf": 1,
-        "min_sum_hessian_in_leaf": 0,
-        "min_data_in_bin": 1,
-        "boost_from_average": False,
-        "deterministic": True,
-        "force_row_wise": True,
-        "num_threads": 1,
-        "verbosity": -1,
-        **changes,
-    }
+        "objective": "binary", "max_depth": 3, "num_leaves": 8, "learning_rate": 0.1, "max_bin": 100,
+        "min_data_in_leaf": 1, "min_sum_hessian_in_leaf": 0, "min_data_in_bin": 1,
+        "boost_from_average": False, "deterministic": True, "force_row_wise": True, "num_threads": 1,
+        "verbosity": -1, **changes,
+    }  # fmt: skip
 
 
 def library_model(matrix, labels, trees, weights=None, **changes):

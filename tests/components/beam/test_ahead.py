@@ -26,12 +26,9 @@ def test_values_come_in_order_though_threads_work_at_the_same_time():
     assert list(map_ahead(double, range(6))) == [0, 2, 4, 6, 8, 10]
 
 
-def test_an_error_of_the_function_comes_at_the_place_of_its_item():
+def test_an_error_comes_at_the_place_of_its_item_and_without_items_there_are_no_values():
     found = map_ahead(lambda item: 12 // item, [4, 3, 0, 2])
     assert [next(found), next(found)] == [3, 4]
     with pytest.raises(ZeroDivisionError):
         next(found)
-
-
-def test_without_items_there_are_no_values():
     assert list(map_ahead(str, [])) == []

@@ -8,7 +8,4 @@ def test_a_value_comes_back_and_is_small_in_between():
     assert compression.decompress(packed) == value
     num_bytes, content = packed
     assert num_bytes > 10 * len(content)
-
-
-def test_nothing_is_a_value():
     assert compression.decompress(compression.compress([])) == []

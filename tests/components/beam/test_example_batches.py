@@ -9,20 +9,14 @@ def write(path, records):
     return str(path)
 
 
-def test_a_batch_ends_at_a_number_of_records(tmp_path):
+def test_a_batch_ends_at_a_number_of_records_or_bytes(tmp_path):
     records = [b"%d" % number for number in range(25)]
     found = list(batches(write(tmp_path / "a.gz", records), max_examples=10))
     assert found == [records[:10], records[10:20], records[20:]]
-
-
-def test_a_batch_ends_at_a_number_of_bytes(tmp_path):
     records = [b"x" * size for size in (3, 3, 4, 1, 30, 5, 5)]
     path = write(tmp_path / "a.gz", records)
     sizes = [list(map(len, batch)) for batch in batches(path, max_bytes=10)]
     assert sizes == [[3, 3, 4], [1], [30], [5, 5]]
-
-
-def test_an_empty_file_has_no_batch(tmp_path):
     assert list(batches(write(tmp_path / "a.gz", []))) == []
 
 

@@ -10,12 +10,10 @@ from components.beam.processes import worker_command
 from pipelines.beam.options import direct_options
 from pipelines.config.beam import DirectConfig
 
-MODULE = "VALUE = 40\n"
-
 
 @pytest.mark.more
 def test_workers_are_processes_that_import_what_this_one_can(tmp_path, monkeypatch):
-    (tmp_path / "module_of_the_user.py").write_text(MODULE)
+    (tmp_path / "module_of_the_user.py").write_text("VALUE = 40\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     file = tmp_path / "found"
 
@@ -31,14 +29,8 @@ def test_workers_are_processes_that_import_what_this_one_can(tmp_path, monkeypat
 
     options = PipelineOptions(direct_options(DirectConfig(workers=2)))
     with beam.Pipeline(options=options) as pipeline:
-        _ = (
-            pipeline
-            | beam.Create(range(4))
-            | beam.Reshuffle()
-            | "Look" >> beam.Map(look)
-            | beam.combiners.ToList()
-            | "Write" >> beam.Map(write)
-        )
+        found = pipeline | beam.Create(range(4)) | beam.Reshuffle() | "Look" >> beam.Map(look)
+        _ = found | beam.combiners.ToList() | "Write" >> beam.Map(write)
     processes, values = zip(*eval(file.read_text()), strict=True)
     assert sorted(values) == [40, 41, 42, 43]
     assert os.getpid() not in processes
@@ -49,7 +41,5 @@ def test_workers_import_our_packages_where_a_folder_has_their_name(tmp_path):
     (tmp_path / "components" / "__init__.py").write_text("")
     start = worker_command().partition(" -c ")[0]
     code = "import components; print(components.__file__)"
-    ran = subprocess.run(
-        f"{start} -c '{code}'", shell=True, cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert ran.stdout.strip() == components.__file__
+    found = subprocess.check_output(f"{start} -c '{code}'", shell=True, cwd=tmp_path, text=True)
+    assert found.strip() == components.__file__

@@ -7,34 +7,34 @@ import tensorflow as tf
 from components.beam import record_files
 
 
-def split_folder(folder):
-    split = folder / "artifact" / "Split-train"
-    split.mkdir(parents=True)
-    return split
+@pytest.fixture
+def split(tmp_path):
+    folder = tmp_path / "artifact" / "Split-train"
+    folder.mkdir(parents=True)
+    return folder
 
 
 RECORDS = [b"a", b"", b"x" * 70_000, b"b"]
 
 
-def test_tensorflow_and_read_records_read_what_was_written(tmp_path):
-    path = split_folder(tmp_path) / "data.gz"
+def test_tensorflow_and_read_records_read_what_was_written(split):
+    path = split / "data.gz"
     record_files.write_records(str(path), iter(RECORDS))
     assert list(tf.data.TFRecordDataset(str(path), "GZIP").as_numpy_iterator()) == RECORDS
     assert list(record_files.read_records(str(path))) == RECORDS
+    assert record_files.numbered("data", 3, 12) == "data-00003-of-00012.gz"  # as by Beam
     # Each has its length and two checksums.
     assert len(gzip.decompress(path.read_bytes())) == sum(len(record) + 16 for record in RECORDS)
 
 
-def test_the_same_records_are_the_same_bytes(tmp_path):
-    split = split_folder(tmp_path)
+def test_the_same_records_are_the_same_bytes(split):
     for name, records in (("a", RECORDS), ("b", RECORDS), ("c", RECORDS[::-1])):
         record_files.write_records(str(split / name), records)
     assert (split / "a").read_bytes() == (split / "b").read_bytes()
     assert (split / "a").read_bytes() != (split / "c").read_bytes()
 
 
-def test_a_file_appears_when_it_is_complete_and_the_last_attempt_stays(tmp_path):
-    split = split_folder(tmp_path)
+def test_a_file_appears_when_it_is_complete_and_the_last_attempt_stays(split):
     path = split / "data.gz"
 
     def records():
@@ -49,8 +49,7 @@ def test_a_file_appears_when_it_is_complete_and_the_last_attempt_stays(tmp_path)
     assert list(split.iterdir()) == [path]
 
 
-def test_what_a_lost_attempt_has_left_is_removed(tmp_path):
-    split = split_folder(tmp_path)
+def test_what_a_lost_attempt_has_left_is_removed(split):
     record_files.write_records(str(split / "data.gz"), [b"a"])
     unfinished = Path(record_files.unfinished_folder(str(split)))
     (unfinished / "half").write_bytes(b"half")
@@ -58,10 +57,6 @@ def test_what_a_lost_attempt_has_left_is_removed(tmp_path):
     assert list(split.parent.iterdir()) == [split]
     record_files.remove_unfinished([str(split)])
     assert [file.name for file in split.iterdir()] == ["data.gz"]
-
-
-def test_names_are_those_of_beam():
-    assert record_files.numbered("data", 3, 12) == "data-00003-of-00012.gz"
 
 
 def test_records_that_tensorflow_has_written_are_read(tmp_path):

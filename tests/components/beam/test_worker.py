@@ -71,21 +71,15 @@ def test_the_launcher_starts_this_python_with_what_it_can_import(tmp_path, monke
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "a folder"))
     launcher = tmp_path / "worker.sh"
     beam_worker.write_launcher(launcher)
-    done = subprocess.run([launcher, "--help"], capture_output=True, text=True, cwd="/", env={})
-    assert done.returncode == 0, done.stderr
-    assert "--provision_endpoint" in done.stdout
+    (tmp_path / "components").mkdir()  # a folder with the name of ours
+    (tmp_path / "components" / "__init__.py").write_text("")
+    for folder in ("/", tmp_path):
+        done = subprocess.run([launcher, "--help"], capture_output=True, text=True, cwd=folder, env={})
+        assert done.returncode == 0, done.stderr
+        assert "--provision_endpoint" in done.stdout, done.stderr
     text = launcher.read_text()
     assert sys.executable in text
     assert f"{os.getcwd()}:{tmp_path / 'a folder'}" in text
-
-
-def test_the_launcher_starts_ours_where_a_folder_has_its_name(tmp_path):
-    (tmp_path / "components").mkdir()
-    (tmp_path / "components" / "__init__.py").write_text("")
-    launcher = tmp_path / "worker.sh"
-    beam_worker.write_launcher(launcher)
-    done = subprocess.run([launcher, "--help"], capture_output=True, text=True, cwd=tmp_path)
-    assert "--provision_endpoint" in done.stdout, done.stderr
 
 
 def test_it_says_what_to_give(capsys):
@@ -105,6 +99,7 @@ def pool(tmp_path, monkeypatch):
     monkeypatch.setattr(beam_worker, "write_launcher", write_sleeper)
     with beam_worker.worker_pool(0) as port, grpc.insecure_channel(f"localhost:{port}") as channel:
         yield beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolStub(channel), tmp_path
+    assert running(tmp_path, 0) == {}  # a pool that ends ends its workers
 
 
 def start(stub, worker_id, provision):
@@ -147,15 +142,3 @@ def test_two_task_managers_that_share_a_pool_do_not_stop_each_others_workers(poo
     before = running(folder, 2)
     stub.StopWorker(beam_fn_api_pb2.StopWorkerRequest(worker_id="1-1"))
     assert running(folder, 2) == before
-
-
-def test_a_pool_that_ends_ends_its_workers(tmp_path, monkeypatch):
-    def write_sleeper(file):
-        file.write_text(SLEEPER.format(folder=tmp_path))
-        file.chmod(0o755)
-
-    monkeypatch.setattr(beam_worker, "write_launcher", write_sleeper)
-    with beam_worker.worker_pool(0) as port, grpc.insecure_channel(f"localhost:{port}") as channel:
-        start(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolStub(channel), "1-1", "localhost:11")
-        running(tmp_path, 1)
-    assert running(tmp_path, 0) == {}

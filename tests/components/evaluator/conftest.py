@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 import tensorflow as tf
+from google.protobuf import text_format
+from tensorflow_model_analysis.proto import config_pb2
 from tfx.types import standard_artifacts
 from tfx.utils import json_utils, proto_utils
 
@@ -18,6 +20,31 @@ BEAM_ARGS = [
     "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner",
     "--sdk_container_image=unused",  # else TFX packs a copy of itself into /tmp for each executor
 ]
+
+
+FLOAT = tf.io.FixedLenFeature([], tf.float32)
+STRING = tf.io.FixedLenFeature([], tf.string)
+
+
+def eval_config(text):
+    return text_format.Parse(text, config_pb2.EvalConfig())
+
+
+def served(column, key="outputs", function=lambda values: values):
+    """Returns a signature on serialized examples: a function of a column of numbers, [batch, 1]."""
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
+    def serve(examples):
+        return {key: function(tf.io.parse_example(examples, {column: FLOAT})[column][:, tf.newaxis])}
+
+    return serve
+
+
+def save_serving_model(make_artifact, name="", **signatures):
+    """Saves a Model artifact that is no Estimator."""
+    model = make_artifact(standard_artifacts.Model, name)
+    tf.saved_model.save(tf.Module(), f"{model.uri}/Format-Serving", signatures=signatures)
+    return model
 
 
 @pytest.fixture

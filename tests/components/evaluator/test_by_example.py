@@ -7,18 +7,17 @@ from components.evaluator.gate.gate import Gate
 
 
 def extracts(label, prediction, weight=1.0):
-    return {
-        tfma.LABELS_KEY: label,
-        tfma.PREDICTIONS_KEY: prediction,
-        tfma.EXAMPLE_WEIGHTS_KEY: np.array([weight]),
-    }
+    weights = np.array([weight])
+    return {tfma.LABELS_KEY: label, tfma.PREDICTIONS_KEY: prediction, tfma.EXAMPLE_WEIGHTS_KEY: weights}
 
 
 def test_extracts_of_one_model_become_a_batch():
     gate = Gate(DefaultChecks("binary"), "", example_weight="w")
-    batch = to_batch(
-        [extracts(np.array([1]), np.array([0.5]), 3.0), extracts(np.array([0]), np.array([0.25]))], gate
-    )
+    given = [extracts(np.array([1]), np.array([0.5]), 3.0), extracts(np.array([0]), np.array([0.25]))]
+    given[0][tfma.FEATURES_KEY] = {"city": np.array([[b"Oslo"]]), "other": np.array([1])}
+    batch = to_batch(given, gate, ("city",))
+    assert set(batch.features) == {"city", "w"}  # what the slices need, and the weight
+    assert batch.features["city"] == [[b"Oslo"], None]
     assert batch.labels.tolist() == [1, 0]
     assert batch.predictions[""].tolist() == [0.5, 0.25]
     judged = gate.judge(batch)
@@ -41,11 +40,3 @@ def test_outputs_by_name_and_ragged_labels_are_refused_with_a_reason():
     assert "not numbers" in gate.judge(several).unusable[""]
     ragged = [extracts(np.array(labels), np.array([0.5])) for labels in ([1], [1, 0])]
     assert "labels are not numbers" in gate.judge(to_batch(ragged, gate)).unusable[""]
-
-
-def test_the_features_of_slices_come_along():
-    gate = Gate(DefaultChecks("binary"), "")
-    given = [extracts(np.array([1]), np.array([0.5])), extracts(np.array([0]), np.array([0.25]))]
-    given[0][tfma.FEATURES_KEY] = {"city": np.array([[b"Oslo"]]), "other": np.array([1])}
-    batch = to_batch(given, gate, ("city",))
-    assert dict(batch.features) == {"city": [[b"Oslo"], None]}

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 import tensorflow as tf
-from google.protobuf import text_format
-from tensorflow_model_analysis.proto import config_pb2
 from tfx.types import standard_artifacts
+
+from tests.components.evaluator.conftest import FLOAT, eval_config
 
 HERE = Path(__file__).parent / "eval_saved_model"
 REFERENCE = json.loads((HERE / "metrics.json").read_text())
-FLOAT = tf.io.FixedLenFeature([], tf.float32)
 
 
 @pytest.fixture
@@ -21,10 +20,6 @@ def old_model(make_artifact):
     model = make_artifact(standard_artifacts.Model, "old_model")
     shutil.unpack_archive(HERE / "model.tar.xz", model.uri, filter="data")
     return model
-
-
-def eval_config(text):
-    return text_format.Parse(text, config_pb2.EvalConfig())
 
 
 # What it was evaluated with: see make.py.

@@ -7,9 +7,7 @@ import sklearn.metrics
 import tensorflow as tf
 import tensorflow_model_analysis as tfma
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
-from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
-from tensorflow_model_analysis.proto import config_pb2
 from tfx.components.evaluator import executor as stock_executor
 from tfx.types import standard_artifacts
 from tfx.utils import io_utils
@@ -19,13 +17,7 @@ from components.errors import SettingError
 from components.evaluator import executor
 from components.evaluator.gate.default_checks import DefaultChecks
 from components.evaluator.metrics import batched_evaluation
-
-FLOAT = tf.io.FixedLenFeature([], tf.float32)
-STRING = tf.io.FixedLenFeature([], tf.string)
-
-
-def eval_config(text):
-    return text_format.Parse(text, config_pb2.EvalConfig())
+from tests.components.evaluator.conftest import FLOAT, STRING, eval_config, save_serving_model, served
 
 
 def binary_rows(count=200):
@@ -61,6 +53,7 @@ def binary_model(make_model):
     )
 
 
+AUC = 'metrics_specs { metrics { class_name: "AUC" } }'
 BINARY = """
   model_specs {} slicing_specs {} slicing_specs { feature_keys: "hour" }
   metrics_specs {
@@ -71,7 +64,10 @@ BINARY = """
 """
 
 
-def test_a_derived_label_is_evaluated_per_slice(make_examples, binary_model, evaluate):
+def test_a_blessed_model_has_metrics_per_slice_and_stock_properties_files_and_results(
+    make_examples, binary_model, evaluate
+):
+    binary_model.id = 5
     rows = binary_rows()
     result = evaluate(make_examples(rows), binary_model, eval_config(BINARY % 0.6))
     metrics = result.verdict.metrics
@@ -87,11 +83,6 @@ def test_a_derived_label_is_evaluated_per_slice(make_examples, binary_model, eva
         sliced = result.verdict.slices[f"hour:{hour}"]
         assert sliced["example_count"] == len(part)
         assert sliced["binary_accuracy"] == pytest.approx(np.mean((scores(part) > 0.5) == tipped(part)))
-
-
-def test_a_blessed_model_has_stock_properties_files_and_results(make_examples, binary_model, evaluate):
-    binary_model.id = 5
-    result = evaluate(make_examples(binary_rows()), binary_model, eval_config(BINARY % 0.6))
     assert result.verdict.blessed
     assert result.verdict.failures == []
     blessing = result.blessing
@@ -115,14 +106,6 @@ def test_an_unreached_threshold_is_told_in_words(make_examples, binary_model, ev
     assert result.blessing.get_string_custom_property("blessing_message") == sentence
     with open(os.path.join(result.evaluation.uri, "verdict.json")) as file:
         assert json.load(file)["blessed"] is False
-
-
-def test_without_thresholds_a_model_is_not_blessed(make_examples, binary_model, evaluate):
-    config = eval_config('metrics_specs { metrics { class_name: "ExampleCount" } }')
-    verdict = evaluate(make_examples(binary_rows(10)), binary_model, config).verdict
-    assert not verdict.blessed
-    assert "No threshold is configured" in verdict.failures[0]
-    assert verdict.metrics == {"example_count": 10}
 
 
 def test_a_model_that_lives_on_one_column_is_held_until_it_is_accepted(make_examples, make_model, evaluate):
@@ -181,16 +164,13 @@ def test_a_worse_model_than_the_baseline_is_not_blessed(make_examples, make_mode
 def test_a_baseline_that_takes_a_column_of_another_type_is_not_compared_with(
     make_examples, make_model, binary_model, evaluate
 ):
-    def model(fare, name):
-        return make_model(
-            {"fare": fare, "tip": FLOAT},
-            predict=lambda f: {"logistic": 0.0 * f["tip"]},
-            label=lambda f: tf.cast(f["tip"] > 2.0, tf.int64),
-            name=name,
-        )
-
     examples, config = make_examples(binary_rows(20)), eval_config(CHANGE)
-    whole = model(tf.io.FixedLenFeature([], tf.int64), "whole")
+    whole = make_model(
+        {"fare": tf.io.FixedLenFeature([], tf.int64), "tip": FLOAT},
+        predict=lambda f: {"logistic": 0.0 * f["tip"]},
+        label=lambda f: tf.cast(f["tip"] > 2.0, tf.int64),
+        name="whole",
+    )
     found = evaluate(examples, binary_model, config, baseline_model=whole).verdict
     assert found.not_checked == (
         "the model against the baseline, which has other column types: 'fare' was int64, and is float now",
@@ -201,26 +181,18 @@ def test_a_baseline_that_takes_a_column_of_another_type_is_not_compared_with(
         evaluate(examples, whole, config, baseline_model=binary_model)
 
 
-def test_a_baseline_without_an_evaluation_model_is_not_compared_with(
+def test_a_baseline_without_an_evaluation_model_and_an_empty_slice_are_named(
     make_examples, make_artifact, binary_model, evaluate
 ):
     baseline = make_artifact(standard_artifacts.Model, "keras")
-    verdict = evaluate(
-        make_examples(binary_rows(20)), binary_model, eval_config(CHANGE), baseline_model=baseline
-    ).verdict
-    assert verdict.not_checked == (
-        "the model against the baseline, which has no evaluation model (Format-TFMA)",
-    )
-    assert (verdict.blessed, verdict.baseline_metrics) == (True, {})
-
-
-def test_a_slice_that_no_example_falls_into_is_named(make_examples, binary_model, evaluate):
-    config = eval_config(BINARY % 0.5)
+    config = eval_config(CHANGE + "slicing_specs {}")
     config.slicing_specs.add(feature_keys=["hour_xf", "hour"])
-    verdict = evaluate(make_examples(binary_rows(20)), binary_model, config).verdict
-    assert verdict.not_checked == (
+    verdict = evaluate(make_examples(binary_rows(20)), binary_model, config, baseline_model=baseline).verdict
+    assert sorted(verdict.not_checked) == [
+        "the model against the baseline, which has no evaluation model (Format-TFMA)",
         "the slices by hour, hour_xf: they have no examples. Slices are by raw columns",
-    )
+    ]
+    assert (verdict.blessed, verdict.baseline_metrics) == (True, {})
 
 
 def test_tfx_takes_it_for_its_own_executor_in_a_container():
@@ -256,20 +228,6 @@ def test_string_labels_of_a_multi_class_model(make_examples, make_model, evaluat
         "sparse_categorical_accuracy": 0.75,
         "sparse_categorical_crossentropy": pytest.approx(-np.log([0.7, 0.5, 0.3, 0.8]).mean(), rel=1e-5),
     }
-
-
-def test_a_label_outside_the_vocabulary_is_named(make_examples, make_model, evaluate):
-    model = make_model(
-        {"species": STRING, "a": FLOAT},
-        predict=lambda f: {
-            "logistic": f["a"],
-            "all_classes": tf.tile([["no", "yes"]], [tf.shape(f["a"])[0], 1]),
-        },
-        label=lambda f: f["species"],
-    )
-    config = eval_config('metrics_specs { metrics { class_name: "AUC" } }')
-    with pytest.raises(Exception, match="label b'maybe' is not one of the model's classes"):
-        evaluate(make_examples([{"species": "maybe", "a": 0.5}]), model, config)
 
 
 def test_regression_metrics_are_those_computed_by_hand(make_examples, make_model, evaluate):
@@ -308,50 +266,27 @@ def test_regression_metrics_are_those_computed_by_hand(make_examples, make_model
 def test_a_model_that_is_no_estimator_is_evaluated_on_its_serving_signature(
     make_examples, make_artifact, evaluate
 ):
-    class Model(tf.Module):
-        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
-        def serve(self, examples):
-            parsed = tf.io.parse_example(examples, {"score": FLOAT})
-            return {"outputs": parsed["score"][:, tf.newaxis]}
-
-    model = make_artifact(standard_artifacts.Model)
-    module = Model()
-    tf.saved_model.save(module, f"{model.uri}/Format-Serving", signatures={"serving_default": module.serve})
-    rows = [{"label": label, "score": score} for label, score in ((1, 0.9), (0, 0.2), (1, 0.3))]
-    config = eval_config(
-        """model_specs { label_key: "label" }
-        metrics_specs { metrics { class_name: "BinaryAccuracy"
-          threshold { value_threshold { lower_bound { value: 0.5 } } } } }"""
-    )
-    result = evaluate(make_examples(rows), model, config)
-    assert result.verdict.blessed
-    assert result.verdict.metrics == {"binary_accuracy": pytest.approx(2 / 3)}
+    is_late = served("delay", "is_late", lambda delay: tf.cast(delay > 10.0, tf.int64))
+    model = save_serving_model(make_artifact, serving_default=served("score"), derive=is_late)
+    values = ((1, 11.0, 0.9), (0, 2.0, 0.2), (1, 30.0, 0.3))
+    examples = make_examples([dict(zip(("label", "delay", "score"), row, strict=True)) for row in values])
+    # The label is a column, or one that a preprocessing function of the model derives.
+    for label in ('label_key: "label"', 'label_key: "is_late" preprocessing_function_names: "derive"'):
+        config = eval_config(
+            f"model_specs {{ {label} }}"
+            """metrics_specs { metrics { class_name: "BinaryAccuracy"
+              threshold { value_threshold { lower_bound { value: 0.5 } } } } }"""
+        )
+        verdict = evaluate(examples, model, config).verdict
+        assert verdict.blessed
+        assert verdict.metrics == {"binary_accuracy": pytest.approx(2 / 3)}
 
 
-@pytest.mark.more
-def test_a_preprocessing_function_of_the_model_may_derive_the_label(make_examples, make_artifact, evaluate):
-    class Model(tf.Module):
-        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
-        def serve(self, examples):
-            parsed = tf.io.parse_example(examples, {"score": FLOAT})
-            return {"outputs": parsed["score"][:, tf.newaxis]}
-
-        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
-        def derive(self, examples):
-            delay = tf.io.parse_example(examples, {"delay": FLOAT})["delay"]
-            return {"is_late": tf.cast(delay > 10.0, tf.int64)[:, tf.newaxis]}
-
-    model = make_artifact(standard_artifacts.Model)
-    module = Model()
-    signatures = {"serving_default": module.serve, "derive": module.derive}
-    tf.saved_model.save(module, f"{model.uri}/Format-Serving", signatures=signatures)
-    rows = [{"delay": delay, "score": score} for delay, score in ((11.0, 0.9), (2.0, 0.2), (30.0, 0.3))]
-    config = eval_config(
-        """model_specs { label_key: "is_late" preprocessing_function_names: "derive" }
-        metrics_specs { metrics { class_name: "BinaryAccuracy" } }"""
-    )
-    result = evaluate(make_examples(rows), model, config)
-    assert result.verdict.metrics == {"binary_accuracy": pytest.approx(2 / 3)}
+def make_schema(make_artifact, *names):
+    schema = make_artifact(standard_artifacts.Schema)
+    features = [schema_pb2.Feature(name=name) for name in names]
+    io_utils.write_pbtxt_file(f"{schema.uri}/schema.pbtxt", schema_pb2.Schema(feature=features))
+    return schema
 
 
 @pytest.mark.parametrize(
@@ -365,23 +300,11 @@ def test_a_preprocessing_function_of_the_model_may_derive_the_label(make_example
 def test_a_label_that_is_no_raw_feature_is_named(
     make_examples, make_artifact, evaluate, label_key, has_schema, message
 ):
-    inputs = {}
-    if has_schema:
-        inputs["schema"] = make_artifact(standard_artifacts.Schema)
-        io_utils.write_pbtxt_file(
-            f"{inputs['schema'].uri}/schema.pbtxt",
-            schema_pb2.Schema(feature=[schema_pb2.Feature(name=n) for n in ("score", "label")]),
-        )
-    config = eval_config(
-        f'model_specs {{ label_key: "{label_key}" }} metrics_specs {{ metrics {{ class_name: "AUC" }} }}'
-    )
+    inputs = {"schema": make_schema(make_artifact, "score", "label")} if has_schema else {}
+    model, examples = make_artifact(standard_artifacts.Model), make_examples([{"label": 1, "score": 0.5}])
+    config = eval_config(f'model_specs {{ label_key: "{label_key}" }} {AUC}')
     with pytest.raises(SettingError, match=message):
-        evaluate(
-            make_examples([{"label": 1, "score": 0.5}]),
-            make_artifact(standard_artifacts.Model),
-            config,
-            **inputs,
-        )
+        evaluate(examples, model, config, **inputs)
 
 
 ALL_METRICS = """
@@ -441,14 +364,19 @@ def test_elements_are_not_copied_and_beams_own_runner_finds_the_same(
     assert len(ours.verdict.slices) == 3
 
 
-def test_a_metric_that_is_not_known_over_arrays_is_computed_by_tfma(make_examples, binary_model, evaluate):
+def test_tfma_computes_other_metrics_and_a_model_without_thresholds_is_not_blessed(
+    make_examples, binary_model, evaluate
+):
     rows = binary_rows(50)
     config = eval_config('metrics_specs { metrics { class_name: "BinaryCrossEntropy" } }')
     assert batched_evaluation.Computations.from_config(config) is None
-    (loss,) = evaluate(make_examples(rows), binary_model, config).verdict.metrics.values()
+    verdict = evaluate(make_examples(rows), binary_model, config).verdict
+    (loss,) = verdict.metrics.values()
     labels, positive = np.array(tipped(rows)), np.array(scores(rows))
     expected = -np.mean(np.log(np.where(labels, positive, 1 - positive)))
     assert loss == pytest.approx(expected, rel=1e-4)
+    assert not verdict.blessed
+    assert "No threshold is configured" in verdict.failures[0]
 
 
 def test_no_examples_is_a_failure(make_examples, binary_model, evaluate):
@@ -457,19 +385,12 @@ def test_no_examples_is_a_failure(make_examples, binary_model, evaluate):
     assert verdict.failures == ["There were no examples to evaluate the model on."]
 
 
-def test_slicing_by_what_is_no_column_lists_the_columns(make_examples, make_artifact, binary_model, evaluate):
-    schema = make_artifact(standard_artifacts.Schema)
-    io_utils.write_pbtxt_file(
-        f"{schema.uri}/schema.pbtxt",
-        schema_pb2.Schema(feature=[schema_pb2.Feature(name=n) for n in ("fare", "hours")]),
-    )
+def test_an_unknown_column_or_prediction_lists_the_choices(
+    make_examples, make_artifact, binary_model, evaluate
+):
+    examples, schema = make_examples(binary_rows(5)), make_schema(make_artifact, "fare", "hours")
     with pytest.raises(ValueError, match=r"'hour', which is not a raw feature.*: hours, fare"):
-        evaluate(make_examples(binary_rows(5)), binary_model, eval_config(BINARY % 0.5), schema=schema)
-
-
-def test_an_unknown_prediction_key_lists_the_choices(make_examples, binary_model, evaluate):
-    config = eval_config(
-        'model_specs { prediction_key: "logits" } metrics_specs { metrics { class_name: "AUC" } }'
-    )
+        evaluate(examples, binary_model, eval_config(BINARY % 0.5), schema=schema)
+    config = eval_config('model_specs { prediction_key: "logits" } ' + AUC)
     with pytest.raises(Exception, match=r"one of: logistic, .*Received: prediction_key='logits'"):
-        evaluate(make_examples(binary_rows(5)), binary_model, config)
+        evaluate(examples, binary_model, config)

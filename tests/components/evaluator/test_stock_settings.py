@@ -5,16 +5,14 @@ from pathlib import Path
 
 import pytest
 import tensorflow as tf
-from google.protobuf import text_format
 from tensorflow_model_analysis.proto import config_pb2
 from tfx.proto import evaluator_pb2
-from tfx.types import standard_artifacts
 from tfx.utils import proto_utils
 
 from components.errors import SettingError
 from components.evaluator.gate.default_checks import DefaultChecks
+from tests.components.evaluator.conftest import FLOAT, eval_config, save_serving_model, served
 
-FLOAT = tf.io.FixedLenFeature([], tf.float32)
 INTEGER = tf.io.FixedLenFeature([], tf.int64)
 
 # label, score, weight, city, hour; the class is right in all but the second and the last.
@@ -38,10 +36,6 @@ def metrics_of_model(features, labels, predictions):
     return {"accuracy": tf.compat.v1.metrics.accuracy(labels, right, weights)}
 
 
-def eval_config(text):
-    return text_format.Parse(text, config_pb2.EvalConfig())
-
-
 @pytest.fixture
 def model(make_model):
     return make_model(
@@ -59,28 +53,22 @@ THRESHOLD = """
 """
 
 
-def test_a_threshold_without_a_metric_is_for_the_models_own(make_examples, model, evaluate, caplog):
+def test_a_threshold_is_for_the_models_own_metric_and_an_unknown_label_key_is_logged(
+    make_examples, model, evaluate, caplog
+):
     examples = make_examples(ROWS)
     passed = evaluate(examples, model, eval_config(THRESHOLD % ("accuracy", 0.2))).verdict
+    assert "label_key" not in caplog.text
     assert passed.blessed
     assert passed.metrics == {"accuracy": pytest.approx(WEIGHTED)}
     assert passed.slices["city:Oslo"] == {"accuracy": pytest.approx(2 / 4)}
     assert passed.slices["city:Rome"] == {"accuracy": pytest.approx(5 / 6)}
+    unknown_label = (THRESHOLD % ("accuracy", 0.6)).replace('"label"', '"labell"')
     with caplog.at_level(logging.WARNING):
-        failed = evaluate(examples, model, eval_config(THRESHOLD % ("accuracy", 0.6))).verdict
+        failed = evaluate(examples, model, eval_config(unknown_label)).verdict
     sentence = "accuracy 0.5 is below the lower bound 0.6 (slice: city:Oslo)"
     assert failed.failures == [sentence]
     assert f"NOT_BLESSED: {sentence}" in caplog.messages
-
-
-def test_a_label_key_that_names_no_column_is_not_used_which_the_log_says(
-    make_examples, model, evaluate, caplog
-):
-    examples, config = make_examples(ROWS), THRESHOLD % ("accuracy", 0.2)
-    with caplog.at_level(logging.WARNING):
-        evaluate(examples, model, eval_config(config))
-        assert "label_key" not in caplog.text
-        evaluate(examples, model, eval_config(config.replace('"label"', '"labell"')))
     (warning,) = [message for message in caplog.messages if "label_key" in message]
     assert warning.startswith("label_key='labell' of the ModelSpec is not used: there is no raw feature")
 
@@ -115,15 +103,13 @@ def test_a_name_that_tfma_knows_is_its_metric(make_examples, model, evaluate):
     assert verdict.failures[0] == "auc 0.666667 is below the lower bound 0.7 (slice: Overall)"
     # With a MetricConfig of the same name it is that one's.
     config += 'metrics_specs { metrics { class_name: "FPR" config: \'{"name": "auc"}\' } }'
-    assert evaluate(make_examples(ROWS, name="2"), model, eval_config(config)).verdict.metrics == {
-        "auc": pytest.approx(1 / 3)
-    }
-
-
-def test_a_name_that_nobody_knows_is_an_error(make_examples, model, evaluate):
+    examples = make_examples(ROWS, name="2")
+    verdict = evaluate(examples, model, eval_config(config)).verdict
+    assert verdict.metrics == {"auc": pytest.approx(1 / 3)}
+    # A name that neither knows is an error.
     message = r"\{'binary_acuracy': \.\.\.\}.* no metric .*own: accuracy\. .*nearest first: binary_accuracy,"
     with pytest.raises(SettingError, match=message):
-        evaluate(make_examples(ROWS), model, eval_config(THRESHOLD % ("binary_acuracy", 0.5)))
+        evaluate(examples, model, eval_config(THRESHOLD % ("binary_acuracy", 0.5)))
 
 
 CHANGE = """
@@ -140,9 +126,8 @@ def test_a_baseline_that_lacks_the_metric_is_named(make_examples, make_model, mo
         label=lambda f: f["label"],
         name="baseline",
     )
-    (failure,) = evaluate(
-        make_examples(ROWS), model, eval_config(CHANGE), baseline_model=baseline
-    ).verdict.failures
+    evaluated = evaluate(make_examples(ROWS), model, eval_config(CHANGE), baseline_model=baseline)
+    (failure,) = evaluated.verdict.failures
     assert "the baseline model has no metric of this name (slice: Overall)" in failure
 
 
@@ -248,15 +233,7 @@ def custom_extractors(eval_shared_model, eval_config, tensor_adapter_config):
 
 @pytest.fixture
 def serving_model(make_artifact):
-    class Served(tf.Module):
-        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
-        def serve(self, examples):
-            return {"outputs": tf.io.parse_example(examples, {"score": FLOAT})["score"][:, None]}
-
-    model = make_artifact(standard_artifacts.Model, "served")
-    module = Served()
-    tf.saved_model.save(module, f"{model.uri}/Format-Serving", signatures=module.serve)
-    return model
+    return save_serving_model(make_artifact, "served", serving_default=served("score"))
 
 
 @pytest.mark.more
@@ -275,12 +252,8 @@ def test_metrics_and_functions_in_the_users_module(
           thresholds {{ key: "highest_score" value {{ value_threshold {{ upper_bound {{ value: 0.8 }} }} }} }}
         }}"""
     )
-    verdict = evaluate(
-        make_examples(ROWS),
-        serving_model if is_served else model,
-        config,
-        properties={"module_file": str(module)},
-    ).verdict
+    evaluated, properties = serving_model if is_served else model, {"module_file": str(module)}
+    verdict = evaluate(make_examples(ROWS), evaluated, config, properties=properties).verdict
     assert verdict.metrics == {"highest_score": pytest.approx(0.9)}
     assert verdict.failures == ["highest_score 0.9 is above the upper bound 0.8 (slice: Overall)"]
 
@@ -293,14 +266,10 @@ def test_a_serving_model_has_no_signature_eval(make_examples, serving_model, eva
     config.model_specs[0].signature_name = ""
     verdict = evaluate(make_examples(ROWS, name="2"), serving_model, config).verdict
     assert verdict.metrics == {"auc": pytest.approx(6 / 9, abs=1e-4)}
-    with pytest.raises(
-        SettingError, match=r"no metric of this name\. The serving model .* defines no metrics"
-    ):
-        evaluate(
-            make_examples(ROWS, name="3"),
-            serving_model,
-            eval_config(THRESHOLD.replace("signature_name", "name") % ("accuracy", 0.5)),
-        )
+    unknown = eval_config(THRESHOLD.replace("signature_name", "name") % ("accuracy", 0.5))
+    message = r"no metric of this name\. The serving model .* defines no metrics"
+    with pytest.raises(SettingError, match=message):
+        evaluate(make_examples(ROWS, name="3"), serving_model, unknown)
 
 
 TWO_SPECS = """
@@ -317,27 +286,7 @@ TWO_SPECS = """
 def test_several_model_specs_are_judged_each_on_the_serving_model(
     make_examples, make_artifact, evaluate, caplog
 ):
-    class Served(tf.Module):
-        def __init__(self, start, step):
-            super().__init__()
-            self.start, self.step = start, step
-
-        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
-        def early(self, examples):
-            scores = tf.io.parse_example(examples, {"a": FLOAT})["a"]
-            return {"outputs": self.start + self.step * scores[:, None]}
-
-        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
-        def late(self, examples):
-            return {"outputs": tf.io.parse_example(examples, {"b": FLOAT})["b"][:, None]}
-
-    def save_model(name, *numbers):
-        model, module = make_artifact(standard_artifacts.Model, name), Served(*numbers)
-        signatures = {"early": module.early, "late": module.late}
-        tf.saved_model.save(module, f"{model.uri}/Format-Serving", signatures=signatures)
-        return model
-
-    model = save_model("new", 0.0, 1.0)
+    model = save_serving_model(make_artifact, "new", early=served("a"), late=served("b"))
     # An evaluation model beside it is not read.
     (Path(model.uri) / "Format-TFMA").mkdir()
     (Path(model.uri) / "Format-TFMA" / "saved_model.pb").touch()
@@ -350,7 +299,8 @@ def test_several_model_specs_are_judged_each_on_the_serving_model(
     assert first.metrics == {"binary_accuracy": pytest.approx(3 / 4)}
     assert first.further_models == {"late": {"binary_accuracy": pytest.approx(2 / 4)}}
     # The baseline says 1 - a, which is right in the third row alone.
-    baseline = save_model("old", 1.0, -1.0)
+    early = served("a", function=lambda a: 1.0 - a)
+    baseline = save_serving_model(make_artifact, "old", early=early, late=served("b"))
     config = eval_config(TWO_SPECS % 0.6)
     with caplog.at_level(logging.WARNING):
         failed = evaluate(examples, model, config, DefaultChecks(), baseline_model=baseline).verdict

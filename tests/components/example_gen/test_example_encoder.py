@@ -53,13 +53,9 @@ def test_the_bytes_are_those_of_protobuf():
 
 
 def test_of_two_columns_with_one_name_the_last_one_counts():
-    batch = pa.RecordBatch.from_arrays(
-        [pa.array([value], pa.int64()) for value in (1, 2, 3)], ["a", "b", "a"]
-    )
-    (rows,) = serialize(batch)
+    columns = [pa.array([value], pa.int64()) for value in (1, 2, 3)]
+    (rows,) = serialize(pa.RecordBatch.from_arrays(columns, ["a", "b", "a"]))
     (row,) = rows.to_pylist()
     features = tf.train.Example.FromString(row).features.feature
-    assert {name: list(feature.int64_list.value) for name, feature in features.items()} == {
-        "a": [3],
-        "b": [2],
-    }
+    values = {name: list(feature.int64_list.value) for name, feature in features.items()}
+    assert values == {"a": [3], "b": [2]}

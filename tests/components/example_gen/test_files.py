@@ -38,7 +38,7 @@ def test_files_are_known_by_their_content(folder):
 def test_a_fingerprint_of_tfx_plans_the_files_that_are_there(folder):
     splits = [("train", "*.csv"), ("eval", "*.csv")]
     theirs = "\n".join(
-        io_utils.generate_fingerprint(name, str(folder / name / pattern)) for name, pattern in splits
+        io_utils.generate_fingerprint(name, str(folder / name / file)) for name, file in splits
     )
     ours = PlannedFiles(str(folder), PATTERNS).fingerprint
     assert PlannedFiles(str(folder), PATTERNS, theirs).fingerprint == ours
@@ -50,10 +50,7 @@ def test_a_fingerprint_of_tfx_plans_the_files_that_are_there(folder):
         (lambda folder: (folder / "train" / "b.csv").write_text("d"), "train/b.csv was changed after"),
         (lambda folder: (folder / "eval" / "a.csv").unlink(), "eval/a.csv was deleted after"),
         (lambda folder: (folder / "eval" / "z.csv").write_text("new"), "eval/z.csv was added after"),
-        (
-            lambda folder: folder.rename(folder.parent / "away"),
-            r"eval/a.csv was deleted after .* \(and 2 more\)",
-        ),
+        (lambda folder: folder.rename(folder.parent / "away"), r"eval/a.csv was deleted .* \(and 2 more\)"),
     ],
 )
 def test_what_changed_is_said(folder, change, said):

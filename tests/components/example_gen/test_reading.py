@@ -4,7 +4,6 @@ import pyarrow.parquet as pq
 import pytest
 import tensorflow as tf
 from apache_beam.testing.util import assert_that, equal_to
-from google.protobuf import text_format
 
 from components.errors import SettingError
 from components.example_gen import reading
@@ -15,12 +14,31 @@ from components.example_gen.reading import read_batches
 RUNNER = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 
 
-def example(text):
-    return text_format.Parse(text, tf.train.Example())
+KINDS = {int: "int64_list", float: "float_list", str: "bytes_list"}
+
+
+def example(**features):
+    """Returns a tf.Example: of a value, of a type for a list without values, or of None for nothing."""
+    result = tf.train.Example()
+    for name, value in features.items():
+        feature = result.features.feature[name]
+        kind = value if isinstance(value, type) else type(value)
+        if kind in KINDS:
+            values = getattr(feature, KINDS[kind])
+            values.SetInParent()
+            values.value.extend([] if value is kind else [value.encode() if kind is str else value])
+    return result
 
 
 def examples(batch):
     return [tf.train.Example.FromString(row) for rows in serialize(batch) for row in rows.to_pylist()]
+
+
+def check(parts, **expected):
+    """Compares the examples of each split."""
+    for name, rows in expected.items():
+        found = parts[name] | f"Examples[{name}]" >> beam.FlatMap(examples)
+        assert_that(found, equal_to([example(**row) for row in rows]), label=name)
 
 
 def test_a_column_has_one_type_in_all_splits_and_text_stays_text(tmp_path):
@@ -29,33 +47,12 @@ def test_a_column_has_one_type_in_all_splits_and_text_stays_text(tmp_path):
     patterns = {"train": "train.csv", "eval": "e*.csv"}
     with beam.Pipeline(RUNNER) as pipeline:
         parts = read_batches(pipeline, str(tmp_path), patterns, ["zip"])
-        expected = {
-            "train": [
-                """features {
-                  feature { key: "zip" value { bytes_list { value: "02134" } } }
-                  feature { key: "size" value { float_list { value: 1 } } }
-                  feature { key: "word" value { bytes_list { value: "a,\\n\\"b\\"" } } }
-                  feature { key: "gone" value { } }
-                }"""
-            ],
-            "eval": [
-                """features {
-                  feature { key: "zip" value { bytes_list { value: "10001" } } }
-                  feature { key: "size" value { float_list { } } }
-                  feature { key: "word" value { bytes_list { } } }
-                  feature { key: "gone" value { } }
-                }""",
-                """features {
-                  feature { key: "zip" value { bytes_list { value: "99999" } } }
-                  feature { key: "size" value { float_list { value: 2.5 } } }
-                  feature { key: "word" value { bytes_list { value: "\\303\\251" } } }
-                  feature { key: "gone" value { } }
-                }""",
-            ],
-        }
-        for name, texts in expected.items():
-            found = parts[name] | f"Examples[{name}]" >> beam.FlatMap(examples)
-            assert_that(found, equal_to([example(text) for text in texts]), label=name)
+        missing = {"zip": "10001", "size": float, "word": str, "gone": None}
+        check(
+            parts,
+            train=[{"zip": "02134", "size": 1.0, "word": 'a,\n"b"', "gone": None}],
+            eval=[missing, {"zip": "99999", "size": 2.5, "word": "é", "gone": None}],
+        )
 
 
 def test_whole_numbers_are_float32_where_that_is_asked_for(tmp_path):
@@ -63,20 +60,8 @@ def test_whole_numbers_are_float32_where_that_is_asked_for(tmp_path):
     with beam.Pipeline(RUNNER) as pipeline:
         floats = ["fare", "word"]
         parts = read_batches(pipeline, str(tmp_path), {"all": "data.csv"}, [], floats)
-        expected = [
-            """features {
-              feature { key: "fare" value { float_list { value: 7 } } }
-              feature { key: "size" value { int64_list { value: 3 } } }
-              feature { key: "word" value { bytes_list { value: "9" } } }
-            }""",
-            """features {
-              feature { key: "fare" value { float_list { } } }
-              feature { key: "size" value { int64_list { value: 4 } } }
-              feature { key: "word" value { bytes_list { value: "x" } } }
-            }""",
-        ]
-        found = parts["all"] | beam.FlatMap(examples)
-        assert_that(found, equal_to([example(text) for text in expected]))
+        second = {"fare": float, "size": 4, "word": "x"}
+        check(parts, all=[{"fare": 7.0, "size": 3, "word": "9"}, second])
 
 
 def test_files_that_cannot_be_read_together(tmp_path):
@@ -95,16 +80,8 @@ def test_the_columns_of_parquet_files_keep_their_types(tmp_path):
         pq.write_table(pa.table({"zip": zips, "size": sizes}), tmp_path / f"{name}.parquet")
     with beam.Pipeline(RUNNER) as pipeline:
         parts = read_batches(pipeline, str(tmp_path), {"all": "*.parquet"})
-        rows = [("02134", "value: 1"), ("7", ""), ("02134", "value: 2"), ("7", "value: 0.5")]
-        expected = [
-            f"""features {{
-              feature {{ key: "zip" value {{ bytes_list {{ value: "{zip_code}" }} }} }}
-              feature {{ key: "size" value {{ float_list {{ {size} }} }} }}
-            }}"""
-            for zip_code, size in rows
-        ]
-        found = parts["all"] | beam.FlatMap(examples)
-        assert_that(found, equal_to([example(text) for text in expected]))
+        rows = [("02134", 1.0), ("7", float), ("02134", 2.0), ("7", 0.5)]
+        check(parts, all=[{"zip": zip_code, "size": size} for zip_code, size in rows])
 
 
 def test_a_parquet_file_with_another_content_than_planned_is_refused(tmp_path):
@@ -128,17 +105,8 @@ def test_given_types_save_a_pass_and_have_to_hold_all_cells(tmp_path, monkeypatc
         with beam.Pipeline(RUNNER) as pipeline:
             files = {"all": "data.csv"}
             parts = read_batches(pipeline, str(tmp_path), files, [], ["n"], column_types=given)
-            expected = [
-                f"""features {{
-                  feature {{ key: "n" value {{ float_list {{ value: {n} }} }} }}
-                  feature {{ key: "x" value {{ float_list {{ value: {x} }} }} }}
-                  feature {{ key: "t" value {{ bytes_list {{ value: "{t}" }} }} }}
-                  feature {{ key: "gone" value {{ }} }}
-                }}"""
-                for n, x, t in ((1, 2, 3), (4, 0.5, "z"))
-            ]
-            found = parts["all"] | beam.FlatMap(examples)
-            assert_that(found, equal_to([example(text) for text in expected]))
+            rows = [dict(zip("nxt", row, strict=True)) for row in ((1.0, 2.0, "3"), (4.0, 0.5, "z"))]
+            check(parts, all=[{**row, "gone": None} for row in rows])
 
     read()
     for name, wrong in (("t", "integer"), ("x", "integer"), ("t", "float"), ("t", "empty")):

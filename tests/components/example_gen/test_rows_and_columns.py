@@ -49,15 +49,12 @@ def kind_of(cell):
 
 
 def feature(cell, kind):
+    cells = [cell] if cell else []
     if kind == 1:
-        values = tf.train.Int64List(value=[int(cell)] if cell else [])
-        return tf.train.Feature(int64_list=values)
+        return tf.train.Feature(int64_list=tf.train.Int64List(value=map(int, cells)))
     if kind == 2:
-        values = tf.train.FloatList(value=[float(cell)] if cell else [])
-        return tf.train.Feature(float_list=values)
-    if kind == 3:
-        return tf.train.Feature(bytes_list=tf.train.BytesList(value=[cell] if cell else []))
-    return tf.train.Feature()
+        return tf.train.Feature(float_list=tf.train.FloatList(value=map(float, cells)))
+    return tf.train.Feature(bytes_list=tf.train.BytesList(value=cells)) if kind else tf.train.Feature()
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
@@ -77,10 +74,6 @@ def test_examples_are_those_of_reading_row_by_row(tmp_path, monkeypatch, block_b
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     file = CsvFile(str(path), digest, read_names(str(path)))
     types = reading._infer_types(file, frozenset(), frozenset())
-    assert [found.name for found in types.values()] == [
-        "INTEGER", "FLOAT", "TEXT", "TEXT", "TEXT", "EMPTY",
-    ]  # fmt: skip
-    found = [
-        row for batch in reading._read(file, types) for rows in serialize(batch) for row in rows.to_pylist()
-    ]
-    assert found == by_row(text.getvalue())
+    assert [kind.name for kind in types.values()] == ["INTEGER", "FLOAT", "TEXT", "TEXT", "TEXT", "EMPTY"]
+    parts = (rows for batch in reading._read(file, types) for rows in serialize(batch))
+    assert [row for rows in parts for row in rows.to_pylist()] == by_row(text.getvalue())

@@ -12,39 +12,25 @@ STATISTICS = Channel(type=standard_artifacts.ExampleStatistics)
 SCHEMA = Channel(type=standard_artifacts.Schema)
 
 
-def test_it_has_stock_inputs_and_outputs():
+def test_it_has_stock_inputs_outputs_and_arguments():
     validator = ExampleValidator(statistics=STATISTICS, schema=SCHEMA, exclude_splits=["eval"])
     assert validator.outputs["anomalies"].type is standard_artifacts.ExampleAnomalies
     assert list(validator.inputs) == ["statistics", "schema"]
     assert json.loads(validator.exec_properties["exclude_splits"]) == ["eval"]
-
-
-def test_the_arguments_of_stock_tfx_come_first_in_the_same_order():
     stock = list(inspect.signature(component.ExampleValidator).parameters)
     assert list(inspect.signature(ExampleValidator).parameters)[: len(stock)] == stock
     validator = ExampleValidator(STATISTICS, SCHEMA, None)
     assert json.loads(validator.exec_properties["exclude_splits"]) == []
 
 
-def test_settings_of_drift():
-    validator = ExampleValidator(
-        statistics=STATISTICS,
-        schema=SCHEMA,
-        baseline_statistics=STATISTICS,
-        label="tips",
-        limits=DriftLimits(l_infinity=0.2, breaking=0.5),
-        moving=["when"],
-    )
+def test_settings_of_drift_and_none_in_sql():
+    limits = DriftLimits(l_infinity=0.2, breaking=0.5)
+    settings = {"baseline_statistics": STATISTICS, "label": "tips", "limits": limits, "moving": ["when"]}
+    validator = ExampleValidator(statistics=STATISTICS, schema=SCHEMA, **settings)
     assert "baseline_statistics" in validator.inputs
     assert validator.exec_properties["label"] == "tips"
-    assert json.loads(validator.exec_properties["limits"]) == {
-        "l_infinity": 0.2,
-        "jensen_shannon": 0.02,
-        "breaking": 0.5,
-    }
+    expected = {"l_infinity": 0.2, "jensen_shannon": 0.02, "breaking": 0.5}
+    assert json.loads(validator.exec_properties["limits"]) == expected
     assert json.loads(validator.exec_properties["moving"]) == ["when"]
-
-
-def test_checks_in_sql_are_refused():
     with pytest.raises(ValueError, match=r"Put ranges, domains and presence into the schema"):
         ExampleValidator(statistics=STATISTICS, schema=SCHEMA, custom_validation_config=object())

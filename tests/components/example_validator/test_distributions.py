@@ -47,7 +47,7 @@ def divergence(first, second):
     return entropy(middle) - (entropy(first) + entropy(second)) / 2
 
 
-def test_text_is_compared_by_the_share_that_moved_most():
+def test_text_is_compared_by_the_share_that_moved_most_beyond_the_noise():
     shift = compare_values(words(a=500, b=300, c=200), words(a=240, b=140, d=20))
     assert shift.measure == "l_infinity"
     assert shift.value == pytest.approx(0.2)  # of c, that is gone
@@ -56,9 +56,7 @@ def test_text_is_compared_by_the_share_that_moved_most():
     assert shift.noise == pytest.approx(4.5 * np.sqrt(6 / 49 * (1 / 1000 + 1 / 400)))
     assert shift.exceeds(0.1)
     assert not shift.exceeds(0.21)
-
-
-def test_a_difference_within_the_noise_is_none():
+    # A difference within the noise is none.
     shift = compare_values(words(a=5, b=5), words(a=8, b=2))
     assert shift.value == pytest.approx(0.3)
     assert shift.noise > 0.3
@@ -135,9 +133,7 @@ def test_values_that_were_not_there():
     assert new_values(words(a=3, b=1), words(b=6, c=3, d=1)) == {"c": 0.3, "d": 0.1}
     assert new_values(words(a=3), words(a=1)) == {}
     assert new_values(numbers([1.0, 2.0]), words(a=1)) == {}
-
-
-def test_new_values_of_many_or_unlisted_ones_are_none():
+    # Of many values, or of some that are not listed, none counts as new.
     many = words(**{f"v{number}": 1 for number in range(101)})
     assert new_values(many, words(other=3)) == {}
     unlisted = words(a=3, b=1)
@@ -170,12 +166,9 @@ def test_parsed_columns_are_compared_in_the_format_of_the_former_data():
     assert shifts["numbers"].text.startswith("the median was 499.5, now 149500")
 
 
-def test_cells_that_read_again_are_no_shift():
+def test_cells_that_read_again_or_have_no_common_format_are_no_shift():
     worse, better = cells(100, a={"numbers": range(60)}), cells(100, a={"numbers": range(90)})
     assert compare_readings(worse, better)["unread"].value == 0
-
-
-def test_without_a_common_format_or_a_cell_nothing_is_compared():
     one = cells(9, dollars={"numbers": range(9)})
     assert compare_readings(one, cells(9, euros={"numbers": range(9)})) == {}
     assert compare_readings(words(a=9), one) == {}

@@ -20,22 +20,17 @@ def test_it_has_stock_inputs_and_outputs():
     assert pusher.exec_properties["custom_config"] == '{"keep": 3}'
 
 
-def test_a_destination_is_required():
+def test_a_destination_and_a_model_are_required():
     with pytest.raises(ValueError, match="base_directory"):
         Pusher(model=Channel(type=standard_artifacts.Model), push_destination=PushDestination())
-
-
-def test_a_model_is_required():
     with pytest.raises(ValueError, match="needs a model"):
         Pusher()
 
 
 def test_values_of_the_run_may_stand_in_the_destination():
     folder = RuntimeParameter("serving", str)
-    pusher = Pusher(
-        model=Channel(type=standard_artifacts.Model),
-        push_destination={"filesystem": {"base_directory": folder}},
-    )
+    destination = {"filesystem": {"base_directory": folder}}
+    pusher = Pusher(model=Channel(type=standard_artifacts.Model), push_destination=destination)
     # TFX 1.21 substitutes a RuntimeParameter only if it is a whole execution property.
     assert pusher.exec_properties["base_directory"] is folder
     destination = json.loads(pusher.exec_properties["push_destination"])

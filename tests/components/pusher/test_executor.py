@@ -1,3 +1,4 @@
+import itertools
 import json
 from pathlib import Path
 
@@ -18,106 +19,111 @@ def model(make_artifact):
     return artifact
 
 
-def run(
-    base,
-    inputs,
-    pushed,
-    config=None,
-    run_id="",
-    executor_class=executor.Executor,
-):
-    destination = PushDestination(filesystem=PushDestination.Filesystem(base_directory=str(base)))
-    context = executor.Executor.Context(pipeline_run_id=run_id)
-    executor_class(context, clock=lambda: 1000.0).Do(
-        inputs,
-        {"pushed_model": [pushed]},
-        {
-            "push_destination": proto_utils.proto_to_json(destination),
-            "custom_config": json_utils.dumps(config),
-        },
-    )
+@pytest.fixture
+def serving(tmp_path):
+    return tmp_path / "serving"
 
 
-def test_a_blessed_model_is_pushed(model, make_artifact, tmp_path):
+@pytest.fixture
+def push(make_artifact, serving):
+    """Returns a function that pushes inputs, the values of a dict, and returns the PushedModel."""
+    names = (f"pushed{number}" for number in itertools.count())
+
+    def run(config=None, run_id="", executor_class=executor.Executor, **inputs):
+        pushed = make_artifact(standard_artifacts.PushedModel, next(names))
+        destination = PushDestination(filesystem=PushDestination.Filesystem(base_directory=str(serving)))
+        properties = {"push_destination": proto_utils.proto_to_json(destination)}
+        executor_class(executor.Executor.Context(pipeline_run_id=run_id), clock=lambda: 1000.0).Do(
+            {name: [artifact] for name, artifact in inputs.items()},
+            {"pushed_model": [pushed]},
+            {**properties, "custom_config": json_utils.dumps(config)},
+        )
+        return pushed
+
+    return run
+
+
+def text(pushed, name):
+    return pushed.get_string_custom_property(name)
+
+
+def is_pushed(pushed):
+    return pushed.get_int_custom_property("pushed")
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_blessed_model_is_pushed(model, make_artifact, serving, push):
     blessing = make_artifact(standard_artifacts.ModelBlessing, blessed=1)
-    pushed = make_artifact(standard_artifacts.PushedModel)
-    run(tmp_path / "serving", {"model": [model], "model_blessing": [blessing]}, pushed)
-    assert (tmp_path / "serving" / "1000" / "saved_model.pb").read_text() == "graph"
-    assert pushed.get_int_custom_property("pushed") == 1
-    assert pushed.get_string_custom_property("pushed_version") == "1000"
-    assert pushed.get_string_custom_property("pushed_destination") == str(tmp_path / "serving" / "1000")
+    pushed = push(model=model, model_blessing=blessing)
+    assert (serving / "1000" / "saved_model.pb").read_text() == "graph"
+    assert is_pushed(pushed)
+    assert text(pushed, "pushed_version") == "1000"
+    assert text(pushed, "pushed_destination") == str(serving / "1000")
     assert (Path(pushed.uri) / "saved_model.pb").read_text() == "graph"
 
 
-def test_the_newest_export_of_an_exporter_is_what_is_pushed(make_artifact, tmp_path):
+def test_the_newest_export_of_an_exporter_is_what_is_pushed(make_artifact, serving, push):
     model = make_artifact(standard_artifacts.Model)
     for timestamp in ("1600000000", "1600000060"):
         export = Path(model.uri) / "Format-Serving" / "export" / "taxi" / timestamp
         export.mkdir(parents=True)
         (export / "saved_model.pb").write_text(timestamp)
-    blessing = make_artifact(standard_artifacts.ModelBlessing, blessed=1)
-    pushed = make_artifact(standard_artifacts.PushedModel)
-    run(tmp_path / "serving", {"model": [model], "model_blessing": [blessing]}, pushed)
-    assert (tmp_path / "serving" / "1000" / "saved_model.pb").read_text() == "1600000060"
+    push(model=model, model_blessing=make_artifact(standard_artifacts.ModelBlessing, blessed=1))
+    assert (serving / "1000" / "saved_model.pb").read_text() == "1600000060"
 
 
+@pytest.mark.parametrize(
+    ("has_model", "blessing", "infra_blessing", "reason"),
+    [
+        (
+            True,
+            {"blessing_message": "auc 0.5 is too low"},
+            None,
+            "Evaluator did not bless the model: auc 0.5 is too low",
+        ),
+        (True, {"blessed": 1}, {}, "InfraValidator did not bless the model."),
+        (False, None, {}, "InfraValidator did not bless the model."),
+    ],
+)
 def test_a_model_that_is_not_blessed_is_not_pushed_and_the_reason_is_kept(
-    model, make_artifact, tmp_path, caplog
+    model, make_artifact, serving, push, caplog, has_model, blessing, infra_blessing, reason
 ):
-    blessing = make_artifact(
-        standard_artifacts.ModelBlessing, blessed=0, blessing_message="auc 0.5 is too low"
-    )
-    pushed = make_artifact(standard_artifacts.PushedModel)
-    run(tmp_path / "serving", {"model": [model], "model_blessing": [blessing]}, pushed)
-    reason = "the Evaluator did not bless the model: auc 0.5 is too low"
-    assert not (tmp_path / "serving").exists()
-    assert pushed.get_int_custom_property("pushed") == 0
-    assert pushed.get_string_custom_property("not_pushed_reason") == reason
-    assert f"Nothing is pushed: {reason}" in caplog.text
+    inputs = {"model": model} if has_model else {}
+    if blessing is not None:
+        inputs["model_blessing"] = make_artifact(
+            standard_artifacts.ModelBlessing, **{"blessed": 0, **blessing}
+        )
+    if infra_blessing is not None:
+        inputs["infra_blessing"] = make_artifact(standard_artifacts.InfraBlessing, blessed=0)
+    pushed = push(**inputs)
+    assert not serving.exists()
+    assert not is_pushed(pushed)
+    assert text(pushed, "not_pushed_reason") == f"the {reason}"
+    assert f"Nothing is pushed: the {reason}" in caplog.text
 
 
-def test_an_infra_blessing_counts_too(model, make_artifact, tmp_path):
-    pushed = make_artifact(standard_artifacts.PushedModel)
-    inputs = {
-        "model": [model],
-        "model_blessing": [make_artifact(standard_artifacts.ModelBlessing, blessed=1)],
-        "infra_blessing": [make_artifact(standard_artifacts.InfraBlessing)],
-    }
-    run(tmp_path / "serving", inputs, pushed)
-    assert pushed.get_string_custom_property("not_pushed_reason") == (
-        "the InfraValidator did not bless the model."
-    )
-
-
-def test_warm_up_requests_of_a_serving_check_become_part_of_the_version(model, make_artifact, tmp_path):
+@pytest.mark.parametrize("has_own", [False, True])
+def test_warm_up_requests_of_a_serving_check_are_in_the_version_unless_the_model_has_its_own(
+    model, make_artifact, serving, push, has_own
+):
     blessing = make_artifact(standard_artifacts.InfraBlessing, blessed=1)
-    file = Path("assets.extra") / "tf_serving_warmup_requests"
-    (Path(blessing.uri) / "assets.extra").mkdir()
-    (Path(blessing.uri) / file).write_text("requests")
-    inputs = {"model": [model], "infra_blessing": [blessing]}
-    run(tmp_path / "serving", inputs, make_artifact(standard_artifacts.PushedModel))
-    version = tmp_path / "serving" / "1000"
-    assert (version / file).read_text() == "requests"
-    assert (version / "assets.extra" / "push.json").is_file()
-    assert not (Path(model.uri) / "Format-Serving" / "assets.extra").exists()
-
-
-def test_warm_up_requests_of_the_model_itself_stay(model, make_artifact, tmp_path):
-    blessing = make_artifact(standard_artifacts.InfraBlessing, blessed=1)
-    file = Path("assets.extra") / "tf_serving_warmup_requests"
-    for folder, content in ((Path(blessing.uri), "ours"), (Path(model.uri) / "Format-Serving", "own")):
+    file, trained = Path("assets.extra") / "tf_serving_warmup_requests", Path(model.uri) / "Format-Serving"
+    for folder, content in ((Path(blessing.uri), "requests"), *([(trained, "own")] if has_own else [])):
         (folder / "assets.extra").mkdir()
         (folder / file).write_text(content)
-    inputs = {"model": [model], "infra_blessing": [blessing]}
-    run(tmp_path / "serving", inputs, make_artifact(standard_artifacts.PushedModel))
-    assert (tmp_path / "serving" / "1000" / file).read_text() == "own"
+    push(model=model, infra_blessing=blessing)
+    assert (serving / "1000" / file).read_text() == ("own" if has_own else "requests")
+    assert (serving / "1000" / "assets.extra" / "push.json").is_file()
+    assert (trained / "assets.extra").exists() == has_own
 
 
-def test_keep_prunes_after_the_push(model, make_artifact, tmp_path):
-    for index in range(4):
-        pushed = make_artifact(standard_artifacts.PushedModel, f"pushed{index}")
-        run(tmp_path / "serving", {"model": [model]}, pushed, {"keep": 2})
-    assert sorted(path.name for path in (tmp_path / "serving").iterdir()) == ["1002", "1003"]
+def test_keep_prunes_after_the_push(model, serving, push):
+    for _ in range(4):
+        push({"keep": 2}, model=model)
+    assert names(serving) == ["1002", "1003"]
 
 
 @pytest.mark.parametrize(
@@ -142,10 +148,8 @@ def test_a_setting_that_is_none_is_not_given():
     assert executor.PushSettings.parse(None) == executor.PushSettings()
 
 
-def test_a_version_is_above_one_that_was_taken_out_of_service(model, make_artifact, tmp_path):
-    pushed = make_artifact(standard_artifacts.PushedModel)
-    run(tmp_path / "serving", {"model": [model]}, pushed, {"newer_than": 2000})
-    assert pushed.get_string_custom_property("pushed_version") == "2001"
+def test_a_version_is_above_one_that_was_taken_out_of_service(model, push):
+    assert text(push({"newer_than": 2000}, model=model), "pushed_version") == "2001"
 
 
 @pytest.mark.parametrize(
@@ -159,23 +163,15 @@ def test_a_version_is_above_one_that_was_taken_out_of_service(model, make_artifa
     ],
 )
 def test_the_same_push_is_made_once(
-    model,
-    make_artifact,
-    tmp_path,
-    run_id,
-    taken_over,
-    other_model,
-    versions,
+    model, serving, push, tmp_path, run_id, taken_over, other_model, versions
 ):
-    first, second = (make_artifact(standard_artifacts.PushedModel, name) for name in "ab")
-    run(tmp_path / "serving", {"model": [model]}, first, run_id="run-1" if run_id else "")
+    push(run_id="run-1" if run_id else "", model=model)
     if other_model:
         model.uri = str(Path(model.uri).rename(tmp_path / "other_model"))
-    config = {"taken_over": taken_over}
-    run(tmp_path / "serving", {"model": [model]}, second, config, run_id=run_id)
-    assert sorted(path.name for path in (tmp_path / "serving").iterdir()) == versions
-    assert second.get_int_custom_property("pushed") == 1
-    assert second.get_string_custom_property("pushed_version") == versions[-1]
+    second = push({"taken_over": taken_over}, run_id, model=model)
+    assert names(serving) == versions
+    assert is_pushed(second)
+    assert text(second, "pushed_version") == versions[-1]
     assert (Path(second.uri) / "saved_model.pb").read_text() == "graph"
 
 
@@ -191,17 +187,10 @@ def test_the_same_push_is_made_once(
 )
 @pytest.mark.parametrize("is_withdrawn", [False, True])
 def test_a_model_that_serves_or_was_withdrawn_is_not_pushed_again(
-    model,
-    make_artifact,
-    tmp_path,
-    second,
-    config,
-    reason,
-    is_withdrawn,
+    model, serving, push, tmp_path, second, config, reason, is_withdrawn
 ):
-    serving, withdrawn = tmp_path / "serving", tmp_path / "withdrawn"
-    first, again = (make_artifact(standard_artifacts.PushedModel, name) for name in ("x", "y"))
-    run(serving, {"model": [model]}, first, {"model_fingerprint": "f"}, run_id="run-1")
+    withdrawn = tmp_path / "withdrawn"
+    push({"model_fingerprint": "f"}, "run-1", model=model)
     if is_withdrawn:
         withdrawn.mkdir()
         (serving / "1000").rename(withdrawn / "1000")
@@ -209,37 +198,33 @@ def test_a_model_that_serves_or_was_withdrawn_is_not_pushed_again(
     if second:
         model.uri = str(Path(model.uri).rename(tmp_path / second["uri"]))
     settings = {"skip_unchanged": True, "withdrawn": str(withdrawn), "newer_than": 1000, **config}
-    run(serving, {"model": [model]}, again, settings, run_id="run-2")
-    assert again.get_int_custom_property("pushed") == int(reason is None)
-    left = sorted(path.name for path in serving.iterdir())
+    again = push(settings, "run-2", model=model)
+    assert is_pushed(again) == int(reason is None)
     kept = [] if is_withdrawn else ["1000"]
     if reason is None:
-        assert left == [*kept, "1001"]
+        assert names(serving) == [*kept, "1001"]
         return
-    assert left == kept
-    assert again.get_string_custom_property("unchanged_version") == "1000"
-    assert again.get_string_custom_property("not_pushed_reason").endswith(reason)
+    assert names(serving) == kept
+    assert text(again, "unchanged_version") == "1000"
+    assert text(again, "not_pushed_reason").endswith(reason)
 
 
-def test_an_older_version_that_serves_no_more_is_pushed_again(model, make_artifact, tmp_path):
-    pushed = [make_artifact(standard_artifacts.PushedModel, name) for name in "abc"]
-    for artifact, fingerprint in zip(pushed, "fgf", strict=True):
-        model.uri = str(Path(model.uri).rename(tmp_path / f"model {artifact.uri[-1]}"))
-        config = {"skip_unchanged": True, "model_fingerprint": fingerprint}
-        run(tmp_path / "serving", {"model": [model]}, artifact, config, run_id=artifact.uri)
-    assert pushed[2].get_string_custom_property("pushed_version") == "1002"
+def test_an_older_version_that_serves_no_more_is_pushed_again(model, push, tmp_path):
+    for number, fingerprint in enumerate("fgf"):
+        model.uri = str(Path(model.uri).rename(tmp_path / f"model {number}"))
+        settings = {"skip_unchanged": True, "model_fingerprint": fingerprint}
+        pushed = push(settings, f"run-{number}", model=model)
+    assert text(pushed, "pushed_version") == "1002"
 
 
-def test_a_push_that_was_made_before_is_not_taken_for_served_when_another_is(model, make_artifact, tmp_path):
-    pushed = [make_artifact(standard_artifacts.PushedModel, name) for name in "abc"]
-    for artifact, run_id in zip(pushed, ("run-1", "run-2", "run-1"), strict=True):
-        run(tmp_path / "serving", {"model": [model]}, artifact, run_id=run_id)
-    assert pushed[2].get_string_custom_property("pushed_version") == "1002"
+def test_a_push_that_was_made_before_is_not_taken_for_served_when_another_is(model, push):
+    *_, last = (push(run_id=run_id, model=model) for run_id in ("run-1", "run-2", "run-1"))
+    assert text(last, "pushed_version") == "1002"
 
 
 @pytest.mark.parametrize("infra_blessed", [1, 0])
 def test_a_held_model_is_not_pushed_and_says_what_its_push_needs(
-    model, make_artifact, tmp_path, infra_blessed
+    model, make_artifact, serving, push, infra_blessed
 ):
     held = make_artifact(standard_artifacts.ModelBlessing, blessed=0, held=1, blessing_message="the labels")
     infra = make_artifact(
@@ -248,24 +233,16 @@ def test_a_held_model_is_not_pushed_and_says_what_its_push_needs(
     warmup = Path(infra.uri) / "assets.extra" / "tf_serving_warmup_requests"
     warmup.parent.mkdir()
     warmup.write_text("requests")
-    pushed = make_artifact(standard_artifacts.PushedModel)
-    inputs = {"model": [model], "model_blessing": [held], "infra_blessing": [infra]}
-    run(tmp_path / "serving", inputs, pushed, {"model_fingerprint": "f"})
-    assert not (tmp_path / "serving").exists()
-    assert pushed.get_int_custom_property("pushed") == 0
-    reason = pushed.get_string_custom_property("not_pushed_reason")
-    found = pushed.get_string_custom_property("held_model")
+    pushed = push({"model_fingerprint": "f"}, model=model, model_blessing=held, infra_blessing=infra)
+    assert not serving.exists()
+    assert not is_pushed(pushed)
     if not infra_blessed:
-        assert reason == "the ServingCheck did not bless the model: too slow"
-        assert found == ""
+        assert text(pushed, "not_pushed_reason") == "the ServingCheck did not bless the model: too slow"
+        assert text(pushed, "held_model") == ""
         return
-    assert reason == "the Evaluator holds the model: the labels"
-    assert json.loads(found) == {
-        "model_uri": model.uri,
-        "saved_model": f"{model.uri}/Format-Serving",
-        "warmup": str(warmup),
-        "fingerprint": "f",
-    }
+    assert text(pushed, "not_pushed_reason") == "the Evaluator holds the model: the labels"
+    paths = {"model_uri": model.uri, "saved_model": f"{model.uri}/Format-Serving", "warmup": str(warmup)}
+    assert json.loads(text(pushed, "held_model")) == {**paths, "fingerprint": "f"}
 
 
 class RefusingExecutor(executor.Executor):
@@ -291,30 +268,26 @@ def test_a_subclass_pushes_where_it_wants(model, make_artifact, blessed, destina
     pushed = make_artifact(standard_artifacts.PushedModel)
     inputs = {"model": [model], "model_blessing": [blessing]}
     ElsewhereExecutor().Do(inputs, {"pushed_model": [pushed]}, {})
-    assert pushed.get_int_custom_property("pushed") == blessed
+    assert is_pushed(pushed) == blessed
     expected = destination and f"{destination}{model.uri}/Format-Serving"
-    assert (pushed.get_string_custom_property("pushed_destination") or None) == expected
-    assert pushed.get_string_custom_property("pushed_version") == ("7" if blessed else "")
+    assert (text(pushed, "pushed_destination") or None) == expected
+    assert text(pushed, "pushed_version") == ("7" if blessed else "")
 
 
-def test_the_refusal_of_a_subclass_counts(model, make_artifact, tmp_path):
-    pushed = make_artifact(standard_artifacts.PushedModel)
-    run(tmp_path / "serving", {"model": [model]}, pushed, executor_class=RefusingExecutor)
-    reason = pushed.get_string_custom_property("not_pushed_reason")
-    assert reason == "RefusingExecutor.CheckBlessing refused the model"
-    assert not (tmp_path / "serving").exists()
+def test_the_refusal_of_a_subclass_counts(model, serving, push):
+    pushed = push(executor_class=RefusingExecutor, model=model)
+    assert text(pushed, "not_pushed_reason") == "RefusingExecutor.CheckBlessing refused the model"
+    assert not serving.exists()
 
 
-def test_the_base_directory_may_come_from_a_runtime_parameter(model, make_artifact, tmp_path):
-    executor.Executor(clock=lambda: 1000.0).Do(
-        {"model": [model]},
-        {"pushed_model": [make_artifact(standard_artifacts.PushedModel)]},
-        {
-            "push_destination": '{"filesystem": {"base_directory": ""}}',
-            "base_directory": str(tmp_path / "serving"),
-        },
-    )
-    assert (tmp_path / "serving" / "1000" / "saved_model.pb").is_file()
+def test_the_base_directory_may_come_from_a_runtime_parameter(model, make_artifact, serving):
+    destination = {
+        "push_destination": '{"filesystem": {"base_directory": ""}}',
+        "base_directory": str(serving),
+    }
+    outputs = {"pushed_model": [make_artifact(standard_artifacts.PushedModel)]}
+    executor.Executor(clock=lambda: 1000.0).Do({"model": [model]}, outputs, destination)
+    assert (serving / "1000" / "saved_model.pb").is_file()
 
 
 class NotifyingExecutor(executor.Executor):
@@ -324,35 +297,22 @@ class NotifyingExecutor(executor.Executor):
         output_dict["pushed_model"][0].set_string_custom_property("told", channel)
 
 
-def test_a_subclass_has_settings_of_its_own(model, make_artifact, tmp_path):
-    pushed = [make_artifact(standard_artifacts.PushedModel, name) for name in "ab"]
-    for artifact in pushed:
-        config = {"channel": "#models", "keep": 1}
-        run(tmp_path / "serving", {"model": [model]}, artifact, config, executor_class=NotifyingExecutor)
-    assert pushed[1].get_string_custom_property("told") == "#models"
-    assert [path.name for path in (tmp_path / "serving").iterdir()] == ["1001"]
-
-
-def test_a_model_of_an_infra_blessing_that_is_refused_is_not_pushed(make_artifact, tmp_path):
-    blessing = make_artifact(standard_artifacts.InfraBlessing, blessed=0)
-    pushed = make_artifact(standard_artifacts.PushedModel)
-    run(tmp_path / "serving", {"infra_blessing": [blessing]}, pushed)
-    assert pushed.get_int_custom_property("pushed") == 0
-    reason = pushed.get_string_custom_property("not_pushed_reason")
-    assert reason == "the InfraValidator did not bless the model."
+def test_a_subclass_has_settings_of_its_own(model, serving, push):
+    for _ in range(2):
+        pushed = push({"channel": "#models", "keep": 1}, executor_class=NotifyingExecutor, model=model)
+    assert text(pushed, "told") == "#models"
+    assert names(serving) == ["1001"]
 
 
 @pytest.mark.parametrize("has_model", [1, 0])
-def test_without_a_model_that_of_the_infra_blessing_is_pushed(make_artifact, tmp_path, has_model):
+def test_without_a_model_that_of_the_infra_blessing_is_pushed(make_artifact, serving, push, has_model):
     blessing = make_artifact(standard_artifacts.InfraBlessing, blessed=1, has_model=has_model)
     stamped = Path(path_utils.stamped_model_path(blessing.uri))
     stamped.mkdir(parents=True)
     (stamped / "saved_model.pb").write_text("with warm-up requests")
-    pushed = make_artifact(standard_artifacts.PushedModel)
     if not has_model:
         with pytest.raises(FileNotFoundError, match=r"has no model: give the Pusher model="):
-            run(tmp_path / "serving", {"infra_blessing": [blessing]}, pushed)
+            push(infra_blessing=blessing)
         return
-    run(tmp_path / "serving", {"infra_blessing": [blessing]}, pushed)
-    file = tmp_path / "serving" / "1000" / "saved_model.pb"
-    assert file.read_text() == "with warm-up requests"
+    push(infra_blessing=blessing)
+    assert (serving / "1000" / "saved_model.pb").read_text() == "with warm-up requests"

@@ -29,11 +29,9 @@ class Root:
         model = self._artifacts / name
         (model / "Format-Serving").mkdir(parents=True)
         (model / "Format-Serving" / "saved_model.pb").write_text(name)
+        kinds = (self._types[kind] for kind in ("Model", "ModelRun"))
         self.store.put_artifacts(
-            [
-                metadata_store_pb2.Artifact(type_id=self._types[kind], uri=str(model))
-                for kind in ("Model", "ModelRun")
-            ]
+            [metadata_store_pb2.Artifact(type_id=kind, uri=str(model)) for kind in kinds]
         )
         return str(model)
 

@@ -49,11 +49,9 @@ def trained(tmp_path_factory):
         "word": np.array([[(row["word"] or "").encode()] for row in given], object),
     }
     labels = np.array([[row["y"]] for row in given])
+    word = tf.feature_column.categorical_column_with_vocabulary_list("word", ["a", "b"])
     classifier = estimator.LinearClassifier(
-        [
-            tf.feature_column.numeric_column("x"),
-            tf.feature_column.categorical_column_with_vocabulary_list("word", ["a", "b"]),
-        ],
+        [tf.feature_column.numeric_column("x"), word],
         model_dir=str(folder / "model_dir"),
         optimizer=tf.keras.optimizers.Adam(0.05),
         config=estimator.RunConfig(tf_random_seed=1, keep_checkpoint_max=None),

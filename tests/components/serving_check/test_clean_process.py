@@ -13,18 +13,13 @@ ROWS = {
 @pytest.fixture
 def ask(tmp_path):
     def run(name="predict", num_calls=0, rows=ROWS, **inputs):
-        module = tf.Module()
-        names = list(inputs)
+        specs = [tf.TensorSpec(shape, dtype, name=name) for name, (dtype, shape) in inputs.items()]
 
-        @tf.function(
-            input_signature=[
-                tf.TensorSpec(shape, dtype, name=name) for name, (dtype, shape) in inputs.items()
-            ]
-        )
+        @tf.function(input_signature=specs)
         def answer(*tensors):
-            return {key: tf.identity(one) for key, one in zip(names, tensors, strict=True)}
+            return {spec.name: tf.identity(tensor) for spec, tensor in zip(specs, tensors, strict=True)}
 
-        tf.saved_model.save(module, str(tmp_path), signatures={name: answer})
+        tf.saved_model.save(tf.Module(), str(tmp_path), signatures={name: answer})
         return ask_signature(name, tf.saved_model.load(str(tmp_path)).signatures[name], rows, num_calls)
 
     return run
@@ -36,18 +31,15 @@ def test_a_single_text_that_is_no_column_is_serialized_examples(ask):
     assert found["calls"].tolist() == [0, 2]
     assert found["outputs_of_calls"]["examples"].tolist() == [b"one", b"three"]
     assert len(found["latency_ms"]) == 2
-
-
-def test_a_single_text_that_is_a_column_is_that_column(ask):
+    # One that is a column is that column.
     assert ask(word=(tf.string, [None]))["outputs"]["word"].tolist() == [b"a", b"b", b"c"]
 
 
 def test_a_column_may_be_called_self(tmp_path):
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         own = tf.compat.v1.placeholder(tf.string, [None], "own")
-        tf.compat.v1.saved_model.simple_save(
-            session, str(tmp_path / "1"), {"self": own}, {"length": tf.strings.length(own)}
-        )
+        outputs = {"length": tf.strings.length(own)}
+        tf.compat.v1.saved_model.simple_save(session, str(tmp_path / "1"), {"self": own}, outputs)
     signature = tf.saved_model.load(str(tmp_path / "1")).signatures["serving_default"]
     rows = {**ROWS, "columns": {"self": [[b"yes"], [b"no"], [b""]]}}
     found = ask_signature("serving_default", signature, rows, num_calls=2)
@@ -63,10 +55,7 @@ def test_rows_that_lack_a_value_are_left_out(ask):
 
 
 def test_a_value_that_is_missing_has_a_mark_in_serving_rows(ask):
-    found = ask(
-        "serving_rows",
-        x=(tf.float32, [None]), n=(tf.int64, [None]), other=(tf.string, [None]),
-    )  # fmt: skip
+    found = ask("serving_rows", x=(tf.float32, [None]), n=(tf.int64, [None]), other=(tf.string, [None]))
     assert found["index"].tolist() == [0, 1, 2]
     np.testing.assert_array_equal(found["outputs"]["x"], np.array([1.5, np.nan, 2.5], np.float32))
     assert found["outputs"]["n"].tolist() == [3, 4, -(2**63)]

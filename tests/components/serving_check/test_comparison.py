@@ -12,19 +12,14 @@ def test_the_tolerance_is_relative_to_the_value_and_to_the_typical_one():
     served = judged + np.array([[0.05], [0.1], [0.4], [20.2]])
     assert excess(served, judged, 0.1)[:, np.newaxis] == pytest.approx(np.array([[0.5], [0.5], [2.0], [2.0]]))
 
-
-def test_small_probabilities_of_many_classes_may_differ_by_rounding():
-    judged = np.array([[1 - 1e-9, 1e-9], [1e-9, 1 - 1e-9]])
-    assert (excess(judged + 1e-7, judged, 1e-4) < 1).all()
+    small = np.array([[1 - 1e-9, 1e-9], [1e-9, 1 - 1e-9]])  # of many classes
+    assert (excess(small + 1e-7, small, 1e-4) < 1).all()
 
 
-def test_numbers_that_are_not_finite_equal_themselves_alone():
+def test_numbers_that_are_not_finite_equal_themselves_alone_as_all_do_without_a_tolerance():
     judged = np.array([[np.nan], [np.inf], [np.nan], [1.0]])
     served = np.array([[np.nan], [np.inf], [1.0], [np.nan]])
     assert excess(served, judged, 0.1).tolist() == [0, 0, np.inf, np.inf]
-
-
-def test_no_tolerance_still_takes_the_same_values():
     assert excess(np.array([[1.0], [2.0]]), np.array([[1.0], [2.1]]), 0.0).tolist() == [0, np.inf]
 
 
@@ -33,9 +28,8 @@ def test_outputs_are_compared_by_name_and_by_the_names_of_canned_heads():
         "logistic": np.array([[0.1], [0.2], [0.3], [0.4]]),
         "two/logistic": np.array([[0.9], [0.8], [0.7], [0.6]]),
     }
-    found, without = compare(
-        "regression", (ROWS, {"outputs": judged["logistic"][:, 0]}), (ROWS, judged), 1e-4
-    )
+    outputs = {"outputs": judged["logistic"][:, 0]}
+    found, without = compare("regression", (ROWS, outputs), (ROWS, judged), 1e-4)
     assert [(one.output, one.prediction, one.num_different) for one in found] == [("outputs", "logistic", 0)]
     found, _ = compare("two/regression", (ROWS, {"outputs": judged["logistic"]}), (ROWS, judged), 1e-4)
     assert [(one.prediction, one.num_different) for one in found] == [("two/logistic", 4)]
@@ -55,10 +49,9 @@ def test_only_rows_that_both_have_are_compared_and_the_worst_come_first():
     judged = (ROWS, {"a": np.array([1.0, 2.0, 3.0, 4.0])})
     ((found,), _) = compare("s", served, judged, 1e-4)
     assert (found.num_rows, found.num_different) == (2, 2)
-    assert found.worst == (
-        {"row": 3, "served": [9.0], "judged": [4.0]},
-        {"row": 1, "served": [2.5], "judged": [2.0]},
-    )
+    worst, other = found.worst
+    assert worst == {"row": 3, "served": [9.0], "judged": [4.0]}
+    assert other == {"row": 1, "served": [2.5], "judged": [2.0]}
 
 
 @pytest.mark.parametrize(("others", "different"), [(2, 0), (3, 3)])

@@ -9,22 +9,15 @@ from components import ServingCheck, ServingCheckSettings
 MODEL, EXAMPLES = Channel(type=standard_artifacts.Model), Channel(type=standard_artifacts.Examples)
 
 
-def test_the_component_hands_its_settings_to_the_executor():
-    component = ServingCheck(
-        model=MODEL,
-        examples=EXAMPLES,
-        label="tips",
-        example_splits=["test"],
-        settings=ServingCheckSettings(rows=7, max_latency_ms=2.5),
-    )
+def test_the_component_hands_its_settings_to_the_executor_or_the_defaults():
+    settings = ServingCheckSettings(rows=7, max_latency_ms=2.5)
+    given = {"label": "tips", "example_splits": ["test"], "settings": settings}
+    component = ServingCheck(model=MODEL, examples=EXAMPLES, **given)
     assert component.exec_properties["label"] == "tips"
     assert json.loads(component.exec_properties["example_splits"]) == ["test"]
     settings = ServingCheckSettings.from_json(component.exec_properties["settings"])
     assert (settings.rows, settings.max_latency_ms, settings.enabled) == (7, 2.5, True)
     assert component.outputs["blessing"].type is standard_artifacts.InfraBlessing
-
-
-def test_without_settings_the_defaults_hold():
     component = ServingCheck(model=MODEL, examples=EXAMPLES)
     assert ServingCheckSettings.from_json(component.exec_properties["settings"]) == (ServingCheckSettings())
     assert component.exec_properties["label"] is None

@@ -46,31 +46,26 @@ def test_its_arguments_become_settings_of_a_serving_check():
     assert validator.executor_spec.executor_class is Executor
 
 
-def test_without_a_request_spec_no_examples_are_read():
+def test_without_a_request_spec_no_examples_are_read_and_a_server_on_kubernetes_is_refused():
     for examples in (EXAMPLES, None):
         validator = InfraValidator(model=MODEL, serving_spec=LOCAL, examples=examples)
         assert [*validator.inputs] == ["model"]
         assert json.loads(validator.exec_properties["settings"])["max_load_seconds"] == 300
-
-
-def test_a_server_on_kubernetes_is_refused():
     spec = ServingSpec(kubernetes=KubernetesConfig())
     with pytest.raises(ValueError, match=r"Use local_docker=LocalDockerConfig"):
         InfraValidator(model=MODEL, serving_spec=spec)
 
 
-class Doubling(tf.Module):
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
-    def serve(self, examples):
-        spec = {"x": tf.io.FixedLenFeature([], tf.float32)}
-        return {"outputs": 2 * tf.io.parse_example(examples, spec)["x"]}
-
-
 @pytest.fixture
 def model(make_artifact):
     artifact = make_artifact(standard_artifacts.Model)
-    module = Doubling()
-    tf.saved_model.save(module, f"{artifact.uri}/Format-Serving", signatures=module.serve)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
+    def double(examples):
+        spec = {"x": tf.io.FixedLenFeature([], tf.float32)}
+        return {"outputs": 2 * tf.io.parse_example(examples, spec)["x"]}
+
+    tf.saved_model.save(tf.Module(), f"{artifact.uri}/Format-Serving", signatures=double)
     return artifact
 
 
@@ -97,14 +92,11 @@ def test_a_pusher_without_a_model_pushes_the_copy_with_warm_up_requests(
     blessing = validate(model, ServingCheckSettings(rows=1), examples=examples)
     assert blessing.get_int_custom_property("blessed") == 1
     assert blessing.get_int_custom_property("has_model") == 1
-    destination = pusher_pb2.PushDestination(
-        filesystem=pusher_pb2.PushDestination.Filesystem(base_directory=str(tmp_path / "serving"))
-    )
-    PushExecutor(clock=lambda: 1000.0).Do(
-        {"infra_blessing": [blessing]},
-        {"pushed_model": [make_artifact(standard_artifacts.PushedModel)]},
-        {"push_destination": proto_utils.proto_to_json(destination)},
-    )
+    filesystem = pusher_pb2.PushDestination.Filesystem(base_directory=str(tmp_path / "serving"))
+    destination = proto_utils.proto_to_json(pusher_pb2.PushDestination(filesystem=filesystem))
+    outputs = {"pushed_model": [make_artifact(standard_artifacts.PushedModel)]}
+    push = PushExecutor(clock=lambda: 1000.0).Do
+    push({"infra_blessing": [blessing]}, outputs, {"push_destination": destination})
     version = tmp_path / "serving" / "1000"
     assert (version / "saved_model.pb").is_file()
     assert (version / "assets.extra" / "tf_serving_warmup_requests").stat().st_size

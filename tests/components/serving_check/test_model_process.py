@@ -74,16 +74,13 @@ def test_a_model_whose_loading_has_a_limit_is_loaded_anew(program, model):
     assert taken.ask({"rows": "a"}, lambda: None) == ((ready.path, "aa"), None)
 
 
-def test_a_process_that_nothing_takes_is_ended(program, model):
+def test_a_process_that_nothing_takes_is_ended_and_none_starts_without_a_model(program, model):
     model_process.prepare(model)
     (waiting,) = model_process._ready
     assert waiting._process.poll() is None
     model_process.discard()
     assert waiting._process.returncode is not None
     assert model_process._ready == []
-
-
-def test_nothing_starts_without_a_model(program, model):
     os.remove(os.path.join(model.uri, "Format-Serving", "saved_model.pb"))
     model_process.prepare(model)
     assert model_process._ready == []

@@ -6,7 +6,7 @@ from components import ParsedColumns, StatisticsGen
 from components.statistics_gen.executor import Executor
 
 
-def test_it_is_stock_but_for_its_executor():
+def test_it_is_stock_but_for_its_executor_and_parsed_columns():
     examples = Channel(type=standard_artifacts.Examples)
     ours, stocks = StatisticsGen(examples=examples), stock.StatisticsGen(examples=examples)
     assert dict(ours.exec_properties) == dict(stocks.exec_properties)
@@ -14,10 +14,6 @@ def test_it_is_stock_but_for_its_executor():
     assert ours.executor_spec.executor_class is Executor
     # Executions of both have one type in ML Metadata: what was made before is found.
     assert (ours.type, ours.id) == (stocks.type, stocks.id)
-
-
-def test_the_cache_sees_the_parsed_columns_if_there_are_any():
-    examples = Channel(type=standard_artifacts.Examples)
     parsed = ParsedColumns("units.parse", {"price": {"euros": {"unit": "€"}}})
     properties = StatisticsGen(examples=examples, parsed_columns=parsed).exec_properties
     assert ParsedColumns.from_json(properties["parsed_columns"]) == parsed

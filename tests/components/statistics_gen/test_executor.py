@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow.compute as pc
 import pytest
-import tensorflow as tf
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from tensorflow_metadata.proto.v0 import statistics_pb2
 from tfx.components.statistics_gen import executor as stock
@@ -17,18 +16,16 @@ from components.beam import in_memory_runner, record_files
 from components.beam.example_batches import ReadBatches
 from components.parsed_columns import ParsedColumns, readings
 from components.statistics_gen.executor import Executor
+from tests.components.conftest import example as make_example
 
 RUNNER = "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 
 
 def example(row):
-    features = {"n": tf.train.Feature(int64_list=tf.train.Int64List(value=[row]))}
-    if row % 3:
-        value = [b"odd" if row % 2 else b"even"]
-        features["word"] = tf.train.Feature(bytes_list=tf.train.BytesList(value=value))
+    features = {"n": row} | ({"word": "odd" if row % 2 else "even"} if row % 3 else {})
     if row > 90:  # a feature that a whole batch may lack
-        features["x"] = tf.train.Feature(float_list=tf.train.FloatList(value=[row / 4]))
-    return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
+        features["x"] = row / 4
+    return make_example(features)
 
 
 @pytest.fixture
@@ -61,17 +58,15 @@ def test_statistics_are_those_of_stock(examples, make_artifact, monkeypatch):
     monkeypatch.setattr(
         ReadBatches, "process", lambda self, file: (read.append(file), process(self, file))[1]
     )
-    ours = statistics(Executor, examples, make_artifact(standard_artifacts.ExampleStatistics, "ours"))
+    ours, stocks, again = (make_artifact(standard_artifacts.ExampleStatistics, name) for name in "abc")
+    ours = statistics(Executor, examples, ours)
     assert len(read) == 4
-    expected = statistics(
-        stock.Executor, examples, make_artifact(standard_artifacts.ExampleStatistics, "stock")
-    )
+    expected = statistics(stock.Executor, examples, stocks)
     assert len(read) == 4
     assert ours["train"].num_examples == 80
     assert [feature.path.step[0] for feature in ours["eval"].features] == ["n", "word", "x"]
     assert ours == expected
-    again = statistics(Executor, examples, make_artifact(standard_artifacts.ExampleStatistics, "again"))
-    assert again == ours
+    assert statistics(Executor, examples, again) == ours
     assert tfxio_utils.get_split_tfxio is before
 
 

@@ -41,14 +41,7 @@ def test_a_real_module_wins(monkeypatch, tmp_path):
         def find_spec(fullname, path, target=None):
             if fullname != real.__name__:
                 return None
-            loader = type(
-                "Loader",
-                (),
-                {
-                    "create_module": staticmethod(lambda spec: real),
-                    "exec_module": staticmethod(lambda module: None),
-                },
-            )
+            loader = types.SimpleNamespace(create_module=lambda spec: real, exec_module=lambda module: None)
             return importlib.machinery.ModuleSpec(fullname, loader)
 
     monkeypatch.delitem(sys.modules, real.__name__, raising=False)

@@ -35,17 +35,13 @@ def test_beam_takes_it_in_the_place_of_the_function():
         assert_that(found, equal_to([(0, 210), (1, 225)]))
 
 
-def test_tfdv_merges_with_it():
+def test_tfdv_merges_with_it_and_columns_are_sorted_by_name_whatever_the_order_of_the_engine():
+    from tensorflow_metadata.proto.v0 import statistics_pb2
     from tfx_bsl.statistics import merge_util
 
     import components.tfx.compat  # noqa: F401  (TFDV imports a module that tfx-bsl has no more)
 
     assert isinstance(merge_util.merge_dataset_feature_statistics_list, MergeOnce)
-
-
-def test_columns_are_sorted_by_name_whatever_the_order_of_the_engine():
-    from tensorflow_metadata.proto.v0 import statistics_pb2
-    from tfx_bsl.statistics import merge_util
 
     def statistics(*columns):
         features = [{"path": {"step": [column]}} for column in columns]

@@ -11,19 +11,15 @@ def leave(directory, name="saved_model.pb"):
     (directory / name).touch()
 
 
-def test_a_model_without_an_evaluation_model_has_no_path(make_artifact):
+def test_the_evaluation_model_is_the_newest_export_or_the_one_left_by_hand(make_artifact):
     uri = make_artifact(standard_artifacts.Model).uri
     assert model_paths.eval_model_path(uri) is None
-    leave(Path(uri, "Format-TFMA"))
-    assert model_paths.eval_model_path(uri) == f"{uri}/Format-TFMA"
-
-
-def test_the_newest_export_below_format_tfma_is_found(make_artifact):
-    uri = make_artifact(standard_artifacts.Model).uri
     for name in ("9", "10", "temp-11"):
         leave(Path(uri, "Format-TFMA", name))
     Path(uri, "Format-TFMA", "12").mkdir()  # an export that was not finished
     assert model_paths.eval_model_path(uri) == f"{uri}/Format-TFMA/10"
+    leave(Path(uri, "Format-TFMA"))
+    assert model_paths.eval_model_path(uri) == f"{uri}/Format-TFMA"
 
 
 def test_the_serving_model_is_found_however_it_was_left(make_artifact):
@@ -40,20 +36,14 @@ def test_the_serving_model_is_found_however_it_was_left(make_artifact):
         assert model_paths.serving_model_path(model) == str(directory / path)
 
 
-def test_a_model_in_text_counts(tmp_path):
-    leave(tmp_path / "7", "saved_model.pbtxt")
-    assert model_paths.find_serving_model(str(tmp_path)) == str(tmp_path / "7")
-
-
-def test_a_directory_without_a_model_to_serve(tmp_path):
+def test_a_directory_without_a_model_to_serve_or_with_those_of_two_exporters(tmp_path):
     leave(tmp_path / "variables", "variables.index")
     (tmp_path / "export" / "taxi" / "1").mkdir(parents=True)
     with pytest.raises(FileNotFoundError, match=f"no SavedModel in {tmp_path}, nor in"):
         model_paths.find_serving_model(str(tmp_path))
-
-
-def test_models_of_two_exporters(tmp_path):
     leave(tmp_path / "export" / "best" / "1")
     leave(tmp_path / "export" / "a" / "2")
     with pytest.raises(ValueError, match=r"Several exporters left one in .*export: a, best\. Copy"):
         model_paths.find_serving_model(str(tmp_path))
+    leave(tmp_path / "7", "saved_model.pbtxt")  # a model in text counts
+    assert model_paths.find_serving_model(str(tmp_path)) == str(tmp_path / "7")

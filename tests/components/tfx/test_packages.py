@@ -30,11 +30,8 @@ print(json.dumps(found))
 """
 
 CLOUD = ["tfx.v1", "google.cloud.aiplatform", "kfp", "kubernetes", "docker", "tensorflow_serving"]
-TFDV, TRANSFORM, METRICS = (
-    "tensorflow_data_validation",
-    "tensorflow_transform",
-    "tensorflow_model_analysis.metrics",
-)
+TFDV, TRANSFORM = "tensorflow_data_validation", "tensorflow_transform"
+METRICS = "tensorflow_model_analysis.metrics"
 WATCHED = [*CLOUD, TFDV, TRANSFORM, METRICS, "apache_beam", "estimator_core", "lightgbm"]
 # Besides Beam; nothing of CLOUD in any.
 IMPORTED = {
@@ -54,10 +51,8 @@ IMPORTED = {
 def found():
     """The watched modules that each executor imports."""
     arguments = [json.dumps(WATCHED), json.dumps([*IMPORTED])]
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *arguments], capture_output=True, text=True, check=True
-    )
-    return json.loads(done.stdout.splitlines()[-1])
+    printed = subprocess.check_output([sys.executable, "-c", PROGRAM, *arguments], text=True)
+    return json.loads(printed.splitlines()[-1])
 
 
 @pytest.mark.parametrize("executor", IMPORTED)

@@ -84,12 +84,10 @@ def test_stand_ins_for_missing_inputs_are_those_of_tft():
         with tf.compat.v1.Session() as session:
             ours, theirs = session.run([supplied, stock])
     assert ours["other"].tolist() == [[0, 0]] * 3
-    assert tf.nest.map_structure(lambda part: part.tolist(), tf.nest.flatten(ours)) == (
-        tf.nest.map_structure(lambda part: part.tolist(), tf.nest.flatten(theirs))
-    )
-    assert {name: tensor.shape.as_list() for name, tensor in supplied.items()} == {
-        name: tensor.shape.as_list() for name, tensor in stock.items()
-    }
+    values, stock_values = ([part.tolist() for part in tf.nest.flatten(one)] for one in (ours, theirs))
+    assert values == stock_values
+    shapes, stock_shapes = ({name: t.shape.as_list() for name, t in s.items()} for s in (supplied, stock))
+    assert shapes == stock_shapes
     names = [part.name for part in tf.nest.flatten(supplied, expand_composites=True)]
     assert len(set(names)) == len(names)  # by which TFT finds the outputs of an input
 
@@ -112,9 +110,7 @@ def test_a_function_that_changes_its_inputs_gets_a_dict_of_its_own_without_furth
         return {"y": inputs["x"]}
 
     assert traced({"x": tf.constant([1.0, 2.0])})["y"].numpy().tolist() == [1, 2]
-
-
-def test_an_input_is_no_output_in_a_graph_of_tensorflow_1():
+    # In a graph of TensorFlow 1, an input is not an output.
     with tf.Graph().as_default():
         inputs = {"x": tf.compat.v1.placeholder(tf.float32, [None])}
         assert tf_utils.copy_tensors(inputs)["x"] is not inputs["x"]
@@ -216,16 +212,13 @@ def test_a_preprocessing_fn_is_traced_once_to_find_its_columns():
     assert calls[1:] == [["a", "b", "c"], ["a", "b"]]
 
 
-def test_a_view_is_made_once_and_shares_its_values():
+def test_a_view_is_made_once_and_shares_its_values_but_not_with_copies():
     options = PipelineOptions(["--runner=SparkRunner"])
     view = options.view_as(StandardOptions)
     assert options.view_as(StandardOptions) is view
     view.runner = "FlinkRunner"
     assert options.view_as(SetupOptions).view_as(StandardOptions).runner == "FlinkRunner"
     assert options.get_all_options()["runner"] == "FlinkRunner"
-
-
-def test_options_and_their_copies_have_views_of_their_own():
     options = PipelineOptions(["--runner=SparkRunner"])
     options.view_as(StandardOptions)
     copy = pickle.loads(pickle.dumps(options))

@@ -3,10 +3,9 @@
 from pathlib import Path
 
 import pytest
-from tensorflow_metadata.proto.v0 import schema_pb2
 from tfx.proto.trainer_pb2 import EvalArgs, TrainArgs
 from tfx.types import standard_artifacts
-from tfx.utils import io_utils, json_utils, proto_utils
+from tfx.utils import json_utils, proto_utils
 
 from components.trainer.executor import GenericExecutor
 
@@ -17,21 +16,14 @@ ROWS = [{"x": x / 8, "y": 3 * x / 8} for x in range(1, 9)]
 class TrainerRun:
     """Executes the Trainer under a pipeline run id, each time with new output artifacts."""
 
-    executor: type[GenericExecutor] = GenericExecutor
+    executor = GenericExecutor
 
     def __init__(self, examples, schema, make_artifact):
         self._inputs = {"examples": [examples], "schema": [schema]}
         self._make_artifact = make_artifact
         self._executions = 0
 
-    def __call__(
-        self,
-        properties,
-        steps=100,
-        custom_config=None,
-        run_id="run-1",
-        **inputs,
-    ):
+    def __call__(self, properties, steps=100, custom_config=None, run_id="run-1", **inputs):
         self._executions += 1
         model = self._make_artifact(standard_artifacts.Model, f"model/{self._executions}")
         model_run = self._make_artifact(standard_artifacts.ModelRun, f"model_run/{self._executions}")
@@ -50,10 +42,5 @@ class TrainerRun:
 
 
 @pytest.fixture
-def train(make_examples, make_artifact):
-    schema = make_artifact(standard_artifacts.Schema)
-    io_utils.write_pbtxt_file(
-        f"{schema.uri}/schema.pbtxt",
-        schema_pb2.Schema(feature=[schema_pb2.Feature(name=name) for name in ("x", "y")]),
-    )
-    return TrainerRun(make_examples(train=ROWS, eval=ROWS), schema, make_artifact)
+def train(make_examples, make_artifact, xy_schema):
+    return TrainerRun(make_examples(train=ROWS, eval=ROWS), xy_schema, make_artifact)

@@ -14,8 +14,8 @@ FEATURES = {"x": tf.io.FixedLenFeature([1], tf.float32)}
 LABEL = {"y": tf.io.FixedLenFeature([1], tf.float32)}
 
 
-def model_fn(features, labels, mode):
-    weight = tf1.get_variable("weight", initializer=[[0.0]])
+def model_fn(features, labels, mode, params):
+    weight = tf1.get_variable("weight", initializer=[[float(params.get("start", 0.0))]])
     predictions = {"predictions": tf.matmul(features["x"], weight)}
     if mode == estimator.ModeKeys.PREDICT:
         output = estimator.export.PredictOutput(predictions)
@@ -23,8 +23,31 @@ def model_fn(features, labels, mode):
             mode, predictions=predictions, export_outputs={"serving_default": output}
         )
     loss = tf.reduce_mean(tf.square(predictions["predictions"] - labels))
-    train_op = tf1.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=tf1.train.get_global_step())
+    optimizer = tf1.train.GradientDescentOptimizer(params.get("learning_rate", 0.1))
+    train_op = optimizer.minimize(loss, global_step=tf1.train.get_global_step())
     return estimator.EstimatorSpec(mode, predictions=predictions, loss=loss, train_op=train_op)
+
+
+def read_files(files, batch_size):
+    """Reads the rows of files again and again."""
+    paths = sorted(path for pattern in files for path in tf.io.gfile.glob(pattern))
+    dataset = tf.data.TFRecordDataset(paths, "GZIP").repeat().batch(batch_size)
+    return dataset.map(lambda e: _split(tf.io.parse_example(e, {**FEATURES, **LABEL})))
+
+
+def _split(parsed):
+    return parsed, parsed.pop("y")
+
+
+def eval_input_receiver_fn():
+    serialized = tf1.placeholder(tf.string, [None])
+    features, labels = _split(tf.io.parse_example(serialized, {**FEATURES, **LABEL}))
+    return estimator.export.EvalInputReceiver(
+        features=features, receiver_tensors={"examples": serialized}, labels=labels
+    )
+
+
+serving_input_receiver_fn = estimator.export.build_parsing_serving_input_receiver_fn(FEATURES)
 
 
 class RecordSteps(tf1.train.SessionRunHook):
@@ -51,42 +74,21 @@ class RecordSteps(tf1.train.SessionRunHook):
 def trainer_fn(trainer_fn_args, schema):
     assert {feature.name for feature in schema.feature} == {"x", "y"}
     args = trainer_fn_args
-
-    def input_fn(files):
-        paths = [path for pattern in files for path in tf.io.gfile.glob(pattern)]
-        dataset = tf.data.TFRecordDataset(paths, "GZIP").repeat().batch(8)
-        return dataset.map(lambda e: split(tf.io.parse_example(e, {**FEATURES, **LABEL})))
-
-    def split(parsed):
-        return parsed, parsed.pop("y")
-
-    def eval_input_receiver_fn():
-        serialized = tf1.placeholder(tf.string, [None])
-        parsed = tf.io.parse_example(serialized, {**FEATURES, **LABEL})
-        return estimator.export.EvalInputReceiver(
-            features={"x": parsed["x"]}, receiver_tensors={"examples": serialized}, labels=parsed["y"]
-        )
-
-    hooks = []
-    if "record" in args.custom_config:
-        hooks = [RecordSteps(Path(args.custom_config["record"]))]
-    config = estimator.RunConfig(save_checkpoints_steps=25)
+    record = args.custom_config.get("record")
+    hooks = [RecordSteps(Path(record))] if record else []
+    config = estimator.RunConfig(args.serving_model_dir, save_checkpoints_steps=25)
     return {
         "estimator": estimator.Estimator(
-            model_fn,
-            config=config.replace(model_dir=args.serving_model_dir),
-            warm_start_from=args.warm_start_from,
+            model_fn, config=config, params={}, warm_start_from=args.warm_start_from
         ),
         "train_spec": estimator.TrainSpec(
-            lambda: input_fn(args.train_files), max_steps=args.train_steps, hooks=hooks
+            lambda: read_files(args.train_files, 8), max_steps=args.train_steps, hooks=hooks
         ),
         "eval_spec": estimator.EvalSpec(
-            lambda: input_fn(args.eval_files),
+            lambda: read_files(args.eval_files, 8),
             steps=args.eval_steps,
             start_delay_secs=0 if "no_delay" in args.custom_config else 120,
-            exporters=estimator.FinalExporter(
-                "serving", estimator.export.build_parsing_serving_input_receiver_fn(FEATURES)
-            ),
+            exporters=estimator.FinalExporter("serving", serving_input_receiver_fn),
         ),
         "eval_input_receiver_fn": eval_input_receiver_fn,
     }
@@ -103,11 +105,6 @@ def run_fn(fn_args):
 
     model.double = double
     tf.saved_model.save(model, fn_args.serving_model_dir)
-    told = {
-        "train_steps": fn_args.train_steps,
-        "eval_steps": fn_args.eval_steps,
-        "base_model": fn_args.base_model,
-        "hyperparameters": fn_args.hyperparameters,
-        "custom_config": fn_args.custom_config,
-    }
+    names = ("train_steps", "eval_steps", "base_model", "hyperparameters", "custom_config")
+    told = {name: getattr(fn_args, name) for name in names}
     Path(os.path.join(fn_args.model_run_dir, "told.txt")).write_text(repr(told))

@@ -3,10 +3,7 @@ from pathlib import Path
 import pytest
 from tfx.dsl.components.base.executor_spec import ExecutorClassSpec
 from tfx.orchestration.data_types import RuntimeParameter
-from tfx.orchestration.kubeflow.v2.kubeflow_v2_dag_runner import (
-    KubeflowV2DagRunner,
-    KubeflowV2DagRunnerConfig,
-)
+from tfx.orchestration.kubeflow.v2 import kubeflow_v2_dag_runner
 from tfx.types import standard_artifacts
 from tfx.types.channel import Channel
 
@@ -49,15 +46,15 @@ def test_another_cluster_is_another_execution():
         trainer = Trainer(examples=EXAMPLES, schema=SCHEMA, trainer_fn="a.b", cluster=cluster)
         return dict(trainer.exec_properties)
 
-    clusters = [
-        LocalCluster(workers=1),
-        LocalCluster(workers=2),
-        LocalCluster(workers=1, ps=2),
-        LocalCluster(workers=1, evaluator=True),
-    ]
-    found = [properties(cluster)["cluster"] for cluster in clusters]
-    assert len({*found}) == len(clusters)
+    settings = ({"workers": 1}, {"workers": 2}, {"workers": 1, "ps": 2}, {"workers": 1, "evaluator": True})
+    found = [properties(LocalCluster(**setting))["cluster"] for setting in settings]
+    assert len({*found}) == len(settings)
     assert properties(None).get("cluster") is None
+
+
+TWO = LocalCluster(workers=2)
+CLOUD_MODULE = {"__module__": "tfx.extensions.google_cloud_ai_platform.trainer.executor"}
+CLOUD = ExecutorClassSpec(type("GenericExecutor", (GenericExecutor,), CLOUD_MODULE))
 
 
 @pytest.mark.parametrize(
@@ -68,9 +65,14 @@ def test_another_cluster_is_another_execution():
         ({"trainer_fn": "a.b"}, ValueError, "pass schema="),
         ({"run_fn": "a.b", "custom_config": [1]}, TypeError, r"Received: \[1\]"),
         (
-            {"run_fn": "a.b", "cluster": LocalCluster(workers=2)},
+            {"run_fn": "a.b", "cluster": TWO},
             ValueError,
-            r"needs a trainer_fn\..*run_fn='a\.b', cluster=LocalCluster\(workers=2",
+            r"needs a trainer_fn\..*run_fn='a\.b', cluster=.*workers=2",
+        ),
+        (
+            {"run_fn": "a.b", "custom_executor_spec": CLOUD},
+            ValueError,
+            "Use Trainer without custom_executor_spec",
         ),
     ],
 )
@@ -106,16 +108,7 @@ def test_values_of_the_run_are_passed_on():
         assert trainer.exec_properties[name] is function
 
 
-def test_an_executor_of_a_cloud_is_refused():
-    module = {"__module__": "tfx.extensions.google_cloud_ai_platform.trainer.executor"}
-    in_the_cloud = type("GenericExecutor", (GenericExecutor,), module)
-    with pytest.raises(ValueError, match="Use Trainer without custom_executor_spec"):
-        Trainer(examples=EXAMPLES, run_fn="a.b", custom_executor_spec=ExecutorClassSpec(in_the_cloud))
-
-
-def test_a_module_file_that_does_not_exist_is_reported_before_the_first_component_runs(
-    tmp_path,
-):
+def test_a_module_file_that_does_not_exist_is_reported_before_the_first_component_runs(tmp_path):
     file = RuntimeParameter("module", str, default="absent.py")
     for module_file in ("gs://bucket/taxi.py", file):
         Trainer(examples=EXAMPLES, module_file=module_file)._resolve_pip_dependencies("root")
@@ -133,7 +126,8 @@ def test_only_a_pipeline_for_kubeflow_has_the_module_file_in_a_wheel(tmp_path, m
     here._resolve_pip_dependencies(str(tmp_path / "root"))  # as LocalDagRunner calls it
     assert here.exec_properties["module_file"] == "taxi.py"
     pipeline = Pipeline("p", str(tmp_path / "root"), components=[examples, trainer])
-    KubeflowV2DagRunner(KubeflowV2DagRunnerConfig()).run(pipeline, write_out=False)
+    config = kubeflow_v2_dag_runner.KubeflowV2DagRunnerConfig()
+    kubeflow_v2_dag_runner.KubeflowV2DagRunner(config).run(pipeline, write_out=False)
     wheels = tmp_path / "root" / "_wheels"
     assert trainer.exec_properties["module_path"] == f"taxi@{next(wheels.iterdir())}"
     assert trainer.exec_properties["module_file"] is None

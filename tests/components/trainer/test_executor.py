@@ -15,6 +15,7 @@ from components.tfx.model_paths import serving_model_path
 from components.trainer import local_cluster, task_logs
 from components.trainer.executor import GenericExecutor
 from components.trainer.local_cluster import LocalCluster
+from tests.components.conftest import example
 
 MODULE_FILE = str(Path(__file__).with_name("estimator_module.py"))
 
@@ -35,10 +36,8 @@ def killed_training(train, folder):
 
 
 def serve(model, x):
-    example = tf.train.Example()
-    example.features.feature["x"].float_list.value.append(x)
     signature = tf.saved_model.load(str(model / "Format-Serving")).signatures["serving_default"]
-    return signature(tf.constant([example.SerializeToString()]))["predictions"].numpy().item()
+    return signature(tf.constant([example({"x": x})]))["predictions"].numpy().item()
 
 
 def test_a_trainer_fn_leaves_a_serving_model_an_eval_model_and_its_run(train):
@@ -47,7 +46,6 @@ def test_a_trainer_fn_leaves_a_serving_model_an_eval_model_and_its_run(train):
     eval_model = tf.saved_model.load(str(model / "Format-TFMA"), tags=["eval"])
     assert {"labels", "predictions/predictions"} <= set(eval_model.signatures["eval"].structured_outputs)
     checkpoint = tf.train.latest_checkpoint(str(model_run / "Format-Serving"))
-    assert checkpoint is not None
     assert checkpoint.endswith("model.ckpt-100")
     assert not (model_run / "Format-Serving" / "eval_export").exists()
     assert sorted(path.name for path in model_run.parent.iterdir()) == ["1"]
@@ -148,11 +146,15 @@ def run_fn(fn_args):
 """
 
 
+def run_module(folder, text):
+    """Returns the properties of a run_fn in a module of this text."""
+    (folder / "module.py").write_text(text)
+    return {"module_file": str(folder / "module.py")}
+
+
 def test_an_executor_may_add_arguments_of_its_own(train, tmp_path, monkeypatch):
-    module = tmp_path / "module.py"
-    module.write_text(RUN_FN_WITH_QUANTILES)
     monkeypatch.setattr(train, "executor", ExecutorWithQuantiles)
-    model, model_run = train({"module_file": str(module), "run_fn": "run_fn"})
+    model, model_run = train({**run_module(tmp_path, RUN_FN_WITH_QUANTILES), "run_fn": "run_fn"})
     assert (model / "Format-Serving" / "saved_model.pb").is_file()
     assert (model_run / "told.txt").read_text() == "[0.1, 0.9] {'hidden': 3}\n"
 
@@ -171,15 +173,23 @@ def test_an_executor_with_a_do_of_its_own_gets_the_directories_of_the_outputs(ma
 
 
 def test_a_run_fn_that_writes_no_model_is_an_error(train, tmp_path):
-    module = tmp_path / "module.py"
-    module.write_text("def run_fn(fn_args): pass\n")
     with pytest.raises(RuntimeError, match=r"run_fn wrote no model: .*Format-Serving"):
-        train({"module_file": str(module)})
+        train(run_module(tmp_path, "def run_fn(fn_args): pass\n"))
+
+
+def fails_first(train, properties, fails):
+    """Returns the outputs of a second training, after one that has failed because of a file."""
+    fails.touch()
+    with pytest.raises(ArithmeticError):
+        train(properties)
+    fails.unlink()
+    return train(properties)
 
 
 def test_a_run_fn_that_fails_keeps_what_it_has_trained_but_no_model(train, tmp_path):
-    module, fails = tmp_path / "module.py", tmp_path / "fails"
-    module.write_text(
+    fails = tmp_path / "fails"
+    properties = run_module(
+        tmp_path,
         "import os, pathlib, tensorflow as tf\n"
         "def run_fn(fn_args):\n"
         "    trained = pathlib.Path(fn_args.model_run_dir, 'checkpoints.txt')\n"
@@ -188,21 +198,18 @@ def test_a_run_fn_that_fails_keeps_what_it_has_trained_but_no_model(train, tmp_p
         "        tf.saved_model.save(tf.Module(), fn_args.serving_model_dir)\n"
         "        raise ArithmeticError('after the training')\n"
         "    assert not os.path.exists(fn_args.serving_model_dir)\n"
-        "    tf.saved_model.save(tf.Module(), os.path.join(fn_args.serving_model_dir, '16'))\n"
+        "    tf.saved_model.save(tf.Module(), os.path.join(fn_args.serving_model_dir, '16'))\n",
     )
-    fails.touch()
-    with pytest.raises(ArithmeticError):
-        train({"module_file": str(module)})
-    fails.unlink()
-    model, model_run = train({"module_file": str(module)})
+    model, model_run = fails_first(train, properties, fails)
     assert (model_run / "checkpoints.txt").read_text() == "12"
     assert sorted(path.name for path in model_run.iterdir()) == ["checkpoints.txt"]
     assert (model / "Format-Serving" / "16" / "saved_model.pb").is_file()
 
 
 def test_a_run_fn_that_trains_where_its_model_goes_finds_its_checkpoints(train, tmp_path):
-    module, fails = tmp_path / "module.py", tmp_path / "fails"
-    module.write_text(
+    fails = tmp_path / "fails"
+    properties = run_module(
+        tmp_path,
         "import os, pathlib, tensorflow as tf\n"
         "def run_fn(fn_args):\n"
         "    state = pathlib.Path(fn_args.serving_model_dir, 'checkpoint')\n"
@@ -210,25 +217,16 @@ def test_a_run_fn_that_trains_where_its_model_goes_finds_its_checkpoints(train, 
         "    state.write_text(state.read_text() + '2' if state.exists() else '1')\n"
         f"    if os.path.exists({str(fails)!r}):\n"
         "        raise ArithmeticError('after the training')\n"
-        "    tf.saved_model.save(tf.Module(), str(state.parent / 'export' / 'best' / '16'))\n"
+        "    tf.saved_model.save(tf.Module(), str(state.parent / 'export' / 'best' / '16'))\n",
     )
-    fails.touch()
-    with pytest.raises(ArithmeticError):
-        train({"module_file": str(module)})
-    fails.unlink()
-    model, _ = train({"module_file": str(module)})
+    model, _ = fails_first(train, properties, fails)
     assert (model / "Format-Serving" / "checkpoint").read_text() == "12"
     assert (model / "Format-Serving" / "export" / "best" / "16" / "saved_model.pb").is_file()
 
 
 def test_a_run_fn_may_leave_its_model_as_export_saved_model_does(train, tmp_path):
-    module = tmp_path / "module.py"
-    module.write_text(
-        "import os, tensorflow as tf\n"
-        "def run_fn(fn_args):\n"
-        "    tf.saved_model.save(tf.Module(), os.path.join(fn_args.serving_model_dir, '1600000000'))\n"
-    )
-    model, _ = train({"module_file": str(module)})
+    save = "tf.saved_model.save(tf.Module(), f'{fn_args.serving_model_dir}/1600000000')"
+    model, _ = train(run_module(tmp_path, f"import tensorflow as tf\ndef run_fn(fn_args):\n    {save}\n"))
     path = model / "Format-Serving" / "1600000000"
     artifact = standard_artifacts.Model()
     artifact.uri = str(model)
@@ -279,8 +277,7 @@ def test_a_cluster_leaves_the_same_with_and_without_an_evaluator(train, launched
 
 
 def test_a_run_fn_is_refused_in_a_cluster_before_anything_is_trained(train, launched, tmp_path):
-    module = tmp_path / "module.py"
-    module.write_text("def run_fn(fn_args): raise KeyError\n")
+    properties = run_module(tmp_path, "def run_fn(fn_args): raise KeyError\n")
     with pytest.raises(SettingError, match="A cluster of the Trainer needs a trainer_fn"):
-        train({"module_file": str(module), "cluster": LocalCluster(workers=1).to_json()})
+        train({**properties, "cluster": LocalCluster(workers=1).to_json()})
     assert not launched

@@ -16,12 +16,9 @@ def make(make_examples, make_artifact):
     (Path(schema.uri) / "schema.pbtxt").write_text("")
 
     def call(custom_config=None, **inputs):
+        inputs |= {"examples": examples, "schema": schema}
         return make_fn_args(
-            {
-                "examples": [examples],
-                "schema": [schema],
-                **{key: [artifact] for key, artifact in inputs.items()},
-            },
+            {key: [artifact] for key, artifact in inputs.items()},
             {
                 "train_args": proto_utils.proto_to_json(TrainArgs(num_steps=70)),
                 "eval_args": proto_utils.proto_to_json(EvalArgs(num_steps=3)),
@@ -36,9 +33,7 @@ def make(make_examples, make_artifact):
 
 
 def test_arguments_have_the_names_of_all_tfx_versions(make, make_artifact):
-    transform, base = (
-        make_artifact(kind) for kind in (standard_artifacts.TransformGraph, standard_artifacts.Model)
-    )
+    transform, base = map(make_artifact, (standard_artifacts.TransformGraph, standard_artifacts.Model))
     args = make(transform_graph=transform, base_model=base)
     assert (args.train_steps, args.eval_steps) == (70, 3)
     assert "Split-train" in args.train_files[0]
@@ -69,14 +64,11 @@ def test_they_answer_as_hparams_did(make):
     assert "no_such" not in args
     args.values()["train_steps"] = 0  # a copy
     assert args.train_steps == 70
+    with pytest.raises(ValueError, match=r"custom_config must be a dict\. Received: \[1\]"):
+        make([1])
 
 
 def test_hyperparameters_are_read_from_the_tuners_file(make, make_artifact):
     hyperparameters = make_artifact(standard_artifacts.HyperParameters)
     io_utils.write_string_file(f"{hyperparameters.uri}/best.txt", '{"learning_rate": 0.5}')
     assert make(hyperparameters=hyperparameters).hyperparameters == {"learning_rate": 0.5}
-
-
-def test_a_custom_config_that_is_no_dict_is_refused(make):
-    with pytest.raises(ValueError, match=r"custom_config must be a dict\. Received: \[1\]"):
-        make([1])

@@ -9,12 +9,11 @@ def input_fn():
 
 
 def returned(tmp_path, **changes):
+    exporter = estimator_core.FinalExporter("serving", input_fn)
     return {
         "estimator": estimator_core.Estimator(lambda features, labels: None, str(tmp_path)),
         "train_spec": estimator_core.TrainSpec(input_fn, max_steps=1),
-        "eval_spec": estimator_core.EvalSpec(
-            input_fn, exporters=estimator_core.FinalExporter("serving", input_fn)
-        ),
+        "eval_spec": estimator_core.EvalSpec(input_fn, exporters=exporter),
         "eval_input_receiver_fn": input_fn,
         **changes,
     }
@@ -27,11 +26,13 @@ def test_the_classic_dict_is_taken_apart(tmp_path):
     assert spec.eval_input_receiver_fn is input_fn
 
 
-def test_missing_keys_are_named(tmp_path):
+def test_missing_keys_and_something_else_than_a_dict_are_named(tmp_path):
     classic = returned(tmp_path)
     del classic["eval_spec"], classic["train_spec"]
     with pytest.raises(ValueError, match="lacks 'train_spec', 'eval_spec'"):
         TrainingSpec.parse(classic)
+    with pytest.raises(TypeError, match=r"must return a dict.*Received: NoneType"):
+        TrainingSpec.parse(None)
 
 
 @pytest.mark.parametrize(
@@ -45,11 +46,6 @@ def test_missing_keys_are_named(tmp_path):
 def test_a_wrong_type_is_named(tmp_path, key, value, wanted):
     with pytest.raises(TypeError, match=f"'{key}' must be {wanted}.*Received.*{value}"):
         TrainingSpec.parse(returned(tmp_path, **{key: value}))
-
-
-def test_something_else_than_a_dict_is_named():
-    with pytest.raises(TypeError, match=r"must return a dict.*Received: NoneType"):
-        TrainingSpec.parse(None)
 
 
 def test_an_eval_spec_without_exporter_is_refused_before_training(tmp_path):

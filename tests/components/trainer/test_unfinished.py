@@ -40,11 +40,14 @@ def test_another_training_goes_on_with_what_is_handed_over(tmp_path):
     assert not folder.exists()
     assert names(train(tmp_path, "c", "2")) == ["1", "2"]
     assert names(train(tmp_path, "d", "3")) == ["3"]
-    unfinished.hand_over(tmp_path / "unfinished" / f"{RUN_ID}-c", tmp_path, "another-run", other_code=False)
-    unfinished.hand_over(
-        tmp_path / "unfinished" / "another-run-handed-over", tmp_path, "another-run", other_code=False
-    )
+    for name in (f"{RUN_ID}-c", "another-run-handed-over"):
+        unfinished.hand_over(tmp_path / "unfinished" / name, tmp_path, "another-run", other_code=False)
     assert names(tmp_path / "unfinished") == [f"{RUN_ID}-d", "another-run-handed-over"]
+    # Also into the folder of another step.
+    folder = train(tmp_path / "a step", "a", "1")
+    unfinished.hand_over(folder, tmp_path / "another step", RUN_ID, other_code=False)
+    assert not folder.exists()
+    assert names(train(tmp_path / "another step", "b", "2")) == ["1", "2"]
 
 
 def test_a_finished_training_is_handed_over_as_a_copy(tmp_path):
@@ -77,13 +80,6 @@ def test_what_other_code_has_exported_does_not_go_on(tmp_path, other_code):
     left = {str(path.relative_to(found)) for path in found.rglob("*") if path.is_file()}
     gone = set(files[2:4]) if other_code else set()
     assert left == {"1", *files} - gone
-
-
-def test_a_training_goes_on_in_the_folder_of_another_step(tmp_path):
-    folder = train(tmp_path / "a step", "a", "1")
-    unfinished.hand_over(folder, tmp_path / "another step", RUN_ID, other_code=False)
-    assert not folder.exists()
-    assert names(train(tmp_path / "another step", "b", "2")) == ["1", "2"]
 
 
 def test_the_newest_training_of_a_run_and_its_step(tmp_path):

@@ -15,9 +15,8 @@ def test_it_has_stock_inputs_outputs_and_properties_and_an_executor_of_its_own()
     }
     ours, stocks = Transform(**arguments), stock.Transform(**arguments)
     assert set(ours.inputs) == set(stocks.inputs)
-    assert {key: channel.type for key, channel in ours.outputs.items()} == {
-        key: channel.type for key, channel in stocks.outputs.items()
-    }
+    types, stock_types = ({key: c.type for key, c in one.outputs.items()} for one in (ours, stocks))
+    assert types == stock_types
     assert dict(ours.exec_properties) == dict(stocks.exec_properties)
     assert ours.id == stocks.id == "Transform"
     assert ours.executor_spec.executor_class is Executor

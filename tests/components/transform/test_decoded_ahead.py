@@ -4,7 +4,6 @@ from pathlib import Path
 
 import apache_beam as beam
 import pytest
-import tensorflow as tf
 from apache_beam.testing.util import assert_that, equal_to
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
@@ -12,28 +11,18 @@ from tensorflow_metadata.proto.v0 import schema_pb2
 from components.beam import record_files
 from components.transform.decoded_ahead import DecodedAhead
 from components.transform.ordered_source import OrderedExampleRecord, ReadWithKeys
+from tests.components.conftest import example
 
 RUNNER = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
-SCHEMA = text_format.Parse(
-    """
-    feature { name: "x" type: INT presence { min_fraction: 1.0 } shape { dim { size: 1 } } }
-    feature { name: "y" type: INT presence { min_fraction: 1.0 } shape { dim { size: 1 } } }
-    feature { name: "z" type: INT presence { min_fraction: 1.0 } shape { dim { size: 1 } } }
-    """,
-    schema_pb2.Schema(),
-)
+FEATURE = 'feature { name: "%s" type: INT presence { min_fraction: 1.0 } shape { dim { size: 1 } } }'
+SCHEMA = text_format.Parse("".join(FEATURE % name for name in "xyz"), schema_pb2.Schema())
 NUM_ROWS = 20_000  # batches of 8,192, 8,192 and 3,616
 
 
 def write(path, first, num_rows=NUM_ROWS):
     """Writes examples in which x counts from a number on, y is -x and z is 0."""
-    records = []
-    for x in range(first, first + num_rows):
-        found = tf.train.Example()
-        for name, value in (("x", x), ("y", -x), ("z", 0)):
-            found.features.feature[name].int64_list.value[:] = [value]
-        records.append(found.SerializeToString())
-    record_files.write_records(str(path), records)
+    rows = ({"x": x, "y": -x, "z": 0} for x in range(first, first + num_rows))
+    record_files.write_records(str(path), map(example, rows))
     return str(path)
 
 
@@ -106,11 +95,8 @@ def test_a_copy_in_another_process_decodes_for_itself(paths):
     assert list(copy.process((1, paths[1]))) == list(reader.process((1, paths[1])))
     records = OrderedExampleRecord(paths, schema=SCHEMA, ahead=lambda: ahead)
     with beam.Pipeline(RUNNER) as pipeline:
-        sums = (
-            pipeline
-            | records.Project(["x"]).BeamSource()
-            | beam.Map(lambda batch: sum(batch.column("x").flatten().to_pylist()))
-            | beam.CombineGlobally(sum)
-        )
+        batches = pipeline | records.Project(["x"]).BeamSource()
+        values = batches | beam.FlatMap(lambda batch: batch.column("x").flatten().to_pylist())
+        sums = values | beam.CombineGlobally(sum)
         assert_that(sums, equal_to([sum(range(NUM_ROWS)) + sum(range(50_000, 50_000 + NUM_ROWS))]))
     ahead.close()

@@ -11,8 +11,10 @@ from tfx.components.transform import executor as stock
 from tfx.proto import example_gen_pb2
 from tfx.types import standard_artifacts
 
+from components.beam import record_files
 from components.beam.processes import worker_command
 from components.transform.executor import Executor
+from tests.components.conftest import example
 
 NUM_ROWS = 9_000
 SCHEMA = """feature { name: "x" type: FLOAT presence { min_fraction: 1.0 } shape { dim { size: 1 } } }"""
@@ -45,11 +47,7 @@ def write_examples(folder, num_files=1):
     folder.mkdir(parents=True)
     for number, part in enumerate(values):
         path = folder / f"data-{number:05d}-of-{num_files:05d}.gz"
-        with tf.io.TFRecordWriter(str(path), "GZIP") as writer:
-            for value in part:
-                feature = tf.train.Feature(float_list=tf.train.FloatList(value=[value]))
-                example = tf.train.Example(features=tf.train.Features(feature={"x": feature}))
-                writer.write(example.SerializeToString())
+        record_files.write_records(str(path), (example({"x": value}) for value in part))
     return values.ravel()
 
 

@@ -91,12 +91,15 @@ def test_quantiles_of_more_values_than_a_sketch_keeps_do_not_depend_on_the_order
     assert exact.shape == found[0].shape
 
 
-def test_accumulators_of_several_data_sets_are_merged_in_one_order():
+def test_accumulators_are_merged_in_one_order_and_without_batches_there_is_the_empty_result():
     merge = ordered_analysis._IMPLEMENTATIONS[analyzer_nodes.CacheableCombineMerge]
     accumulators = [list(batch) for batch in batches(12)]
     operation = Operation(float32_sums())
     found = {float(combined(merge, operation, order)[0][0]) for order in orders(accumulators)}
     assert len(found) == 1
+    accumulate = ordered_analysis._IMPLEMENTATIONS[analyzer_nodes.CacheableCombineAccumulate]
+    ((empty,),) = combined(accumulate, operation, [])
+    assert empty == 0
 
 
 @pytest.mark.more
@@ -118,12 +121,6 @@ def test_sums_per_key_do_not_depend_on_the_order():
     np.testing.assert_allclose([found[0][key] for key in keys], expected, rtol=1e-5)
 
 
-def test_without_batches_there_is_the_empty_result():
-    accumulate = ordered_analysis._IMPLEMENTATIONS[analyzer_nodes.CacheableCombineAccumulate]
-    ((found,),) = combined(accumulate, Operation(float32_sums()), [])
-    assert found == 0
-
-
 def test_the_stock_implementations_are_back_afterwards():
     before = {node: registered(node) for node in ordered_analysis._IMPLEMENTATIONS}
     with ordered_analysis.ordered_analysis():
@@ -136,23 +133,9 @@ def test_the_stock_implementations_are_back_afterwards():
 
 def test_a_digest_tells_contents_apart_and_nothing_else():
     text = np.array([b"a", b"bc"], object)
-    values = [
-        np.zeros(3, np.float32),
-        np.zeros(3, np.int32),
-        np.zeros((3, 1), np.float32),
-        np.zeros(0, np.float32),
-        text,
-        np.array([b"ab", b"c"], object),
-        (text, text),
-        [text],
-        {"a": text},
-        {"b": text},
-        1,
-        1.5,
-        "1",
-        b"1",
-        None,
-    ]
+    zeros = [np.zeros(shape, kind) for shape, kind in ((3, "f4"), (3, "i4"), ((3, 1), "f4"), (0, "f4"))]
+    texts = [text, np.array([b"ab", b"c"], object), (text, text), [text], {"a": text}, {"b": text}]
+    values = [*zeros, *texts, 1, 1.5, "1", b"1", None]
     digests = [ordered_analysis.digest(value) for value in values]
     for one, other in itertools.combinations(digests, 2):
         assert one != other

@@ -31,11 +31,8 @@ def write(folder, batches, num_files):
     split = folder / "Split-train"
     split.mkdir(parents=True)
     with beam.Pipeline(RUNNER) as pipeline:
-        _ = (
-            pipeline
-            | beam.Create(batches)
-            | ordered_output.WriteInOrder(SCHEMA, str(split / "rows"), num_files)
-        )
+        writer = ordered_output.WriteInOrder(SCHEMA, str(split / "rows"), num_files)
+        _ = pipeline | beam.Create(batches) | writer
     return {file.name: file.read_bytes() for file in sorted(split.iterdir())}
 
 
@@ -55,16 +52,13 @@ def test_rows_are_in_the_order_of_their_batches_whenever_these_come(tmp_path):
     assert found == [[0, 1, 10, 11, 20, 21, 30, 31], [], [40, 41, 50, 51, 60, 61, 70, 71]]
 
 
-def test_parts_of_a_batch_that_was_cut_have_one_order(tmp_path):
+def test_parts_of_a_batch_that_was_cut_have_one_order_and_empty_files_are_written(tmp_path):
     parts = [batch([row], 7) for row in range(5)]
     expected = write(tmp_path / "one", parts, num_files=1)
     assert write(tmp_path / "other", parts[::-1], num_files=1) == expected
     assert sorted(values(tmp_path / "one" / "Split-train" / "rows-00000-of-00001.gz")) == [*range(5)]
-
-
-def test_files_without_rows_are_written(tmp_path):
-    found = write(tmp_path, [], num_files=2)
-    assert [values(tmp_path / "Split-train" / name) for name in found] == [[], []]
+    empty = write(tmp_path / "empty", [], num_files=2)
+    assert [values(tmp_path / "empty" / "Split-train" / name) for name in empty] == [[], []]
 
 
 def test_features_are_sorted():

@@ -1,12 +1,12 @@
 import apache_beam as beam
 import pytest
-import tensorflow as tf
 from apache_beam.testing.util import assert_that, equal_to
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 
 from components.beam import record_files
 from components.transform import ordered_source
+from tests.components.conftest import example
 
 RUNNER = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 SCHEMA = text_format.Parse(
@@ -18,23 +18,12 @@ SCHEMA = text_format.Parse(
 )
 
 
-def write(path, records):
-    record_files.write_records(str(path), records)
-    return str(path)
-
-
-def example(x):
-    features = {
-        name: tf.train.Feature(int64_list=tf.train.Int64List(value=[value]))
-        for name, value in (("x", x), ("y", -x))
-    }
-    return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
-
-
 @pytest.mark.parametrize("workers", [1, 3])
 def test_batches_have_rows_of_one_file_and_keys_in_order(tmp_path, workers):
     for number, name in enumerate(("a.gz", "b.gz")):
-        write(tmp_path / name, [example(100 * number + row) for row in range(5)])
+        record_files.write_records(
+            str(tmp_path / name), [example({"x": x, "y": -x}) for x in range(100 * number, 100 * number + 5)]
+        )
     records = ordered_source.OrderedExampleRecord(
         [str(tmp_path / "*.gz")], schema=SCHEMA, telemetry_descriptors=["Test"]
     )
@@ -45,20 +34,11 @@ def test_batches_have_rows_of_one_file_and_keys_in_order(tmp_path, workers):
     with beam.Pipeline(RUNNER, options) as pipeline:
         batches = pipeline | source.BeamSource(batch_size=3)
         found = batches | beam.Map(lambda batch: batch.to_pydict())
-        assert_that(
-            found,
-            equal_to(
-                [
-                    {"x": [[x] for x in rows], ordered_source.BATCH_KEY: [[key]] * len(rows)}
-                    for rows, key in (
-                        ([0, 1, 2], 0),
-                        ([3, 4], 1),
-                        ([100, 101, 102], 1 << 32),
-                        ([103, 104], (1 << 32) + 1),
-                    )
-                ]
-            ),
-        )
+        second = 1 << 32
+        parts = ([0, 1, 2], 0), ([3, 4], 1), ([100, 101, 102], second), ([103, 104], second + 1)
+        keys = ordered_source.BATCH_KEY
+        rows = [{"x": [[x] for x in part], keys: [[key]] * len(part)} for part, key in parts]
+        assert_that(found, equal_to(rows))
     assert source.ArrowSchema().names == ["x", ordered_source.BATCH_KEY]
     assert set(source.TensorRepresentations()) == {"x"}
 

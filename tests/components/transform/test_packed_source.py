@@ -27,9 +27,11 @@ BATCH = pa.RecordBatch.from_arrays(
 
 
 def test_the_cells_of_a_row_are_side_by_side_with_their_positions():
-    packed = pack_batch(BATCH, make_matrices(PACKS, SCHEMA)).to_pydict()
+    packed = pack_batch(BATCH, make_matrices(PACKS, SCHEMA))
+    empty = pack_batch(BATCH.slice(0, 0), make_matrices(PACKS, SCHEMA))
+    assert (empty.num_rows, empty.schema) == (0, packed.schema)
     # Within a row, values come in the order of the positions.
-    assert packed == {
+    assert packed.to_pydict() == {
         "y": [[b"0"], [b"1"], [b"0"]],
         "p/float32/positions": [[0, 2], [], [2]],
         "p/float32": [[4, 1], [], [2]],
@@ -42,13 +44,7 @@ def test_the_cells_of_a_row_are_side_by_side_with_their_positions():
     }
 
 
-def test_a_batch_without_rows():
-    packed = pack_batch(BATCH.slice(0, 0), make_matrices(PACKS, SCHEMA))
-    assert packed.num_rows == 0
-    assert packed.schema == pack_batch(BATCH, make_matrices(PACKS, SCHEMA)).schema
-
-
-def test_tensors_are_sparse_matrices_and_a_projection_keeps_what_it_names():
+def test_tensors_are_sparse_matrices_a_projection_keeps_what_it_names_and_other_columns_are_refused():
     source = PackedExampleRecord(["none"], SCHEMA, PACKS)
     specs = source.TensorAdapter().TypeSpecs()
     assert specs["p/float32"] == tf.SparseTensorSpec([None, 3], tf.float32)
@@ -60,8 +56,5 @@ def test_tensors_are_sparse_matrices_and_a_projection_keeps_what_it_names():
     assert projected.TensorAdapter().OriginalTypeSpecs() == specs
     adapter = PackedExampleRecord(["none"], SCHEMA, PACKS).TensorAdapter()
     assert adapter.TypeSpecs() == specs
-
-
-def test_a_column_that_is_not_in_the_schema_is_named():
     with pytest.raises(ValueError, match="Received: 'z'"):
         make_matrices({"p": ["z"]}, SCHEMA)

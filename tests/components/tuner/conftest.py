@@ -4,10 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from tensorflow_metadata.proto.v0 import schema_pb2
 from tfx.proto.trainer_pb2 import EvalArgs, TrainArgs
 from tfx.types import standard_artifacts
-from tfx.utils import io_utils, json_utils, proto_utils
+from tfx.utils import json_utils, proto_utils
 
 from components.tuner.executor import Executor
 
@@ -56,14 +55,9 @@ class TunerRun:
 
 
 @pytest.fixture
-def tune(make_examples, make_artifact, tmp_path):
-    schema = make_artifact(standard_artifacts.Schema)
-    io_utils.write_pbtxt_file(
-        f"{schema.uri}/schema.pbtxt",
-        schema_pb2.Schema(feature=[schema_pb2.Feature(name=name) for name in ("x", "y")]),
-    )
+def tune(make_examples, xy_schema, tmp_path):
     examples = make_examples(train=ROWS, eval=UNSEEN)
-    return TunerRun({"examples": [examples], "schema": [schema]}, tmp_path)
+    return TunerRun({"examples": [examples], "schema": [xy_schema]}, tmp_path)
 
 
 def search_of(results):

@@ -9,27 +9,16 @@ import tensorflow as tf
 
 import estimator_core as estimator
 from components import hyperparameters
+from tests.components.trainer.estimator_module import (
+    eval_input_receiver_fn,
+    model_fn,
+    read_files,
+    serving_input_receiver_fn,
+)
 
 tf1 = tf.compat.v1
 
-FEATURES = {"x": tf.io.FixedLenFeature([1], tf.float32)}
-LABEL = {"y": tf.io.FixedLenFeature([1], tf.float32)}
 DEFAULTS = {"learning_rate": 0.001, "start": 0.0}
-
-
-def _model_fn(features, labels, mode, params):
-    weight = tf1.get_variable("weight", initializer=[[float(params["start"])]])
-    predictions = {"predictions": tf.matmul(features["x"], weight)}
-    if mode == estimator.ModeKeys.PREDICT:
-        output = estimator.export.PredictOutput(predictions)
-        return estimator.EstimatorSpec(
-            mode, predictions=predictions, export_outputs={"serving_default": output}
-        )
-    loss = tf.reduce_mean(tf.square(predictions["predictions"] - labels))
-    train_op = tf1.train.GradientDescentOptimizer(params["learning_rate"]).minimize(
-        loss, global_step=tf1.train.get_global_step()
-    )
-    return estimator.EstimatorSpec(mode, predictions=predictions, loss=loss, train_op=train_op)
 
 
 class KillAt(tf1.train.SessionRunHook):
@@ -57,49 +46,25 @@ def trainer_fn(fn_args, schema):
     if config.get("broken_above", 1e9) < values["learning_rate"]:
         raise ArithmeticError("too fast")
 
-    def input_fn(files):
-        paths = sorted(path for pattern in files for path in tf.io.gfile.glob(pattern))
-        dataset = tf.data.TFRecordDataset(paths, "GZIP").repeat().batch(20)
-        return dataset.map(lambda e: _split(tf.io.parse_example(e, {**FEATURES, **LABEL})))
-
-    def eval_input_receiver_fn():
-        serialized = tf1.placeholder(tf.string, [None])
-        parsed = tf.io.parse_example(serialized, {**FEATURES, **LABEL})
-        return estimator.export.EvalInputReceiver(
-            features={"x": parsed["x"]}, receiver_tensors={"examples": serialized}, labels=parsed["y"]
-        )
-
     exporter = estimator.BestExporter if "best" in config else estimator.FinalExporter
     hooks = []
     if "kill" in config and fn_args.trial and fn_args.trial.number == config["kill"]["trial"]:
         hooks = [KillAt(config["kill"]["step"], Path(config["kill"]["mark"]))]
+    run_config = estimator.RunConfig(fn_args.serving_model_dir, tf_random_seed=1, save_checkpoints_steps=10)
     return {
-        "estimator": estimator.Estimator(
-            _model_fn,
-            config=estimator.RunConfig(
-                model_dir=fn_args.serving_model_dir, save_checkpoints_steps=10, tf_random_seed=1
-            ),
-            params=values,
-        ),
+        "estimator": estimator.Estimator(model_fn, config=run_config, params=values),
         "train_spec": estimator.TrainSpec(
-            lambda: input_fn(fn_args.train_files), max_steps=fn_args.train_steps, hooks=hooks
+            lambda: read_files(fn_args.train_files, 20), max_steps=fn_args.train_steps, hooks=hooks
         ),
         "eval_spec": estimator.EvalSpec(
-            lambda: input_fn(fn_args.eval_files),
+            lambda: read_files(fn_args.eval_files, 20),
             steps=fn_args.eval_steps,
             start_delay_secs=0,
             throttle_secs=0,
-            exporters=exporter(
-                "serving",
-                serving_input_receiver_fn=estimator.export.build_parsing_serving_input_receiver_fn(FEATURES),
-            ),
+            exporters=exporter("serving", serving_input_receiver_fn=serving_input_receiver_fn),
         ),
         "eval_input_receiver_fn": eval_input_receiver_fn,
     }
-
-
-def _split(parsed):
-    return parsed, parsed.pop("y")
 
 
 def run_fn(fn_args):

@@ -21,17 +21,10 @@ def tuner_fn(fn_args):
     space = keras_tuner.HyperParameters()
     space.Float("learning_rate", 1e-3, 1e-1, sampling="log", default=0.01)
     space.Choice("units", [8, 16])
-    tuner = OneNumberTuner(
-        oracle=keras_tuner.oracles.RandomSearchOracle(
-            objective=keras_tuner.Objective("default_objective", "min"),
-            max_trials=4,
-            hyperparameters=space,
-            seed=5,
-        ),
-        hypermodel=lambda _: None,
-        directory=fn_args.working_dir,
-        project_name="search",
-    )
+    objective = keras_tuner.Objective("default_objective", "min")
+    oracle = keras_tuner.oracles.RandomSearchOracle(objective, max_trials=4, hyperparameters=space, seed=5)
+    places = {"directory": fn_args.working_dir, "project_name": "search"}
+    tuner = OneNumberTuner(oracle=oracle, hypermodel=lambda _: None, **places)
     return TunerFnResult(tuner=tuner, fit_kwargs={})
 
 

@@ -7,6 +7,7 @@ from components.tuner.search_space import Range, SearchSpace
 from components.tuner.settings import TunerSettings
 from tests.components.tuner.conftest import search_of
 
+RUN_FN = "tests.components.tuner.line_module.run_fn"
 SPACE = SearchSpace((Range("learning_rate", 1e-4, 0.2, log=True),))
 SETTINGS = TunerSettings(SPACE, trials=5, metric="loss", pruner="none")
 
@@ -40,7 +41,7 @@ def test_the_first_trial_has_the_defaults_if_all_parameters_have_one(tune):
 
 
 def test_a_run_fn_reports_its_evaluations_and_the_last_one_counts(tune):
-    _, results = tune(SETTINGS, "tests.components.tuner.line_module.run_fn", "run_fn")
+    _, results = tune(SETTINGS, RUN_FN, "run_fn")
     for one in search_of(results)["trials"]:
         rate = one["values"].get("learning_rate", 0.001)
         assert one["value"] == pytest.approx(abs(rate - 0.1) + 1 / 3)
@@ -52,10 +53,8 @@ def test_a_run_fn_reports_its_evaluations_and_the_last_one_counts(tune):
     [({"silent": 1}, "loss", "call fn_args.trial.report"), ({}, "los", "Did you mean 'loss'")],
 )
 def test_a_trial_without_the_metric_is_an_error_that_says_what_to_do(tune, config, metric, message):
-    settings = TunerSettings(SPACE, metric=metric)
-    function = "tests.components.tuner.line_module.run_fn"
     with pytest.raises(ValueError, match=message):
-        tune(settings, function, "run_fn", custom_config=config)
+        tune(TunerSettings(SPACE, metric=metric), RUN_FN, "run_fn", custom_config=config)
 
 
 @pytest.mark.more
@@ -77,8 +76,7 @@ def test_a_parameter_that_the_code_does_not_read_ends_the_search(tune):
 def test_two_searches_with_a_seed_are_equal_and_with_another_seed_they_differ(tune, tmp_path):
     def values(seed, run_id):
         settings = TunerSettings(SPACE, trials=6, metric="loss", seed=seed)
-        function = "tests.components.tuner.line_module.run_fn"
-        _, results = tune(settings, function, "run_fn", run_id=run_id)
+        _, results = tune(settings, RUN_FN, "run_fn", run_id=run_id)
         return [one["values"] for one in search_of(results)["trials"]]
 
     assert values(1, "run-1") == values(1, "run-2") != values(2, "run-3")

@@ -18,12 +18,10 @@ SETTINGS = TunerSettings(SPACE, trials=4, metric="loss", pruner="none")
 
 def killed(tune, settings, config):
     """Searches in another process, and returns its exit code."""
-    process = multiprocessing.get_context("spawn").Process(
-        target=tune, args=(settings,), kwargs={"custom_config": config}
-    )
+    spawn = multiprocessing.get_context("spawn")
+    process = spawn.Process(target=tune, args=(settings,), kwargs={"custom_config": config})
     process.start()
     process.join()
-    assert process.exitcode is not None
     return process.exitcode
 
 
@@ -54,12 +52,9 @@ def test_a_killed_search_goes_on_in_its_trial_from_its_checkpoint(tune, tmp_path
 def test_a_trial_in_which_the_process_was_killed_again_and_again_fails(tmp_path):
     for attempt in range(MAX_ATTEMPTS):
         trial = Study(tmp_path, SETTINGS).next_trial()
-        assert trial is not None
         assert trial.number == 0, attempt
     study = Study(tmp_path, SETTINGS)
-    following = study.next_trial()
-    assert following is not None
-    assert following.number == 1
+    assert study.next_trial().number == 1
     first = study.results()[0]
     assert (first.state, first.reason) == ("failed", "its process was killed 3 times")
 
@@ -68,7 +63,6 @@ def test_a_search_goes_on_in_the_fold_in_which_it_was_killed(tmp_path):
     settings = TunerSettings(SPACE, trials=1, folds=3, metric="loss")
     for fold, value in ((0, 0.5), (1, 0.7)):
         trial = Study(tmp_path, settings).next_trial()
-        assert trial is not None
         assert trial.fold == fold
         trial.report({"loss": 9.0}, 10)
         trial.report({"loss": value}, 20)
@@ -76,7 +70,6 @@ def test_a_search_goes_on_in_the_fold_in_which_it_was_killed(tmp_path):
             trial.finish_fold(20)
     study = Study(tmp_path, settings)
     trial = study.next_trial()
-    assert trial is not None
     assert trial.fold == 1
     trial.finish_fold(20)
     trial.report({"loss": 0.9}, 20)  # the same step, of another fold
@@ -84,24 +77,17 @@ def test_a_search_goes_on_in_the_fold_in_which_it_was_killed(tmp_path):
     trial.finish()
     (result,) = study.results()
     assert (result.folds, result.value) == ((0.5, 0.7, 0.9), pytest.approx(0.7))
-    assert [(one.fold, one.step) for one in result.evaluations] == [
-        (0, 10),
-        (0, 20),
-        (1, 10),
-        (1, 20),
-        (2, 20),
-    ]
+    steps = [(one.fold, one.step) for one in result.evaluations]
+    assert steps == [(0, 10), (0, 20), (1, 10), (1, 20), (2, 20)]
 
 
 def test_half_a_line_of_the_journal_is_dropped(tmp_path):
     trial = Study(tmp_path, SETTINGS).next_trial()
-    assert trial is not None
     trial.report({"loss": 0.5}, 10)
     journal = tmp_path / "study.journal"
     whole = journal.read_bytes()
     journal.write_bytes(whole + b'{"op_code":7,"worker')
     again = Study(tmp_path, SETTINGS).next_trial()
-    assert again is not None
     assert (again.number, list(again.evaluations)) == (0, [(0, 10)])
     again.finish_fold(10)
     again.finish()

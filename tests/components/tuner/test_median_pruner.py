@@ -7,23 +7,21 @@ from components.tuner.study import MedianPruner
 def study_of(direction, others):
     study = optuna.create_study(direction=direction)
     for number, values in enumerate(others):
-        study.add_trial(
-            optuna.trial.create_trial(
-                value=0.0,
-                intermediate_values=values,
-                user_attrs={"values": {"model": "even" if number % 2 == 0 else "odd"}},
-            )
-        )
+        study.add_trial(trial(values, "odd" if number % 2 else "even", value=0.0))
     return study
 
 
-def prunes(study, values, groups=(), model="even"):
-    trial = optuna.trial.create_trial(
-        state=optuna.trial.TrialState.RUNNING,
-        intermediate_values=values,
-        user_attrs={"values": {"model": model}},
-    )
-    return MedianPruner(groups, min_evaluations=2).prune(study, trial)
+def trial(values, model="even", **settings):
+    attributes = {"values": {"model": model}}
+    return optuna.trial.create_trial(intermediate_values=values, user_attrs=attributes, **settings)
+
+
+def running(values):
+    return trial(values, state=optuna.trial.TrialState.RUNNING)
+
+
+def prunes(study, values, groups=()):
+    return MedianPruner(groups, min_evaluations=2).prune(study, running(values))
 
 
 # The best values up to evaluation 1 are 1, 2, 3 and 8: their median is 2.5. Evaluation 2 does not count.
@@ -54,9 +52,8 @@ def test_higher_is_better_if_it_is_maximized():
 def test_the_first_three_evaluations_end_no_trial():
     study = study_of("minimize", [{0: 1.0}] * 4)
     for number in range(5):
-        values = dict.fromkeys(range(number), 9.0)
-        trial = optuna.trial.create_trial(state=optuna.trial.TrialState.RUNNING, intermediate_values=values)
-        assert MedianPruner().prune(study, trial) is (number >= 4)
+        begun = running(dict.fromkeys(range(number), 9.0))
+        assert MedianPruner().prune(study, begun) is (number >= 4)
 
 
 def test_three_others_are_too_few_and_those_of_another_group_do_not_count():

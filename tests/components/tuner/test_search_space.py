@@ -33,12 +33,9 @@ def test_keras_tuner_reads_the_form_of_the_artifact():
     assert found.Float("rate", 1e-4, 1e-1, sampling="log", default=0.5) == 0.02
 
 
-def test_the_settings_survive_json():
+def test_the_settings_survive_json_and_say_what_the_first_trial_is():
     settings = TunerSettings(SPACE, 7, 3, 2, "auc", "maximize", "none", 60.5, 3, ({"model": "deep"},))
     assert TunerSettings.from_json(settings.to_json()) == settings
-
-
-def test_the_first_trial_is_that_of_the_defaults_or_has_no_hyperparameters():
     assert SPACE.defaults == {"model": "trees", "depth": 6, "steps": 100, "shuffle": False}
     assert TunerSettings(SPACE).firsts == (SPACE.defaults,)
     without = SearchSpace((Range("a", 0, 1, default=1), Range("b", 0, 1)))

@@ -5,7 +5,7 @@ from components.errors import SettingError
 from components.tuner.validation_rows import divide, fold_files
 
 
-def write(path, rows, compression):
+def write(path, rows, compression=""):
     with tf.io.TFRecordWriter(str(path), compression) as writer:
         for row in rows:
             writer.write(row)
@@ -58,13 +58,10 @@ def test_the_rows_of_a_group_judge_together(tmp_path, kind):
     ("group", "message"),
     [("g", "3 groups of 'g' are too few"), ("h", "'h': no transformed training row has such a feature")],
 )
-def test_groups_that_cannot_be_divided_are_refused(tmp_path, group, message):
+def test_groups_and_rows_that_cannot_be_divided_are_refused(tmp_path, group, message):
     write(tmp_path / "data", [example(g=[number % 3]) for number in range(30)], "")
     with pytest.raises(SettingError, match=message):
         divide([str(tmp_path / "data")], tmp_path / "rows", group)
-
-
-def test_four_rows_are_too_few(tmp_path):
     write(tmp_path / "data.gz", [b"1", b"2", b"3", b"4"], "GZIP")
     with pytest.raises(SettingError, match="4 training rows are too few to hold out one in 5"):
         divide([str(tmp_path / "data.gz")], tmp_path / "rows")

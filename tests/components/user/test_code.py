@@ -11,16 +11,19 @@ def test_a_function_by_import_path_is_found_in_the_current_directory(tmp_path, m
     assert user_code.load_function("project_in_cwd.trainer_fn")() == "mine"
 
 
-def test_a_missing_module_says_where_was_looked(tmp_path):
-    with pytest.raises(ModuleNotFoundError, match=r"No module 'no_such_project'.*PYTHONPATH"):
-        user_code.load_function("no_such_project.taxi.trainer_fn")
-
-
-def test_an_import_error_inside_the_users_module_is_passed_on(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("function", "error", "message"),
+    [
+        ("no_such_project.taxi.trainer_fn", ModuleNotFoundError, r"No module 'no_such_project'.*PYTHONPATH"),
+        ("imports_nothing.run_fn", ModuleNotFoundError, r"^No module named 'no_such_dependency'$"),
+        ("trainer_fn", ValueError, r"Received: 'trainer_fn'"),
+    ],
+)
+def test_a_function_that_cannot_be_loaded(tmp_path, monkeypatch, function, error, message):
     (tmp_path / "imports_nothing.py").write_text("import no_such_dependency\n")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'no_such_dependency'$"):
-        user_code.load_function("imports_nothing.run_fn")
+    with pytest.raises(error, match=message):
+        user_code.load_function(function)
 
 
 def test_a_missing_function_lists_the_nearest_first(tmp_path):
@@ -31,11 +34,6 @@ def test_a_missing_function_lists_the_nearest_first(tmp_path):
         user_code.get_function(module, "trainer_fn")
 
 
-def test_a_path_without_a_dot_is_refused():
-    with pytest.raises(ValueError, match=r"Received: 'trainer_fn'"):
-        user_code.load_function("trainer_fn")
-
-
 def test_a_module_file_sees_its_neighbours_and_is_read_anew(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.path", list(__import__("sys").path))
     (tmp_path / "neighbour_of_module.py").write_text("VALUE = 1\n")
@@ -44,11 +42,6 @@ def test_a_module_file_sees_its_neighbours_and_is_read_anew(tmp_path, monkeypatc
     assert user_code.load_module_file(str(path)).run_fn() == 1
     path.write_text("def run_fn(): return 'edited'\n")
     assert user_code.load_module_file(str(path)).run_fn() == "edited"
-
-
-def test_a_module_file_that_does_not_exist(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"taxi\.py"):
-        user_code.load_module_file(str(tmp_path / "taxi.py"))
 
 
 def test_a_module_file_by_the_name_under_which_others_import_it(tmp_path, monkeypatch):
@@ -70,12 +63,13 @@ def test_a_module_file_whose_name_is_taken(tmp_path, monkeypatch, name):
         user_code.importable_name(str(path))
 
 
-def test_a_file_that_is_no_module(tmp_path):
+def test_a_file_that_is_no_module_or_does_not_exist(tmp_path):
     (tmp_path / "notes.txt").write_text("")
     with pytest.raises(ValueError, match=r"must be a \.py file\. Received: .*notes\.txt"):
         user_code.importable_name(str(tmp_path / "notes.txt"))
-    with pytest.raises(FileNotFoundError, match=r"none\.py"):
-        user_code.importable_name(str(tmp_path / "none.py"))
+    for function in (user_code.importable_name, user_code.load_module_file):
+        with pytest.raises(FileNotFoundError, match=r"none\.py"):
+            function(str(tmp_path / "none.py"))
 
 
 def test_a_module_of_before_finds_tf_estimator_and_tfma_export(uninstalled, tmp_path, caplog):

@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
+from tests.estimator_core.conftest import example
 from tests.estimator_core.tree_programs import Table, columns, config
 
 TABLE = Table()
@@ -38,18 +39,13 @@ def test_the_arguments_are_those_of_tf_estimator(kind, own):
     wanted = ["feature_columns", "n_batches_per_layer", "model_dir=None", *own, *TREES]
     ours = ["early_stopping=None", "min_node_examples=1"]
     assert found == [*wanted, "warm_start_from=None", *ours]
-
-
-def test_boosted_trees_are_the_same_classes_in_v1():
-    assert est.v1.BoostedTreesClassifier is est.BoostedTreesClassifier
-    assert est.v1.BoostedTreesRegressor is est.BoostedTreesRegressor
+    assert getattr(est.v1, kind.__name__) is kind
     assert est.v1.BoostedTreesEstimator is est.BoostedTreesEstimator
 
 
 def test_training_in_memory_wants_one_batch(tmp_path):
-    model = est.BoostedTreesRegressor(
-        columns(), n_batches_per_layer=1, train_in_memory=True, n_trees=2, config=config(tmp_path)
-    )
+    settings = {"train_in_memory": True, "n_trees": 2, "config": config(tmp_path)}
+    model = est.BoostedTreesRegressor(columns(), n_batches_per_layer=1, **settings)
     model.train(TABLE.input_fn(labels=TABLE.score.astype(np.float32)))
     assert model.get_variable_value("global_step") == 12
     with pytest.raises(ValueError, match="n_batches_per_layer must be 1"):
@@ -64,25 +60,10 @@ def test_weights_of_an_estimator_are_its_heads():
     assert est.BoostedTreesEstimator(columns(), 1, head, weight_column="w")
 
 
-def test_a_tpu_does_not_grow_trees(tmp_path):
+def test_a_tpu_and_a_strategy_are_refused(tmp_path):
     model = est.tpu.to_tpu_estimator(classifier(tmp_path), train_batch_size=400, use_tpu=True)
     with pytest.raises(ValueError, match="A TPU can't grow"):
         model.train(TABLE.input_fn(repeat=True), steps=1)
-
-
-@pytest.mark.more
-def test_metrics_can_be_added(tmp_path):
-    def bias(predictions):
-        return {"mean": tf.compat.v1.metrics.mean(predictions["logistic"])}
-
-    model = est.add_metrics(classifier(tmp_path), bias)
-    model.train(TABLE.input_fn())
-    assert model.get_variable_value("global_step") == 18
-    found = model.evaluate(TABLE.input_fn())
-    assert found["mean"] == pytest.approx(found["prediction/mean"])
-
-
-def test_a_strategy_is_refused(tmp_path):
     strategy = tf.distribute.MirroredStrategy(["cpu:0", "cpu:1"])
     model = classifier(tmp_path, config=config(tmp_path, train_distribute=strategy))
     with pytest.raises(ValueError, match="in one process"):
@@ -110,10 +91,16 @@ def test_explanations_add_up_and_importances_name_the_columns(tmp_path):
 
 
 @pytest.mark.more
-def test_explanations_of_a_checkpoint(tmp_path):
+def test_explanations_of_a_checkpoint_and_added_metrics(tmp_path):
+    def mean(predictions):
+        return {"mean": tf.compat.v1.metrics.mean(predictions["logistic"])}
+
     model = classifier(tmp_path).train(TABLE.input_fn(), max_steps=3)
     first = model.latest_checkpoint()
-    model.train(TABLE.input_fn())
+    with_mean = est.add_metrics(model, mean).train(TABLE.input_fn())
+    assert with_mean.get_variable_value("global_step") == 18
+    metrics = with_mean.evaluate(TABLE.input_fn())
+    assert metrics["mean"] == pytest.approx(metrics["prediction/mean"])
     predictions = list(model.predict(TABLE.input_fn(), checkpoint_path=first))
     explained = model.experimental_predict_with_explanations(TABLE.input_fn(), checkpoint_path=first)
     for found, expected in zip(explained, predictions, strict=True):
@@ -121,25 +108,18 @@ def test_explanations_of_a_checkpoint(tmp_path):
         assert total == pytest.approx(expected["logistic"][0], abs=1e-6)
 
 
-def test_nothing_to_explain_before_training(tmp_path):
+def test_nothing_to_explain_before_training_or_of_three_classes_which_need_a_model_dir_of_their_own(tmp_path):
     with pytest.raises(ValueError, match="call train first"):
         classifier(tmp_path).experimental_feature_importances()
     with pytest.raises(ValueError, match="call train first"):
         next(classifier(tmp_path).experimental_predict_with_explanations(TABLE.input_fn()))
-
-
-def test_three_classes_are_not_explained(tmp_path):
     model = classifier(tmp_path, n_classes=3)
     model.train(TABLE.input_fn(labels=TABLE.three_classes))
     assert model.experimental_feature_importances()["a"] > 0
     with pytest.raises(ValueError, match="models with one logit"):
         next(model.experimental_predict_with_explanations(TABLE.input_fn()))
-
-
-def test_a_model_dir_of_other_classes_is_refused(tmp_path):
-    classifier(tmp_path).train(TABLE.input_fn(), steps=3)
     with pytest.raises(ValueError, match="another architecture"):
-        classifier(tmp_path, n_classes=3).evaluate(TABLE.input_fn(labels=TABLE.three_classes))
+        classifier(tmp_path).evaluate(TABLE.input_fn())
 
 
 SERVING = """
@@ -160,17 +140,8 @@ def test_the_exported_model_answers_without_the_library(tmp_path):
     receiver_fn = est.export.build_parsing_serving_input_receiver_fn(spec)
     path = model.export_saved_model(str(tmp_path / "export"), receiver_fn).decode()
 
-    def example(a, b, word):
-        values = {"a": [a], "b": [b]}
-        features = {
-            name: tf.train.Feature(float_list=tf.train.FloatList(value=value))
-            for name, value in values.items()
-        }
-        words = tf.train.BytesList(value=[word.encode()])
-        features["word"] = tf.train.Feature(bytes_list=words)
-        return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
-
-    rows = [example(*row) for row in zip(*TABLE.numbers.T, TABLE.word, strict=True)]
+    cells = zip(*TABLE.numbers.T, TABLE.word, strict=True)
+    rows = [example(a=float(a), b=float(b), word=str(word)) for a, b, word in cells]
     np.save(tmp_path / "rows.npy", np.array(rows, object), allow_pickle=True)
     files = [path, str(tmp_path / "rows.npy"), str(tmp_path / "found.npy")]
     subprocess.run([sys.executable, "-c", SERVING, *files], check=True, capture_output=True)

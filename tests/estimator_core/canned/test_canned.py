@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
+from tests.estimator_core.conftest import example
 
 fc = tf.feature_column
 SIZE = fc.numeric_column("size")
@@ -21,44 +22,24 @@ def input_fn():
 
 
 # The constructors of tf.estimator 2.15, arguments in order.
+_REST = "config warm_start_from loss_reduction"
+_DNN = "hidden_units feature_columns model_dir"
+_BOTH = "linear_feature_columns linear_optimizer dnn_feature_columns dnn_optimizer dnn_hidden_units "
+_BOTH += "dnn_activation_fn dnn_dropout"
+_CLASSES, _NUMBERS = "n_classes weight_column label_vocabulary", "label_dimension weight_column"
+_NETWORK = "optimizer activation_fn dropout"
 SIGNATURES = {
-    "LinearClassifier": (
-        "feature_columns model_dir n_classes weight_column label_vocabulary optimizer config "
-        "warm_start_from loss_reduction sparse_combiner"
-    ),
-    "LinearRegressor": (
-        "feature_columns model_dir label_dimension weight_column optimizer config warm_start_from "
-        "loss_reduction sparse_combiner"
-    ),
-    "LinearEstimator": ("head feature_columns model_dir optimizer config sparse_combiner warm_start_from"),
-    "DNNClassifier": (
-        "hidden_units feature_columns model_dir n_classes weight_column label_vocabulary optimizer "
-        "activation_fn dropout config warm_start_from loss_reduction batch_norm"
-    ),
-    "DNNRegressor": (
-        "hidden_units feature_columns model_dir label_dimension weight_column optimizer "
-        "activation_fn dropout config warm_start_from loss_reduction batch_norm"
-    ),
-    "DNNEstimator": (
-        "head hidden_units feature_columns model_dir optimizer activation_fn dropout config "
-        "warm_start_from batch_norm"
-    ),
-    "DNNLinearCombinedClassifier": (
-        "model_dir linear_feature_columns linear_optimizer dnn_feature_columns dnn_optimizer "
-        "dnn_hidden_units dnn_activation_fn dnn_dropout n_classes weight_column label_vocabulary "
-        "config warm_start_from loss_reduction batch_norm linear_sparse_combiner"
-    ),
-    "DNNLinearCombinedRegressor": (
-        "model_dir linear_feature_columns linear_optimizer dnn_feature_columns dnn_optimizer "
-        "dnn_hidden_units dnn_activation_fn dnn_dropout label_dimension weight_column config "
-        "warm_start_from loss_reduction batch_norm linear_sparse_combiner"
-    ),
+    "LinearClassifier": f"feature_columns model_dir {_CLASSES} optimizer {_REST} sparse_combiner",
+    "LinearRegressor": f"feature_columns model_dir {_NUMBERS} optimizer {_REST} sparse_combiner",
+    "LinearEstimator": "head feature_columns model_dir optimizer config sparse_combiner warm_start_from",
+    "DNNClassifier": f"{_DNN} {_CLASSES} {_NETWORK} {_REST} batch_norm",
+    "DNNRegressor": f"{_DNN} {_NUMBERS} {_NETWORK} {_REST} batch_norm",
+    "DNNEstimator": f"head {_DNN} {_NETWORK} config warm_start_from batch_norm",
+    "DNNLinearCombinedClassifier": f"model_dir {_BOTH} {_CLASSES} {_REST} batch_norm linear_sparse_combiner",
+    "DNNLinearCombinedRegressor": f"model_dir {_BOTH} {_NUMBERS} {_REST} batch_norm linear_sparse_combiner",
     # warm_start_from, the last one, is ours.
-    "DNNLinearCombinedEstimator": (
-        "head model_dir linear_feature_columns linear_optimizer dnn_feature_columns dnn_optimizer "
-        "dnn_hidden_units dnn_activation_fn dnn_dropout config batch_norm linear_sparse_combiner "
-        "warm_start_from"
-    ),
+    "DNNLinearCombinedEstimator": f"head model_dir {_BOTH} config batch_norm linear_sparse_combiner "
+    "warm_start_from",
 }
 
 
@@ -96,45 +77,29 @@ def test_any_optimizer_learns_and_continues_from_its_checkpoint(tmp_path, optimi
 
 @pytest.mark.more
 def test_the_exported_model_answers_as_predict_does(tmp_path):
-    estimator = est.DNNLinearCombinedClassifier(
-        model_dir=str(tmp_path),
-        linear_feature_columns=[KIND],
-        dnn_feature_columns=[SIZE, fc.indicator_column(KIND)],
-        dnn_hidden_units=[4],
-        label_vocabulary=["no", "yes"],
-    )
+    dnn = {"dnn_feature_columns": [SIZE, fc.indicator_column(KIND)], "dnn_hidden_units": [4]}
+    settings = {"linear_feature_columns": [KIND], **dnn, "label_vocabulary": ["no", "yes"]}
+    estimator = est.DNNLinearCombinedClassifier(model_dir=str(tmp_path), **settings)
 
     def word_input_fn():
         return input_fn().map(lambda f, label: (f, tf.where(tf.equal(label, 1), "yes", "no")))
 
     estimator.train(word_input_fn, steps=5)
     spec = {"size": tf.io.FixedLenFeature([1], tf.float32), "kind": tf.io.VarLenFeature(tf.string)}
-    export_dir = estimator.export_saved_model(
-        str(tmp_path / "export"), est.export.build_parsing_serving_input_receiver_fn(spec)
-    )
-    model = tf.saved_model.load(export_dir)
-
-    def example(size, kind):
-        feature = {"size": tf.train.Feature(float_list=tf.train.FloatList(value=[size]))}
-        if kind is not None:
-            feature["kind"] = tf.train.Feature(bytes_list=tf.train.BytesList(value=[kind.encode()]))
-        features = tf.train.Features(feature=feature)
-        return tf.train.Example(features=features).SerializeToString()
-
-    served = model.signatures["serving_default"](
-        inputs=tf.constant([example(0.5, "x"), example(-1.0, "unknown"), example(-1.0, None)])
-    )
+    receiver_fn = est.export.build_parsing_serving_input_receiver_fn(spec)
+    model = tf.saved_model.load(estimator.export_saved_model(str(tmp_path / "export"), receiver_fn))
+    rows = [example(size=0.5, kind="x"), example(size=-1.0, kind="unknown"), example(size=-1.0)]
+    served = model.signatures["serving_default"](inputs=tf.constant(rows))
     assert served["classes"].numpy().tolist() == [[b"no", b"yes"]] * 3
     # A word that is not in the vocabulary counts as none.
     np.testing.assert_array_equal(served["scores"][1], served["scores"][2])
 
     def one_example():
-        features = {"size": [[0.5]], "kind": [["x"]]}
-        return tf.data.Dataset.from_tensors({k: tf.constant(v) for k, v in features.items()})
+        return tf.data.Dataset.from_tensors({"size": [[0.5]], "kind": [["x"]]})
 
     (prediction,) = estimator.predict(one_example)
     np.testing.assert_allclose(served["scores"][0], prediction["probabilities"], rtol=1e-6)
-    regression = model.signatures["regression"](inputs=tf.constant([example(0.5, "x")]))
+    regression = model.signatures["regression"](inputs=tf.constant(rows[:1]))
     np.testing.assert_allclose(regression["outputs"][0], prediction["logistic"], rtol=1e-6)
 
 
@@ -144,10 +109,8 @@ def test_a_vocabulary_file_is_exported_with_the_model(tmp_path):
     kind = fc.categorical_column_with_vocabulary_file("kind", str(path))
     estimator = est.LinearClassifier([kind], model_dir=str(tmp_path / "model"))
     estimator.train(input_fn, steps=1)
-    export_dir = estimator.export_saved_model(
-        str(tmp_path / "export"),
-        est.export.build_raw_serving_input_receiver_fn({"kind": tf.TensorSpec([None], tf.string)}),
-    )
+    receiver_fn = est.export.build_raw_serving_input_receiver_fn({"kind": tf.TensorSpec([None], tf.string)})
+    export_dir = estimator.export_saved_model(str(tmp_path / "export"), receiver_fn)
     path.unlink()
     model = tf.saved_model.load(export_dir)
     answer = model.signatures["predict"](kind=tf.constant(["x", "?"]))
@@ -158,10 +121,7 @@ def test_a_vocabulary_file_is_exported_with_the_model(tmp_path):
     ("make", "message"),
     [
         (lambda: est.DNNLinearCombinedClassifier(), "Either linear_feature_columns or dnn_"),
-        (
-            lambda: est.DNNLinearCombinedClassifier(dnn_feature_columns=[SIZE]),
-            "dnn_hidden_units must be defined",
-        ),
+        (lambda: est.DNNLinearCombinedClassifier(dnn_feature_columns=[SIZE]), "dnn_hidden_units must be"),
         (lambda: est.LinearClassifier([]), "must not be empty"),
         (lambda: est.LinearClassifier([SIZE], n_classes=1), "n_classes must be at least 2"),
         (lambda: est.DNNClassifier([0], [SIZE]), "positive integers"),
@@ -175,28 +135,18 @@ def test_what_can_not_work(make, message):
 @pytest.mark.more
 def test_learning_rates_of_named_optimizers(tmp_path):
     def learning_rates(estimator):
-        estimator.train(input_fn, steps=1)
-        return {
-            name: float(estimator.get_variable_value(name))
-            for name in estimator.get_variable_names()
-            if name.endswith("/learning_rate")
-        }
+        names = estimator.train(input_fn, steps=1).get_variable_names()
+        rates = [name for name in names if name.endswith("/learning_rate")]
+        return {name: float(estimator.get_variable_value(name)) for name in rates}
 
     # min(0.2, 1 / sqrt(1)), and for a combined model min(0.005, 1 / sqrt(1)); Keras's defaults for
     # networks. tf.estimator 2.15 writes the same.
     linear = est.LinearClassifier([SIZE], optimizer="Adam", model_dir=str(tmp_path / "linear"))
     assert learning_rates(linear) == {"training/Adam/learning_rate": pytest.approx(0.2)}
-    combined = est.DNNLinearCombinedClassifier(
-        linear_feature_columns=[SIZE],
-        dnn_feature_columns=[SIZE],
-        dnn_hidden_units=[2],
-        dnn_optimizer="SGD",
-        model_dir=str(tmp_path / "combined"),
-    )
-    assert learning_rates(combined) == {
-        "training/SGD/learning_rate": pytest.approx(0.01),
-        "training/Ftrl/learning_rate": pytest.approx(0.005),
-    }
+    dnn = {"dnn_feature_columns": [SIZE], "dnn_hidden_units": [2], "dnn_optimizer": "SGD"}
+    combined = est.DNNLinearCombinedClassifier(str(tmp_path / "combined"), [SIZE], **dnn)
+    rates = {"training/SGD/learning_rate": 0.01, "training/Ftrl/learning_rate": 0.005}
+    assert learning_rates(combined) == pytest.approx(rates)
 
 
 @pytest.mark.parametrize(("api", "baseline"), [(est, 0.0), (est.v1, 1.0)])
@@ -208,8 +158,6 @@ def test_classifiers_evaluated_on_an_empty_input_return_what_2_15_does(tmp_path,
     metrics = classifier.evaluate(empty)
     assert metrics.pop("global_step") == 2
     assert metrics.pop("accuracy_baseline") == baseline
-    assert sorted(metrics) == [
-        "accuracy", "auc", "auc_precision_recall", "average_loss", "label/mean", "loss", "precision",
-        "prediction/mean", "recall",
-    ]  # fmt: skip
+    names = "accuracy auc auc_precision_recall average_loss label/mean loss precision prediction/mean recall"
+    assert sorted(metrics) == names.split()
     assert set(metrics.values()) == {0.0}

@@ -6,6 +6,7 @@ import estimator_core as est
 from estimator_core.canned import compose
 from estimator_core.logits import dnn_logit_fn_builder, linear_logit_fn_builder
 from estimator_core.optimizers.named import NAMED_OPTIMIZERS
+from tests.estimator_core.heads.fresh_graph import trained
 
 tf1 = tf.compat.v1
 
@@ -20,33 +21,27 @@ def logit_fn(name):
     return build
 
 
-def test_parts_add_up_and_train_by_their_own_optimizers():
-    head = est.RegressionHead()
-    model_fn = compose(head, [(logit_fn("a"), "SGD", 0.25), (logit_fn("b"), "SGD", 0.125)])
-    with tf.Graph().as_default():
+def shared_a(features, mode):
+    with tf1.variable_scope("shared", reuse=tf1.AUTO_REUSE):
+        return logit_fn("a")(features, mode)
+
+
+@pytest.mark.parametrize(
+    ("parts", "loss"),
+    [
+        # The slope of (a + 2 b - 1)^2 at 0 is [-2, -4]; then it is (0.5 + 1 - 1)^2.
+        ([(logit_fn("a"), "SGD", 0.25), (logit_fn("b"), "SGD", 0.125)], 0.25),
+        # A shared variable belongs to the first part.
+        ([(shared_a, "SGD", 0.25), (logit_fn("a"), "SGD", 0.25)], 0.0),
+    ],
+)
+def test_parts_add_up_and_train_by_their_own_optimizers(parts, loss):
+    def build():
         features = {"a": tf.constant([[1.0]]), "b": tf.constant([[2.0]])}
-        spec = model_fn(features, tf.constant([1.0]), "train")
-        variables = tf1.trainable_variables()
-        with tf1.Session() as session:
-            session.run(tf1.global_variables_initializer())
-            session.run(spec.train_op)
-            # The slope of (a + 2 b - 1)^2 at 0 is [-2, -4].
-            assert [v.item() for v in session.run(variables)] == [0.5, 0.5]
-            assert session.run(spec.loss) == pytest.approx(0.25)  # (0.5 + 1 - 1)^2
+        spec = compose(est.RegressionHead(), parts)(features, tf.constant([1.0]), "train")
+        return spec, [*tf1.trainable_variables(), spec.loss]
 
-
-def test_a_shared_variable_belongs_to_the_first_part():
-    def shared(features, mode):
-        with tf1.variable_scope("shared", reuse=tf1.AUTO_REUSE):
-            return logit_fn("a")(features, mode)
-
-    model_fn = compose(est.RegressionHead(), [(shared, "SGD", 0.25), (logit_fn("a"), "SGD", 0.25)])
-    with tf.Graph().as_default():
-        spec = model_fn({"a": tf.constant([[1.0]])}, tf.constant([1.0]), "train")
-        with tf1.Session() as session:
-            session.run(tf1.global_variables_initializer())
-            session.run(spec.train_op)
-            assert [v.item() for v in session.run(tf1.trainable_variables())] == [0.5, 0.5]
+    assert [value.item() for value in trained(build)] == [0.5, 0.5, pytest.approx(loss)]
 
 
 def test_a_premade_of_ones_own(tmp_path):
@@ -54,10 +49,8 @@ def test_a_premade_of_ones_own(tmp_path):
         table = tf1.get_variable("table", [4, 1])
         return tf.gather(table, features["id"])
 
-    estimator = est.Estimator(
-        compose(est.BinaryClassHead(), [(embedding_logit_fn, tf.keras.optimizers.Adam(0.5))]),
-        model_dir=str(tmp_path),
-    )
+    parts = [(embedding_logit_fn, tf.keras.optimizers.Adam(0.5))]
+    estimator = est.Estimator(compose(est.BinaryClassHead(), parts), model_dir=str(tmp_path))
     ids = np.array([0, 1, 2, 3])
 
     def input_fn():
@@ -117,13 +110,8 @@ LABELS = np.float32([1.0, 0.0, 2.0, 3.0])
 
 def losses_on_replicas(optimizer, num_replicas):
     """Returns the losses of five steps in which each replica takes its share of the batch."""
-    model_fn = compose(
-        est.RegressionHead(),
-        [
-            (dnn_logit_fn_builder(1, [], COLUMNS), optimizer, 0.05),
-            (linear_logit_fn_builder(1, [ID]), optimizer, 0.05),
-        ],
-    )
+    logit_fns = dnn_logit_fn_builder(1, [], COLUMNS), linear_logit_fn_builder(1, [ID])
+    model_fn = compose(est.RegressionHead(), [(logit_fn, optimizer, 0.05) for logit_fn in logit_fns])
     size = 4 // num_replicas
     with tf.Graph().as_default():
         strategy = tf.distribute.MirroredStrategy([f"/cpu:{i}" for i in range(num_replicas)])

@@ -27,9 +27,8 @@ def input_fn():
 def test_one_step_of_a_regressor(tmp_path, regressor, optimizer, reduction, divisor):
     """The slope of the last bias is that of the predictions, 2 (prediction - label)."""
     column = tf.feature_column.numeric_column("x")
-    estimator = regressor([4], [column], str(tmp_path), optimizer=optimizer, loss_reduction=reduction).train(
-        input_fn
-    )
+    settings = {"optimizer": optimizer, "loss_reduction": reduction}
+    estimator = regressor([4], [column], str(tmp_path), **settings).train(input_fn)
 
     def before(name):
         return tf.train.load_variable(os.path.join(tmp_path, "model.ckpt-0"), f"dnn/{name}")

@@ -7,6 +7,7 @@ import tensorflow as tf
 import estimator_core as est
 from estimator_core import v1
 
+SGD = tf.keras.optimizers.SGD(0.001)
 FEATURES, LABELS = np.array([[1.0], [2.0], [3.0]]), np.array([[0.0], [1.0], [1.0]])
 
 
@@ -17,10 +18,7 @@ def input_fn():
 @pytest.mark.parametrize(
     ("regressor", "settings"),
     [
-        (
-            est.DNNLinearCombinedRegressor,
-            {"dnn_optimizer": tf.keras.optimizers.SGD(0.001), "loss_reduction": "sum"},
-        ),
+        (est.DNNLinearCombinedRegressor, {"dnn_optimizer": SGD, "loss_reduction": "sum"}),
         # The learning rate of a network that is given by name is 0.001 in v1, and the loss a sum.
         (v1.DNNLinearCombinedRegressor, {"dnn_optimizer": "SGD"}),
     ],
@@ -28,14 +26,10 @@ def input_fn():
 def test_one_step_of_both_parts(tmp_path, regressor, settings):
     """Both see the slopes of the sum of their logits, 2 (prediction - label); the linear one is 0."""
     column = tf.feature_column.numeric_column("x")
-    estimator = regressor(
-        str(tmp_path),
-        linear_feature_columns=[column],
-        linear_optimizer=tf.compat.v1.train.GradientDescentOptimizer(0.5),
-        dnn_feature_columns=[column],
-        dnn_hidden_units=[4],
-        **settings,
-    ).train(input_fn)
+    descent = tf.compat.v1.train.GradientDescentOptimizer(0.5)
+    linear = {"linear_feature_columns": [column], "linear_optimizer": descent}
+    dnn = {"dnn_feature_columns": [column], "dnn_hidden_units": [4]}
+    estimator = regressor(str(tmp_path), **linear, **dnn, **settings).train(input_fn)
 
     def before(name):
         return tf.train.load_variable(os.path.join(tmp_path, "model.ckpt-0"), f"dnn/{name}")

@@ -38,19 +38,10 @@ def mini_batches(steps, batch_size=6):
 
 
 def test_arguments_are_those_of_tf_estimator():
-    assert list(inspect.signature(KMeans.__init__).parameters)[1:] == [
-        "num_clusters",
-        "model_dir",
-        "initial_clusters",
-        "distance_metric",
-        "seed",
-        "use_mini_batch",
-        "mini_batch_steps_per_iteration",
-        "kmeans_plus_plus_num_retries",
-        "relative_tolerance",
-        "config",
-        "feature_columns",
-    ]
+    names = "num_clusters model_dir initial_clusters distance_metric seed use_mini_batch "
+    names += "mini_batch_steps_per_iteration kmeans_plus_plus_num_retries relative_tolerance config "
+    names += "feature_columns"
+    assert list(inspect.signature(KMeans.__init__).parameters)[1:] == names.split()
 
 
 def test_whole_batches_end_in_the_centers_of_scikit_learn(tmp_path):
@@ -139,14 +130,11 @@ def initial(model):
     return tf.train.load_variable(f"{model.model_dir}/model.ckpt-0", "clusters")
 
 
-def test_random_centers_are_points_of_the_first_batch(tmp_path):
-    model = kmeans(tmp_path, "random", seed=4).train(points(10), steps=1)
+def test_random_centers_are_points_of_as_many_batches_as_it_takes(tmp_path):
+    model = kmeans(tmp_path / "one", "random", seed=4).train(points(10), steps=1)
     first_batch = {tuple(point) for point in POINTS[:10]}
     assert {tuple(center) for center in initial(model)} <= first_batch
-
-
-def test_centers_come_from_as_many_batches_as_it_takes(tmp_path):
-    model = kmeans(tmp_path, "random", num_clusters=8, seed=4).train(points(3), steps=1)
+    model = kmeans(tmp_path / "three", "random", num_clusters=8, seed=4).train(points(3), steps=1)
     centers = initial(model)
     np.testing.assert_array_equal(centers[:6], POINTS[:6])  # both batches as a whole
     assert {tuple(center) for center in centers[6:]} <= {tuple(point) for point in POINTS[6:9]}
@@ -166,35 +154,24 @@ def test_the_seed_decides(tmp_path, method):
 
 
 def test_kmeans_plus_plus_finds_the_groups(tmp_path):
-    model = kmeans(tmp_path, "kmeans_plus_plus", seed=2, use_mini_batch=False)
-    model.train(points(), steps=5)
+    model = kmeans(tmp_path, "kmeans_plus_plus", seed=2, use_mini_batch=False).train(points(), steps=5)
     theirs = sklearn.cluster.KMeans(3, n_init=5, random_state=0).fit(POINTS)
     assert model.score(points(repeat=1)) == pytest.approx(theirs.inertia_, rel=1e-4)
 
 
-def test_kmeans_plus_plus_needs_a_batch_for_all_centers(tmp_path):
-    with pytest.raises(tf.errors.InvalidArgumentError, match="as many points as there are cluster"):
-        kmeans(tmp_path, "kmeans_plus_plus").train(points(2), steps=1)
-
-
-def test_a_function_gives_the_centers(tmp_path):
+def test_a_function_or_an_array_gives_the_centers(tmp_path, caplog):
     def one_at_a_time(batches, num_missing):
         (batch,) = batches
         del num_missing
         return batch[:1]
 
-    model = kmeans(tmp_path, one_at_a_time).train(points(5), steps=1)
+    model = kmeans(tmp_path / "function", one_at_a_time).train(points(5), steps=1)
     np.testing.assert_array_equal(initial(model), POINTS[[0, 5, 10]])
-
-
-def test_an_array_takes_no_batch_away(tmp_path):
-    model = kmeans(tmp_path, use_mini_batch=False).train(points(repeat=1))
+    # An array takes no batch away, and has as many centers as there are.
+    model = kmeans(tmp_path / "array", use_mini_batch=False).train(points(repeat=1))
     assert model.get_variable_value("global_step") == 1
     np.testing.assert_array_equal(initial(model), FIRST)
-
-
-def test_as_many_centers_as_are_given(tmp_path, caplog):
-    model = kmeans(tmp_path, FIRST[:2], num_clusters=3).train(points(), steps=1)
+    model = kmeans(tmp_path / "two", FIRST[:2], num_clusters=3).train(points(), steps=1)
     assert model.cluster_centers().shape == (2, 2)
     assert "num_clusters=3" in caplog.text
 
@@ -248,12 +225,9 @@ def test_the_exported_model_has_the_centers(tmp_path):
     loaded = tf.saved_model.load(export_dir)
     assert sorted(loaded.signatures) == ["all_distances", "cluster_index", "serving_default"]
     predicted = list(model.predict(points(repeat=1)))
-    for name, key in [
-        ("all_distances", "all_distances"),
-        ("cluster_index", "cluster_index"),
-        ("serving_default", "cluster_index"),
-    ]:
-        answer = loaded.signatures[name](points=tf.constant(POINTS))["output"]
+    for name, signature in loaded.signatures.items():
+        key = "cluster_index" if name == "serving_default" else name
+        answer = signature(points=tf.constant(POINTS))["output"]
         np.testing.assert_allclose(answer, [row[key] for row in predicted], rtol=1e-5)
 
 
@@ -272,26 +246,36 @@ def test_what_can_not_work(make, message):
         make()
 
 
-def test_there_is_no_prediction_before_training(tmp_path):
+def without_batches():
+    return tf.data.Dataset.from_tensor_slices(POINTS)
+
+
+def with_labels():
+    return points()().map(lambda batch: (batch, batch[:, 0]))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "input_fn", "error", "message"),
+    [
+        (
+            ["kmeans_plus_plus"],
+            points(2),
+            tf.errors.InvalidArgumentError,
+            "as many points as there are cluster",
+        ),
+        ([], without_batches, ValueError, r"shape \[batch_size, dimensions\]"),
+        ([], with_labels, ValueError, "model_fn does not take labels"),
+    ],
+)
+def test_inputs_that_can_not_work(tmp_path, arguments, input_fn, error, message):
+    with pytest.raises(error, match=message):
+        kmeans(tmp_path, *arguments).train(input_fn, steps=1)
+
+
+def test_there_is_no_prediction_before_training_and_a_model_keeps_its_number_of_clusters(tmp_path):
     with pytest.raises(tf.errors.InvalidArgumentError, match="none before it is trained"):
         list(kmeans(tmp_path).predict(points(repeat=1)))
-
-
-def test_a_model_keeps_its_number_of_clusters(tmp_path):
     kmeans(tmp_path).train(points(), steps=1)
     other = kmeans(tmp_path, "random", num_clusters=5, use_mini_batch=False)
     with pytest.raises(tf.errors.InvalidArgumentError, match="must have num_clusters cluster centers"):
         other.train(points(), steps=1)
-
-
-def test_points_have_two_dimensions(tmp_path):
-    with pytest.raises(ValueError, match=r"shape \[batch_size, dimensions\]"):
-        kmeans(tmp_path).train(lambda: tf.data.Dataset.from_tensor_slices(POINTS), steps=1)
-
-
-def test_labels_are_refused(tmp_path):
-    def input_fn():
-        return points()().map(lambda batch: (batch, batch[:, 0]))
-
-    with pytest.raises(ValueError, match="model_fn does not take labels"):
-        kmeans(tmp_path).train(input_fn, steps=1)

@@ -37,13 +37,10 @@ def test_a_regressor_spec_adds_a_label_of_its_dimension():
         ({"weight_column": "a"}, "weight_column should not be used as feature"),
         ({"weight_column": "y"}, "weight_column should not be used as feature"),
         ({"feature_columns": "a"}, "feature_columns"),
+        ({"weight_column": 3}, "weight_column=3"),
     ],
 )
 def test_contradictions_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        est.regressor_parse_example_spec(**{"feature_columns": [_A], "label_key": "y", **arguments})
-
-
-def test_other_weight_columns_are_refused():
-    with pytest.raises(ValueError, match="weight_column=3"):
-        est.classifier_parse_example_spec([_A], "y", weight_column=3)
+    for parse_example_spec in (est.regressor_parse_example_spec, est.classifier_parse_example_spec):
+        with pytest.raises(ValueError, match=message):
+            parse_example_spec(**{"feature_columns": [_A], "label_key": "y", **arguments})

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core.experimental import RNNClassifier, RNNEstimator, SequentialHeadWrapper
+from tests.estimator_core.conftest import example
 
 fc = tf.feature_column
 TOKEN = fc.sequence_categorical_column_with_vocabulary_list("token", ["up", "down"])
@@ -19,12 +20,12 @@ SEQUENCES = [
     (["up"], 1),
     (["down", "down"], 0),
 ]
+LABELS = [label for _, label in SEQUENCES]
 
 
-def input_fn(repeat=None):
+def input_fn(repeat=None, labels=LABELS):
     """Whole sequences with one label each, in batches of six and of unequal length."""
     tokens = tf.ragged.constant([tokens for tokens, _ in SEQUENCES])
-    labels = [label for _, label in SEQUENCES]
     dataset = tf.data.Dataset.from_tensor_slices(({"token": tokens}, labels))
     return dataset.repeat(repeat).batch(6)
 
@@ -33,10 +34,7 @@ def step_input_fn(repeat=None):
     """A label for each step: whether more tokens were "up" than "down" so far."""
     ups = [[token == "up" for token in tokens] for tokens, _ in SEQUENCES]
     counts = [[2 * sum(row[: i + 1]) - i - 1 for i in range(len(row))] for row in ups]
-    labels = tf.ragged.constant([[int(count > 0) for count in row] for row in counts])
-    tokens = tf.ragged.constant([tokens for tokens, _ in SEQUENCES])
-    dataset = tf.data.Dataset.from_tensor_slices(({"token": tokens}, labels))
-    return dataset.repeat(repeat).batch(6)
+    return input_fn(repeat, tf.ragged.constant([[int(count > 0) for count in row] for row in counts]))
 
 
 def config(directory):
@@ -91,9 +89,8 @@ def test_it_learns_to_remember_and_continues_from_its_checkpoint(tmp_path, argum
 
 @pytest.mark.more
 def test_it_learns_a_label_for_each_step(tmp_path):
-    classifier = RNNClassifier(
-        TOKENS, units=[8], cell_type="lstm", return_sequences=True, optimizer="Adam", config=config(tmp_path)
-    )
+    settings = {"units": [8], "cell_type": "lstm", "return_sequences": True, "optimizer": "Adam"}
+    classifier = RNNClassifier(TOKENS, config=config(tmp_path), **settings)
     classifier.train(step_input_fn, steps=120)
     results = classifier.evaluate(lambda: step_input_fn(repeat=1))
     # By sequence: 1 of 4 steps, 2 of 4, 3 of 3, 0 of 3, 1 of 1, 0 of 2. Padding does not count.
@@ -115,27 +112,18 @@ def test_it_learns_a_label_for_each_step(tmp_path):
     ids=["sequence", "steps", "keras_cell"],
 )
 def test_the_exported_model_answers_as_predict_does(tmp_path, return_sequences, arguments):
-    classifier = RNNClassifier(
-        TOKENS, return_sequences=return_sequences, config=config(tmp_path), **arguments
-    )
+    arguments = {"return_sequences": return_sequences, "config": config(tmp_path), **arguments}
+    classifier = RNNClassifier(TOKENS, **arguments)
     classifier.train(step_input_fn if return_sequences else input_fn, steps=2)
-    spec = fc.make_parse_example_spec(TOKENS)
-    export_dir = classifier.export_saved_model(
-        str(tmp_path / "export"), est.export.build_parsing_serving_input_receiver_fn(spec)
-    )
-    model = tf.saved_model.load(export_dir)
-
-    def example(tokens):
-        value = tf.train.BytesList(value=[token.encode() for token in tokens])
-        features = tf.train.Features(feature={"token": tf.train.Feature(bytes_list=value)})
-        return tf.train.Example(features=features).SerializeToString()
-
-    served = model.signatures["predict"](examples=tf.constant([example(tokens) for tokens, _ in SEQUENCES]))
+    receiver_fn = est.export.build_parsing_serving_input_receiver_fn(fc.make_parse_example_spec(TOKENS))
+    model = tf.saved_model.load(classifier.export_saved_model(str(tmp_path / "export"), receiver_fn))
+    predict = model.signatures["predict"]
+    served = predict(examples=tf.constant([example(token=tokens) for tokens, _ in SEQUENCES]))
     predicted = [row["logits"] for row in classifier.predict(lambda: input_fn(repeat=1))]
     np.testing.assert_allclose(served["logits"], predicted, rtol=1e-5)
     # One alone, without padding, and one that has no token at all.
-    (alone,) = model.signatures["predict"](examples=tf.constant([example(["up"])]))["logits"]
-    nothing = model.signatures["predict"](examples=tf.constant([example([])]))["logits"]
+    (alone,) = predict(examples=tf.constant([example(token=["up"])]))["logits"]
+    nothing = predict(examples=tf.constant([example(token=[])]))["logits"]
     if return_sequences:
         np.testing.assert_allclose(alone[0], predicted[4][0], rtol=1e-5)
         assert nothing.shape == (1, 0, 1)
@@ -156,9 +144,8 @@ def test_the_mask_of_the_features_says_which_steps_count(tmp_path):
 
         return step_input_fn(repeat=1).map(mask)
 
-    classifier = RNNClassifier(
-        TOKENS, units=4, return_sequences=True, sequence_mask="first", config=config(tmp_path)
-    )
+    settings = {"units": 4, "return_sequences": True, "sequence_mask": "first"}
+    classifier = RNNClassifier(TOKENS, config=config(tmp_path), **settings)
     classifier.train(masked_input_fn)
     # Three of the six sequences start with "up".
     assert classifier.evaluate(masked_input_fn)["label/mean"] == pytest.approx(0.5)
@@ -175,22 +162,14 @@ def test_learning_rate_and_names_of_a_named_optimizer(tmp_path):
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (
-            lambda: RNNEstimator(est.RegressionHead(), TOKENS, units=[2], return_sequences=True),
-            ValueError,
-            "must be a `SequentialHeadWrapper`",
-        ),
+        (lambda: RNNEstimator(est.RegressionHead(), TOKENS, units=[2], return_sequences=True), ValueError,
+         "must be a `SequentialHeadWrapper`"),
         (lambda: RNNClassifier(TOKENS, units=[2], n_classes=1), ValueError, "n_classes"),
         (lambda: RNNClassifier(TOKENS), ValueError, "units must be the size"),
-        (
-            lambda: RNNClassifier(
-                TOKENS, units=2, return_sequences=True, weight_column=fc.numeric_column("w")
-            ),
-            TypeError,
-            "a weight column of sequences is given by its name",
-        ),
+        (lambda: RNNClassifier(TOKENS, units=2, return_sequences=True, weight_column=fc.numeric_column("w")),
+         TypeError, "a weight column of sequences is given by its name"),
     ],
-)
+)  # fmt: skip
 def test_what_can_not_work(make, error, message):
     with pytest.raises(error, match=message):
         make()

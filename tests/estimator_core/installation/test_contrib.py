@@ -61,13 +61,7 @@ def trained(steps, **arguments):
         session.run(tf1.global_variables_initializer())
         for _ in range(steps):
             session.run(train_op)
-        return dict(
-            zip(
-                [variable.op.name for variable in tf1.global_variables()],
-                session.run(tf1.global_variables()),
-                strict=True,
-            )
-        )
+        return session.run({variable.op.name: variable for variable in tf1.global_variables()})
 
 
 def test_twice_is_once():
@@ -143,23 +137,16 @@ def test_advice_is_for_what_is_missing():
         assert path not in CONTRIB
 
 
-def test_a_step_of_gradient_descent():
+def test_steps_of_gradient_descent():
     # a - 0.1 * 3, b - 0.1 * 4
     variables = trained(2, learning_rate=0.1, optimizer="SGD")
-    assert variables["a"] == pytest.approx(0.4)
-    assert variables["b"] == pytest.approx(1.2)
+    assert (variables["a"], variables["b"]) == pytest.approx((0.4, 1.2))
     assert variables["global_step"] == 2
     assert variables["OptimizeLoss/learning_rate"] == np.float32(0.1)
-
-
-def test_gradients_are_clipped_together():
     # The norm of (3, 4) is 5, so with a norm of 1 they are (0.6, 0.8).
     variables = trained(1, learning_rate=0.5, optimizer="SGD", clip_gradients=1.0)
-    assert variables["a"] == pytest.approx(0.7)
-    assert variables["b"] == pytest.approx(1.6)
-
-
-def test_a_function_clips_gradients():
+    assert (variables["a"], variables["b"]) == pytest.approx((0.7, 1.6))
+    # A function clips them.
     variables = trained(
         1,
         learning_rate=1.0,
@@ -296,13 +283,8 @@ def test_data_are_batched():
     def build():
         numbers = tf1.data.Dataset.range(5)
         squares = numbers.apply(data.map_and_batch(lambda n: n * n, 2, drop_remainder=True))
-        return [
-            next_of(squares.skip(1)),
-            next_of(numbers.apply(data.batch_and_drop_remainder(3)).repeat().skip(1)),
-        ]
-
-    def next_of(dataset):
-        return tf1.data.make_one_shot_iterator(dataset).get_next()
+        threes = numbers.apply(data.batch_and_drop_remainder(3)).repeat()
+        return [tf1.data.make_one_shot_iterator(each.skip(1)).get_next() for each in (squares, threes)]
 
     squares, batch = in_session(build)
     assert squares.tolist() == [4, 9]
@@ -311,12 +293,10 @@ def test_data_are_batched():
 
 def test_heads_in_the_order_of_their_arguments():
     contrib = tf.contrib.estimator
-    head = contrib.regression_head(None, 3)
-    assert head.logits_dimension == 3
+    assert contrib.regression_head(None, 3).logits_dimension == 3
     assert contrib.poisson_regression_head("weight", label_dimension=2).logits_dimension == 2
-    assert (
-        contrib.multi_class_head(n_classes=4, loss_reduction=tf1.losses.Reduction.SUM).logits_dimension == 4
-    )
+    several = contrib.multi_class_head(n_classes=4, loss_reduction=tf1.losses.Reduction.SUM)
+    assert several.logits_dimension == 4
 
 
 def input_fn():
@@ -345,11 +325,10 @@ def test_forwarded_features_are_predictions(tmp_path):
 
 def features_of(*names):
     """An input_fn of some of three features."""
-    features = {"x": [[1.0], [2.0]], "logits": [1.0, 2.0]}
 
     def input_fn():
         words = tf.sparse.from_dense([[1, 0], [0, 2]])
-        values = {**features, "words": words}
+        values = {"x": [[1.0], [2.0]], "logits": [1.0, 2.0], "words": words}
         return tf.data.Dataset.from_tensors({name: values[name] for name in names})
 
     return input_fn

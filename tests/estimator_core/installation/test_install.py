@@ -67,7 +67,7 @@ def test_model_to_estimator_is_installed_in_tf_keras(uninstalled):
     estimator_core.install()
     assert tf.keras.estimator.model_to_estimator is estimator_core.model_to_estimator
     assert tf.compat.v2.keras.estimator.model_to_estimator is estimator_core.model_to_estimator
-    names: dict = {}
+    names = {}
     exec("from tensorflow.keras.estimator import model_to_estimator", names)
     assert names["model_to_estimator"] is estimator_core.model_to_estimator
 

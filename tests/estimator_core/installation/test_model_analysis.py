@@ -8,6 +8,7 @@ import tensorflow as tf
 
 import estimator_core
 from estimator_core.installation import model_analysis
+from tests.estimator_core.conftest import example
 
 SPEC = {"x": tf.io.FixedLenFeature([1], tf.float32), "y": tf.io.FixedLenFeature([1], tf.float32)}
 
@@ -67,10 +68,7 @@ def test_models_for_evaluation(make_estimator, input_fn, tmp_path, with_serving)
         serving_input_receiver_fn if with_serving else None,
     )
     model = tf.saved_model.load(exported.decode(), tags=["eval"])
-    example = tf.train.Example()
-    example.features.feature["x"].float_list.value.append(3.0)
-    example.features.feature["y"].float_list.value.append(1.0)
-    outputs = model.signatures["eval"](examples=tf.constant([example.SerializeToString()]))
+    outputs = model.signatures["eval"](examples=tf.constant([example(x=3.0, y=1.0)]))
     assert float(outputs["loss"]) == pytest.approx((3.0 - 1.0) ** 2)
     if with_serving:
         tf.saved_model.load(exported.decode(), tags=["serve"])

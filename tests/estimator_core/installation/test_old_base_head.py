@@ -73,7 +73,7 @@ def test_invalid_arguments_are_value_errors(call):
         call()
 
 
-def test_valid_arguments_pass():
+def test_which_arguments_are_valid(session):
     base_head.check_prediction_keys(["a"], ["a", "b"])
     base_head.validate_loss_fn_args(lambda labels, logits, features: 0)
     base_head.validate_loss_reduction("sum")
@@ -81,6 +81,12 @@ def test_valid_arguments_pass():
     base_head.validate_trainable_variables([])
     base_head.validate_update_ops()
     base_head.validate_v2_optimizer(tf.keras.optimizers.SGD())
+    three = tf.constant(3)
+    assert base_head.validate_n_classes(three) is three
+    with pytest.raises(ValueError, match="n_classes=2"):
+        base_head.validate_n_classes(2)
+    with pytest.raises(ValueError, match="must be > 2"):
+        base_head.validate_n_classes(tf.constant(2))
 
 
 def test_a_loss_function_is_called_for_unreduced_losses(session):
@@ -148,11 +154,7 @@ class VectorLossHead(estimator_core.MultiClassHead):
         mode,
         logits,
         labels=None,
-        optimizer=None,
-        trainable_variables=None,
-        train_op_fn=None,
-        update_ops=None,
-        regularization_losses=None,
+        **training,
     ):
         predictions = self.predictions(logits)
         if mode == "infer":
@@ -169,14 +171,9 @@ class VectorLossHead(estimator_core.MultiClassHead):
                 {"eval_metrics": self.metrics(), "features": features, "logits": logits, "labels": labels},
             )
             return TPUEstimatorSpec(mode, predictions, scalar, eval_metrics=metrics)
+        training.pop("regularization_losses", None)
         train_op = base_head.create_estimator_spec_train_op(
-            head_name=self._name,
-            optimizer=optimizer,
-            train_op_fn=train_op_fn,
-            update_ops=update_ops,
-            trainable_variables=trainable_variables,
-            regularized_training_loss=losses,
-            loss_reduction=self._loss_reduction,
+            self._name, regularized_training_loss=losses, loss_reduction=self._loss_reduction, **training
         )
         base_head.create_estimator_spec_summary(scalar, None, self._summary_key)
         return TPUEstimatorSpec(mode, predictions, scalar, train_op=train_op)
@@ -209,15 +206,6 @@ def test_a_head_that_makes_a_spec_of_its_own():
     assert metrics["loss"] < 3 * np.log(3)  # the loss of three examples before training
     prediction = next(iter(classifier.predict(input_fn)))
     assert prediction["all_classes"].tolist() == [b"a", b"b", b"c"]
-
-
-def test_a_number_of_classes_may_be_a_tensor(session):
-    three = tf.constant(3)
-    assert base_head.validate_n_classes(three) is three
-    with pytest.raises(ValueError, match="n_classes=2"):
-        base_head.validate_n_classes(2)
-    with pytest.raises(ValueError, match="must be > 2"):
-        base_head.validate_n_classes(tf.constant(2))
 
 
 def test_a_head_may_change_the_spec_of_its_base(session):

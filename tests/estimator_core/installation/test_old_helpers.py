@@ -117,16 +117,14 @@ def test_heads_sum_their_losses():
     several = old_heads._multi_class_head_with_softmax_cross_entropy_loss(3, "w")
     with tf.Graph().as_default(), tf1.Session() as session:
         features = {"w": tf.constant([[1.0], [3.0]])}
-        logits, labels = tf.constant([[0.0], [0.0]]), tf.constant([[1.0], [0.0]])
         losses = [
-            head.create_estimator_spec(features, "eval", logits, labels=labels).loss
-            for head in (binary, regression)
+            head.create_estimator_spec(features, "eval", tf.zeros([2, size]), labels=tf.constant(labels)).loss
+            for head, size, labels in (
+                (binary, 1, [[1.0], [0.0]]),
+                (regression, 1, [[1.0], [0.0]]),
+                (several, 3, [[1], [0]]),
+            )
         ]
-        losses.append(
-            several.create_estimator_spec(
-                features, "eval", tf.zeros([2, 3]), labels=tf.cast(labels, tf.int64)
-            ).loss
-        )
         session.run(tf1.local_variables_initializer())
         found = session.run(losses)
     # Weights 1 and 3: 4 log 2; 1 * 1 + 3 * 0; 4 log 3.

@@ -30,23 +30,23 @@ def config():
     return estimator_core.RunConfig(tf_random_seed=3)
 
 
+def old_head():
+    return old_heads._binary_logistic_or_multi_class_head(2, None, None, "weighted_sum")
+
+
 def old_dnn(features, labels, mode, config):
-    head = old_heads._binary_logistic_or_multi_class_head(2, None, None, "weighted_sum")
-    return old_model_fns._dnn_model_fn(
-        features, labels, mode, head, [3], COLUMNS, optimizer="Adam", config=config
-    )
+    arguments = features, labels, mode, old_head(), [3], COLUMNS
+    return old_model_fns._dnn_model_fn(*arguments, optimizer="Adam", config=config)
 
 
-def new_dnn(features, labels, mode, config):
+def new_dnn(features, labels, mode):
     head = estimator_core.BinaryClassHead()
     return old_model_fns.dnn_model_fn_v2(features, labels, mode, head, [3], COLUMNS, "Adam")
 
 
 def old_linear(features, labels, mode, config):
-    head = old_heads._binary_logistic_or_multi_class_head(2, None, None, "weighted_sum")
-    return old_model_fns._linear_model_fn(
-        features, labels, mode, head, COLUMNS, "Ftrl", partitioner=None, config=config
-    )
+    arguments = features, labels, mode, old_head(), COLUMNS, "Ftrl"
+    return old_model_fns._linear_model_fn(*arguments, partitioner=None, config=config)
 
 
 def new_linear(features, labels, mode, config):
@@ -86,10 +86,7 @@ def test_on_a_tpu_variables_are_whole_and_the_spec_is_one_of_tpus():
             old_model_fns.dnn_model_fn_v2(features, labels, "train", multi_head, **arguments)
     assert isinstance(spec, estimator_core.tpu.TPUEstimatorSpec)
     assert names == [
-        "dnn/hiddenlayer_0/kernel",
-        "dnn/hiddenlayer_0/bias",
-        "dnn/logits/kernel",
-        "dnn/logits/bias",
+        f"dnn/{layer}/{part}" for layer in ("hiddenlayer_0", "logits") for part in ("kernel", "bias")
     ]
 
 
@@ -114,14 +111,8 @@ def test_a_head_of_tensorflow_2_makes_a_spec_of_tpus():
     old_head_attributes.provide_attributes()
     with tf.Graph().as_default():
         tf1.train.get_or_create_global_step()
-        spec = old_model_fns.dnn_model_fn_v2(
-            {"x": tf.constant(X)},
-            tf.constant(Y),
-            "eval",
-            estimator_core.BinaryClassHead(),
-            [2],
-            COLUMNS,
-            use_tpu=True,
-        )
+        batch = {"x": tf.constant(X)}, tf.constant(Y), "eval"
+        head = estimator_core.BinaryClassHead()
+        spec = old_model_fns.dnn_model_fn_v2(*batch, head, [2], COLUMNS, use_tpu=True)
         assert isinstance(spec, estimator_core.tpu.TPUEstimatorSpec)
         assert "auc" in spec.as_estimator_spec().eval_metric_ops

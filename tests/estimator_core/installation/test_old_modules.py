@@ -54,7 +54,7 @@ def test_private_names_take_the_arguments_of_2_15(module):
 
 
 def test_the_ways_to_import_them():
-    names: dict = {}
+    names = {}
     exec(
         "import tensorflow_estimator\n"
         "import tensorflow_estimator.python.estimator.canned.dnn as dnn\n"
@@ -118,7 +118,7 @@ def test_what_is_not_there_names_what_to_use_instead():
 
 
 def test_the_coordinator_that_tensorflow_removed_with_tf_estimator():
-    names: dict = {}
+    names = {}
     exec(
         "from tensorflow.python.distribute import estimator_training\n"
         "from tensorflow.python.distribute.estimator_training import PS\n"

@@ -60,7 +60,7 @@ def test_without_an_end_the_listener_sees_every_checkpoint(tmp_path):
 def test_a_listener_ends_the_evaluator_at_once(tmp_path):
     class Exporter(estimator_core.Exporter):
         name = "mine"
-        calls: list = []
+        calls = []
 
         def export(self, estimator, export_path, checkpoint_path, eval_result, is_the_final_export):
             self.calls.append(is_the_final_export)
@@ -140,8 +140,7 @@ def test_a_chief_or_worker_without_a_cluster_only_trains(tmp_path, name):
 def test_a_part_of_another_task_is_refused(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="no cluster"):
         executor(tmp_path, None).run_ps()
-    cluster = {"chief": ["localhost:1"]}
-    config = {"cluster": cluster, "task": {"type": "chief", "index": 0}}
+    config = {"cluster": {"chief": ["localhost:1"]}, "task": {"type": "chief", "index": 0}}
     monkeypatch.setenv("TF_CONFIG", json.dumps(config))
     given = executor(tmp_path, Listener(1))
     with pytest.raises(ValueError, match=r"run_worker.*Received: type 'chief'"):

@@ -9,33 +9,29 @@ from estimator_core.installation import version_gc as gc
 VERSIONS = (7, 8, 3, 4, 12)
 
 
-def kept(keep, versions=VERSIONS):
-    paths = keep([gc.Path(f"p{version}", version) for version in versions])
-    return [path.export_version for path in paths]
-
-
-def test_the_versions_of_the_largest_exports_are_kept():
-    assert kept(gc._largest_export_versions(2)) == [12, 8]  # in the order of their paths
-    assert kept(gc._largest_export_versions(9)) == [12, 3, 4, 7, 8]
+EITHER = gc._union(gc._largest_export_versions(1), gc._mod_export_version(7))
 
 
 @pytest.mark.parametrize(
-    ("n", "expected"), [(1, [12, 3, 4, 7, 8]), (2, [12, 4, 8]), (3, [12, 3, 4, 8]), (4, [12, 4, 8])]
+    ("keep", "versions", "expected"),
+    [
+        (gc._largest_export_versions(2), VERSIONS, [12, 8]),  # in the order of their paths
+        (gc._largest_export_versions(9), VERSIONS, [12, 3, 4, 7, 8]),
+        (gc._one_of_every_n_export_versions(1), VERSIONS, [12, 3, 4, 7, 8]),
+        (gc._one_of_every_n_export_versions(2), VERSIONS, [12, 4, 8]),
+        (gc._one_of_every_n_export_versions(3), VERSIONS, [12, 3, 4, 8]),
+        (gc._one_of_every_n_export_versions(4), VERSIONS, [12, 4, 8]),
+        # Version 0 counts to the first.
+        (gc._one_of_every_n_export_versions(3), [0, 3], [3]),
+        (gc._one_of_every_n_export_versions(2), [0, 3], [0, 3]),
+        (gc._mod_export_version(4), VERSIONS, [12, 4, 8]),
+        (EITHER, VERSIONS, [12, 7]),
+        (gc._negation(EITHER), VERSIONS, [3, 4, 8]),
+    ],
 )
-def test_one_of_every_n(n, expected):
-    assert kept(gc._one_of_every_n_export_versions(n)) == expected
-
-
-def test_one_of_every_n_counts_version_0_to_the_first():
-    assert kept(gc._one_of_every_n_export_versions(3), [0, 3]) == [3]
-    assert kept(gc._one_of_every_n_export_versions(2), [0, 3]) == [0, 3]
-
-
-def test_multiples_and_what_is_made_of_filters():
-    assert kept(gc._mod_export_version(4)) == [12, 4, 8]
-    either = gc._union(gc._largest_export_versions(1), gc._mod_export_version(7))
-    assert kept(either) == [12, 7]
-    assert kept(gc._negation(either)) == [3, 4, 8]
+def test_which_versions_are_kept(keep, versions, expected):
+    paths = keep([gc.Path(f"p{version}", version) for version in versions])
+    assert [path.export_version for path in paths] == expected
 
 
 def test_paths_are_parsed(tmp_path):

@@ -5,20 +5,9 @@ import pytest
 from components.evaluator.gate.check import Check, describe, interval_text, number
 
 CHECK = Check(
-    metric="auc",
-    against="trivial",
-    value=0.55,
-    reference=0.5,
-    bound=0.5,
-    higher_is_better=True,
-    difference=0.05,
-    low=-0.01,
-    high=0.11,
-    confidence=0.9,
-    num_examples=80,
-    passed=False,
-    message="",
-)
+    metric="auc", against="trivial", value=0.55, reference=0.5, bound=0.5, higher_is_better=True,
+    difference=0.05, low=-0.01, high=0.11, confidence=0.9, num_examples=80, passed=False, message="",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(

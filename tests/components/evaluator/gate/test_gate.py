@@ -5,20 +5,11 @@ import numpy as np
 import pytest
 import sklearn.metrics
 import tensorflow as tf
-from google.protobuf import text_format
-from tensorflow_model_analysis.proto import config_pb2
-from tfx.types import standard_artifacts
 
 from components.evaluator.gate.default_checks import DefaultChecks
 from components.evaluator.gate.gate import Gate, read_checks, write_checks
 from components.evaluator.metrics.extraction import Batch
-
-FLOAT = tf.io.FixedLenFeature([], tf.float32)
-STRING = tf.io.FixedLenFeature([], tf.string)
-
-
-def eval_config(text):
-    return text_format.Parse(text, config_pb2.EvalConfig())
+from tests.components.evaluator.conftest import FLOAT, STRING, eval_config, save_serving_model, served
 
 
 def rows(seed, count, positive=0.5):
@@ -30,6 +21,12 @@ def rows(seed, count, positive=0.5):
         weight = 1.0 + index % 3
         made.append({"label": label, "good": good, "flat": 0.45 + other / 10, "weight": weight})
     return made
+
+
+def weighted_area(data):
+    """Returns labels, weights, and the area under the curve of the good scores."""
+    labels, scores, weights = (np.array([row[name] for row in data]) for name in ("label", "good", "weight"))
+    return labels, weights, sklearn.metrics.roc_auc_score(labels, scores, sample_weight=weights)
 
 
 @pytest.fixture
@@ -57,12 +54,8 @@ def test_the_prior_is_that_of_the_training_examples_and_weights_count(make_examp
         make_examples(evaluated, trained), make_scorer("good"), config, checks=DefaultChecks()
     ).verdict
     auc, loss = verdict.checks
-    labels, scores, weights = (
-        np.array([row[name] for row in evaluated]) for name in ("label", "good", "weight")
-    )
-    assert auc.value == pytest.approx(
-        sklearn.metrics.roc_auc_score(labels, scores, sample_weight=weights), abs=1e-6
-    )
+    labels, weights, area = weighted_area(evaluated)
+    assert auc.value == pytest.approx(area, abs=1e-6)
     prior = np.average([row["label"] for row in trained], weights=[row["weight"] for row in trained])
     of_prior = sklearn.metrics.log_loss(labels, np.full(200, prior), sample_weight=weights)
     assert loss.reference == pytest.approx(of_prior)
@@ -101,11 +94,7 @@ def test_the_baseline_is_compared_on_the_same_examples_and_a_worse_model_is_not_
 
 @pytest.mark.parametrize("has_threshold", [True, False])
 def test_a_custom_head_is_not_checked_and_that_is_said(
-    make_examples,
-    make_scorer,
-    evaluate,
-    has_threshold,
-    caplog,
+    make_examples, make_scorer, evaluate, has_threshold, caplog
 ):
     bound = "threshold { value_threshold { lower_bound { value: 0.6 } } }" if has_threshold else ""
     config = eval_config(f'metrics_specs {{ metrics {{ class_name: "AUC" {bound} }} }}')
@@ -153,27 +142,14 @@ def test_a_baseline_of_fewer_classes_is_compared_by_their_names(make_examples, m
 def test_a_model_that_is_no_estimator_is_checked_by_what_tfma_extracts(
     make_examples, make_artifact, evaluate
 ):
-    class Model(tf.Module):
-        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
-        def serve(self, examples):
-            parsed = tf.io.parse_example(examples, {"good": FLOAT})
-            return {"outputs": parsed["good"][:, tf.newaxis]}
-
-    model = make_artifact(standard_artifacts.Model)
-    module = Model()
-    tf.saved_model.save(module, f"{model.uri}/Format-Serving", signatures={"serving_default": module.serve})
+    model = save_serving_model(make_artifact, serving_default=served("good"))
     evaluated = rows(5, 120)
     config = eval_config(AUC % 'label_key: "label" example_weight_key: "weight"')
     verdict = evaluate(
         make_examples(evaluated, rows(6, 20)), model, config, checks=DefaultChecks("binary")
     ).verdict
-    labels, scores, weights = (
-        np.array([row[name] for row in evaluated]) for name in ("label", "good", "weight")
-    )
     assert verdict.blessed
-    assert verdict.checks[0].value == pytest.approx(
-        sklearn.metrics.roc_auc_score(labels, scores, sample_weight=weights), abs=1e-6
-    )
+    assert verdict.checks[0].value == pytest.approx(weighted_area(evaluated)[2], abs=1e-6)
 
 
 def test_batches_come_together_and_an_empty_directory_has_no_checks(tmp_path):

@@ -11,6 +11,11 @@ from components.evaluator.gate.labelled_predictions import (
 )
 
 
+def batch(labels, predictions, problem_type, weights=None):
+    predictions = {"m": np.array(predictions)}
+    return LabelledPredictions.from_batch(np.array(labels), predictions, weights, problem_type)
+
+
 def test_the_predictions_of_a_canned_head_tell_the_problem_type():
     names = ("logistic", "head/probabilities", "predictions", "", "scores")
     found = [head_problem_type(name) for name in names]
@@ -18,23 +23,17 @@ def test_the_predictions_of_a_canned_head_tell_the_problem_type():
 
 
 def test_binary_answers_and_losses():
-    given = LabelledPredictions.from_batch(
-        np.array([1, 0, 1]), {"m": np.array([0.75, 0.5, 0.0])}, None, "binary"
-    )
+    given = batch([1, 0, 1], [0.75, 0.5, 0.0], "binary")
     assert given.answers["m"].tolist() == [[0.75], [0.5], [0.0]]
     # -ln 0.75, -ln 0.5, and -ln of the smallest probability, 1e-7.
     assert losses(given, given.answers["m"]) == pytest.approx([0.287682, 0.693147, 16.118096])
-    two = LabelledPredictions.from_batch(
-        np.array([1, 0]), {"m": np.array([[0.25, 0.75], [0.5, 0.5]])}, None, "binary"
-    )
+    two = batch([1, 0], [[0.25, 0.75], [0.5, 0.5]], "binary")
     assert two.answers["m"].tolist() == [[0.75], [0.5]]
 
 
 def test_multi_class_answers():
-    probabilities = np.array([[0.2, 0.5, 0.3], [0.6, 0.3, 0.1], [0.4, 0.3, 0.3]])
-    given = LabelledPredictions.from_batch(
-        np.array([1, 2, 3]), {"m": probabilities}, np.array([1, 2, 3]), "multi-class"
-    )
+    probabilities = [[0.2, 0.5, 0.3], [0.6, 0.3, 0.1], [0.4, 0.3, 0.3]]
+    given = batch([1, 2, 3], probabilities, "multi-class", np.array([1, 2, 3]))
     # The third label is a class that the model does not have.
     assert given.answers["m"].tolist() == [[0.5, 1], [0.1, 0], [0, 0]]
     assert given.weights.tolist() == [1, 2, 3]
@@ -42,18 +41,17 @@ def test_multi_class_answers():
 
 
 def test_a_trivial_model_predicts_the_label_shares_or_the_mean():
-    labels = np.array([1, 1, 0, 2])
-    multi = LabelledPredictions.from_batch(labels, {"m": np.full((4, 3), 1 / 3)}, None, "multi-class")
+    multi = batch([1, 1, 0, 2], np.full((4, 3), 1 / 3), "multi-class")
     first = LabelTally.from_labels(np.array([0, 0, 0, 1]), np.array([1.0, 1, 1, 4]), "multi-class")
     tally = first + LabelTally.from_labels(np.array([0, 3]), np.array([2.0, 1]), "multi-class")
     assert tally.by_class == {0: 5, 1: 4, 3: 1}
     answers = trivial_answers(tally, multi)
     assert answers.tolist() == [[0.4, 0], [0.4, 0], [0.5, 1], [0, 0]]
-    numbers = LabelledPredictions.from_batch(np.array([1.0, 5]), {"m": np.zeros(2)}, None, "regression")
+    numbers = batch([1.0, 5], np.zeros(2), "regression")
     mean = LabelTally.from_labels(np.array([2.0, 6]), np.array([3.0, 1]), "regression")
     assert trivial_answers(mean, numbers).tolist() == [[3], [3]]
     prior = LabelTally.from_labels(np.array([0, 1]), np.array([3.0, 1]), "binary")
-    binary = LabelledPredictions.from_batch(np.array([1]), {"m": np.zeros(1)}, None, "binary")
+    binary = batch([1], np.zeros(1), "binary")
     assert trivial_answers(prior, binary).tolist() == [[0.25]]
 
 
@@ -90,16 +88,14 @@ def test_parts_come_together_and_what_is_unusable_in_one_is_so_in_all():
     ],
 )
 def test_what_does_not_fit_the_problem_has_a_reason(problem_type, labels, predictions, reason):
-    given = LabelledPredictions.from_batch(np.array(labels), {"m": np.array(predictions)}, None, problem_type)
+    given = batch(labels, predictions, problem_type)
     assert given.answers == {}
     with pytest.raises(ValueError, match=reason):
         raise ValueError(given.unusable["m"])
 
 
 def test_some_of_the_examples():
-    given = LabelledPredictions.from_batch(
-        np.array([0, 1, 1]), {"m": np.array([0.25, 0.5, 0.75])}, np.arange(3.0), "binary"
-    )
+    given = batch([0, 1, 1], [0.25, 0.5, 0.75], "binary", np.arange(3.0))
     some = given.take(np.array([0, 2]))
     assert (some.labels.tolist(), some.weights.tolist()) == ([0, 1], [0, 2])
     assert some.answers["m"].tolist() == [[0.25], [0.75]]

@@ -7,32 +7,11 @@ from components.evaluator.gate.verdict import Verdict, load_verdict
 
 
 def test_a_verdict_is_read_back_as_it_was_written(tmp_path):
-    check = Check(
-        metric="auc",
-        against="trivial",
-        value=0.6,
-        reference=0.5,
-        bound=0.5,
-        higher_is_better=True,
-        difference=0.1,
-        low=None,
-        high=0.3,
-        confidence=0.9,
-        num_examples=7,
-        passed=False,
-        message="auc 0.6 ...",
-    )
+    check = Check("auc", "trivial", 0.6, 0.5, 0.5, True, 0.1, None, 0.3, 0.9, 7, False, "auc 0.6 ...")
     verdict = Verdict(
-        False,
-        {"auc": None},
-        ["auc is bad"],
-        {"auc": 0.5},
-        {"a:1": {"auc": 1.0}},
-        checks=(check,),
-        not_checked=("this",),
-        intervals={"auc": (None, 0.9)},
-        baseline_intervals={"auc": (0.1, 0.7)},
-    )
+        False, {"auc": None}, ["auc is bad"], {"auc": 0.5}, {"a:1": {"auc": 1.0}}, checks=(check,),
+        not_checked=("this",), intervals={"auc": (None, 0.9)}, baseline_intervals={"auc": (0.1, 0.7)},
+    )  # fmt: skip
     verdict.write(str(tmp_path))
     assert load_verdict(str(tmp_path)) == verdict
 

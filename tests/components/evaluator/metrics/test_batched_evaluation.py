@@ -53,6 +53,8 @@ def test_rows_fall_into_their_slices():
     assert found[()].weights is None
     weighted = slices(config, batch([[7]], [1], m=[0.5]), "weight")
     assert weighted[(("hour", 7),)].weights.tolist() == [2.0]
+    plain = slices(config_pb2.EvalConfig(), batch([[7], [9]], [1, 0], m=[0.1, 0.2]))
+    assert list(plain) == [()]  # without slicing specs there is one slice
 
 
 def test_the_rows_of_several_batches_come_together_until_there_are_many(monkeypatch):
@@ -72,25 +74,23 @@ def test_the_rows_of_several_batches_come_together_until_there_are_many(monkeypa
     assert found[5][(("hour", 9),)].weights.tolist() == [2, 2]
 
 
-def test_without_slicing_specs_there_is_one_slice():
-    config = config_pb2.EvalConfig()
-    assert list(slices(config, batch([[7], [9]], [1, 0], m=[0.1, 0.2]))) == [()]
+AUC = 'metrics_specs { metrics { class_name: "AUC" } } '
 
 
 @pytest.mark.parametrize(
     "text",
     [
         'metrics_specs { metrics { class_name: "AUC" } query_key: "q" }',
-        'metrics_specs { metrics { class_name: "AUC" } } options { min_slice_size { value: 5 } }',
-        'metrics_specs { metrics { class_name: "AUC" } }'
-        "options { compute_confidence_intervals { value: true } }",
-        'metrics_specs { metrics { class_name: "AUC" } }'
-        "cross_slicing_specs { baseline_spec {} slicing_specs {} }",
+        AUC + "options { min_slice_size { value: 5 } }",
+        AUC + "options { compute_confidence_intervals { value: true } }",
+        AUC + "cross_slicing_specs { baseline_spec {} slicing_specs {} }",
         'metrics_specs { metrics { class_name: "BinaryCrossEntropy" } }',
     ],
 )
 def test_what_tfma_must_do_itself(text):
     assert Computations.from_config(text_format.Parse(text, config_pb2.EvalConfig())) is None
+    with pytest.raises(ValueError, match="cannot be computed on arrays"):
+        evaluate(None, eval_config(text), example_weight="")
 
 
 @pytest.mark.parametrize(("metric", "has_plots"), [("AUC", False), ("CalibrationPlot", True)])
@@ -144,12 +144,6 @@ def test_metrics_and_differences_to_the_baseline_over_batches():
         evaluation = evaluate(pipeline | beam.Create(batches), config, example_weight="")
         assert set(evaluation) == {tfma.METRICS_KEY, tfma.VALIDATIONS_KEY}
         util.assert_that(evaluation[tfma.METRICS_KEY], check)
-
-
-def test_a_configuration_that_is_not_covered_is_refused():
-    config = eval_config('metrics_specs { metrics { class_name: "BinaryCrossEntropy" } }')
-    with pytest.raises(ValueError, match="cannot be computed on arrays"):
-        evaluate(None, config, example_weight="")
 
 
 def test_a_metric_that_needs_two_classes_has_no_value_in_a_slice_of_one():

@@ -9,11 +9,10 @@ from tensorflow_model_analysis.proto import config_pb2
 from components.evaluator.metrics.batched_metrics import Rows, all_sums, make_sums
 
 
-def computations(metric):
+def computations(metric, more=""):
     """Returns TFMA's computations of one metric."""
-    config = text_format.Parse(
-        f"model_specs {{}} metrics_specs {{ metrics {{ {metric} }} }}", config_pb2.EvalConfig()
-    )
+    text = f"model_specs {{}} metrics_specs {{ metrics {{ {metric} }} {more} }}"
+    config = text_format.Parse(text, config_pb2.EvalConfig())
     found = metric_specs.to_computations(list(config.metrics_specs), eval_config=config)
     return [c for c in found if isinstance(c, metric_types.MetricComputation)]
 
@@ -31,11 +30,14 @@ def only(metrics):
 
 
 def rows(labels, predictions, weights=None):
-    return Rows(
-        np.array(labels),
-        {"": np.array(predictions, np.float64)},
-        None if weights is None else np.array(weights, np.float64),
-    )
+    weights = None if weights is None else np.array(weights, np.float64)
+    return Rows(np.array(labels), {"": np.array(predictions, np.float64)}, weights)
+
+
+def output(sums, *parts):
+    """The one metric of two parts that were added up."""
+    first, second = (sums.add(rows(*part)) for part in parts)
+    return only(sums.output(sums.merge(first, second)))
 
 
 def test_class_ids_against_probabilities_count_once_for_each_class():
@@ -50,8 +52,7 @@ def test_class_ids_against_probabilities_count_once_for_each_class():
 
 def test_examples_are_counted():
     sums = sums_of('class_name: "ExampleCount"')
-    total = sums.merge(sums.add(rows([1, 0, 1], [0, 0, 0])), sums.add(rows([1], [0])))
-    assert only(sums.output(total)) == 4
+    assert output(sums, ([1, 0, 1], [0, 0, 0]), ([1], [0])) == 4
 
 
 @pytest.mark.parametrize(
@@ -61,33 +62,28 @@ def test_examples_are_counted():
 )
 def test_errors_over_batches_count_each_example_once(metric, expected):
     sums = sums_of(f'class_name: "{metric}"')
-    first = sums.add(rows([1.0, 2.0], [1.5, 3.0]))
-    second = sums.add(rows([5.0, np.nan], [3.0, 1.0]))  # an example without a label is left out
-    assert only(sums.output(sums.merge(first, second))) == pytest.approx(expected)
+    second = ([5.0, np.nan], [3.0, 1.0])  # an example without a label is left out
+    assert output(sums, ([1.0, 2.0], [1.5, 3.0]), second) == pytest.approx(expected)
     assert np.isnan(only(sums.output(sums.add(rows([np.nan], [1.0])))))
 
 
 def test_totals_of_labels_and_predictions():
     sums = sums_of('class_name: "MeanLabel"')
-    total = sums.merge(sums.add(rows([1, 0], [0.75, 0.5])), sums.add(rows([1], [0.25])))
-    totals = only(sums.output(total))
-    assert totals.total_weighted_labels == 2
-    assert totals.total_weighted_predictions == 1.5
+    totals = output(sums, ([1, 0], [0.75, 0.5]), ([1], [0.25]))
+    assert (totals.total_weighted_labels, totals.total_weighted_predictions) == (2, 1.5)
     assert totals.total_weighted_examples == 3
 
 
 def test_a_confusion_matrix_at_a_threshold():
     sums = sums_of('class_name: "Precision" config: \'{"thresholds": 0.5}\'')
     # Above 0.5: 0.9 (right), 0.7 (wrong). Not above: 0.5 (missed), 0.1 (right).
-    total = sums.merge(sums.add(rows([1, 0], [0.9, 0.7])), sums.add(rows([1, 0], [0.5, 0.1])))
-    matrix = only(sums.output(total))[0.5].matrix
+    matrix = output(sums, ([1, 0], [0.9, 0.7]), ([1, 0], [0.5, 0.1]))[0.5].matrix
     assert (matrix.tp, matrix.fp, matrix.fn, matrix.tn) == (1, 1, 1, 1)
 
 
 def test_a_histogram_keeps_the_buckets_that_are_not_empty():
     sums = sums_of('class_name: "AUC"')
-    total = sums.merge(sums.add(rows([1, 0], [0.25, 0.75])), sums.add(rows([1, 1], [0.25, 1.5])))
-    buckets = only(sums.output(total))
+    buckets = output(sums, ([1, 0], [0.25, 0.75]), ([1, 1], [0.25, 1.5]))
     # 10,000 buckets over [0, 1], then one for values above.
     assert [bucket.bucket_id for bucket in buckets] == [2501, 7501, 10_001]
     assert [bucket.weighted_labels for bucket in buckets] == [2, 0, 1]
@@ -95,45 +91,36 @@ def test_a_histogram_keeps_the_buckets_that_are_not_empty():
     assert [bucket.weighted_examples for bucket in buckets] == [2, 1, 1]
 
 
-def test_predictions_that_are_no_numbers_are_refused():
-    with pytest.raises(ValueError, match="not numbers"):
-        sums_of('class_name: "AUC"').add(rows([1], [np.nan]))
-
-
-def test_labels_that_are_no_probabilities_are_refused():
-    with pytest.raises(ValueError, match=r"between 0 and 1\. Received: 2"):
-        sums_of('class_name: "AUC"').add(rows([2], [0.5]))
+@pytest.mark.parametrize(
+    ("label", "prediction", "message"),
+    [(1, np.nan, "not numbers"), (2, 0.5, r"between 0 and 1\. Received: 2")],
+)
+def test_what_is_no_probability_is_refused(label, prediction, message):
+    with pytest.raises(ValueError, match=message):
+        sums_of('class_name: "AUC"').add(rows([label], [prediction]))
 
 
 def test_a_keras_metric_over_batches():
     sums = sums_of('class_name: "SparseCategoricalAccuracy"')
-    first = sums.add(rows([0, 1, 2], [[0.8, 0.1, 0.1], [0.5, 0.3, 0.2], [0.1, 0.1, 0.8]]))
-    second = sums.add(rows([1], [[0.2, 0.7, 0.1]]))
-    # 2 of 3, and 1 of 1.
-    assert only(sums.output(sums.merge(first, second))) == pytest.approx(0.75)
+    first = ([0, 1, 2], [[0.8, 0.1, 0.1], [0.5, 0.3, 0.2], [0.1, 0.1, 0.8]])
+    assert output(sums, first, ([1], [[0.2, 0.7, 0.1]])) == pytest.approx(0.75)  # 2 of 3, and 1 of 1
 
 
-@pytest.mark.parametrize("metric", ['class_name: "BinaryCrossEntropy"', 'class_name: "SetMatchPrecision"'])
-def test_what_is_not_known_over_arrays_is_left_to_tfma(metric):
-    assert all_sums(computations(metric)) is None
-
-
-def test_one_class_of_many_is_left_to_tfma():
-    config = text_format.Parse(
-        'metrics_specs { metrics { class_name: "AUC" } binarize { class_ids { values: 1 } } }',
-        config_pb2.EvalConfig(),
-    )
-    found = metric_specs.to_computations(list(config.metrics_specs), eval_config=config)
-    summed = [c for c in found if isinstance(c, metric_types.MetricComputation)]
+@pytest.mark.parametrize(
+    ("metric", "more"),
+    [("BinaryCrossEntropy", ""), ("SetMatchPrecision", ""), ("AUC", "binarize { class_ids { values: 1 } }")],
+)
+def test_what_is_not_known_over_arrays_is_left_to_tfma(metric, more):
+    summed = computations(f'class_name: "{metric}"', more)
     assert summed
     assert all_sums(summed) is None
 
 
 def test_a_probability_of_one_has_a_finite_cross_entropy():
     sums = sums_of('class_name: "BinaryCrossentropy"')
-    total = sums.merge(sums.add(rows([1, 0], [1.0, 0.25])), sums.add(rows([1, 0], [0.5, 0.0])))
+    entropy = output(sums, ([1, 0], [1.0, 0.25]), ([1, 0], [0.5, 0.0]))
     # 0, -log(3/4), -log(1/2) and 0 again, over 4 examples.
-    assert only(sums.output(total)) == pytest.approx((np.log(4 / 3) + np.log(2)) / 4, abs=1e-6)
+    assert entropy == pytest.approx((np.log(4 / 3) + np.log(2)) / 4, abs=1e-6)
 
 
 def test_a_correlation_over_batches_and_weights():
@@ -141,6 +128,6 @@ def test_a_correlation_over_batches_and_weights():
     random = np.random.default_rng(1)
     x, noise = random.normal(5, 2, 60), random.normal(size=60)
     y = 3 * x + 4 * noise
-    total = sums.merge(sums.add(rows(x[:20], y[:20])), sums.add(rows(x[20:], y[20:])))
-    assert only(sums.output(total)) == pytest.approx(np.corrcoef(x, y)[0, 1] ** 2)
+    correlation = np.corrcoef(x, y)[0, 1]
+    assert output(sums, (x[:20], y[:20]), (x[20:], y[20:])) == pytest.approx(correlation**2)
     assert np.isnan(only(sums.output(sums.add(rows([1.0, 1.0], [2.0, 3.0])))))

@@ -24,14 +24,15 @@ def serialized(*values):
 
 
 def test_labels_and_predictions_of_raw_examples(model):
-    path = eval_model_path(model.uri)
-    assert path is not None
+    path = str(eval_model_path(model.uri))
     result = EvalModel(path)(serialized(0.5, 1.5, 3.0))
     assert result.labels.tolist() == [0, 1, 1]
     assert result.labels.dtype == np.int64
     assert result.predictions.tolist() == [0.5, 1.5, 3.0]  # [3, 1] is squeezed
     doubled = EvalModel(path, prediction_key="doubled")(serialized(0.5, 1.5))
     assert doubled.predictions.tolist() == [1.0, 3.0]
+    with pytest.raises(ValueError, match=r"one of: doubled, predictions\. .*'double'"):
+        EvalModel(path, prediction_key="double")
 
 
 def test_examples_are_not_formatted_for_a_message_of_tensorflow(model, monkeypatch):
@@ -43,15 +44,9 @@ def test_examples_are_not_formatted_for_a_message_of_tensorflow(model, monkeypat
     assert not formatted
 
 
-def test_a_prediction_that_is_not_there_lists_the_nearest_first(model):
-    with pytest.raises(ValueError, match=r"one of: doubled, predictions\. .*'double'"):
-        EvalModel(str(eval_model_path(model.uri)), prediction_key="double")
-
-
 def test_classes_become_ids_in_the_order_of_the_vocabulary(make_model):
-    parsing = {"word": STRING}
     model = make_model(
-        parsing,
+        {"word": STRING},
         predict=lambda f: {
             "probabilities": tf.tile([[0.25, 0.75]], [tf.size(f["word"]), 1]),
             "all_classes": tf.tile([["b", "a"]], [tf.size(f["word"]), 1]),
@@ -59,8 +54,7 @@ def test_classes_become_ids_in_the_order_of_the_vocabulary(make_model):
         label=lambda f: f["word"],
     )
     evaluate = EvalModel(str(eval_model_path(model.uri)))
-    rows = np.array([example({"word": word}) for word in ("a", "b", "a")], object)
-    result = evaluate(rows)
+    result = evaluate(np.array([example({"word": word}) for word in ("a", "b", "a")], object))
     assert result.labels.tolist() == [1, 0, 1]
     assert result.predictions.tolist() == [[0.25, 0.75]] * 3
     with pytest.raises(ValueError, match=r"The label b'c' is not one of the model's classes"):

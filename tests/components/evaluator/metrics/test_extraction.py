@@ -18,6 +18,7 @@ from components.evaluator.metrics.extraction import (
     to_extracts,
 )
 from components.tfx.model_paths import eval_model_path
+from tests.components.evaluator.conftest import FLOAT
 
 CONFIG = text_format.Parse(
     """
@@ -41,23 +42,13 @@ def test_only_what_slices_and_weighs_is_decoded():
     assert [feature.name for feature in projected.feature] == ["city", "hour", "weight"]
     assert RawFeatures.from_config(CONFIG, None).serialized_schema is None
     assert RawFeatures.from_config(config_pb2.EvalConfig(), None) == RawFeatures()
-
-
-def test_an_unknown_feature_lists_the_nearest_first():
     with pytest.raises(ValueError, match=r"by 'hour', which is not a raw feature.*: hours, fare"):
         RawFeatures.from_config(CONFIG, schema("fare", "hours", "city", "weight"))
 
 
-@pytest.fixture
-def batch():
-    return Batch(
-        labels=np.array([0, 1, 1]),
-        predictions={"": np.array([0.1, 0.2, 0.3])},
-        features={"hour": [[7], None, [9]], "weight": [[1.0], [2.0], [0.5]]},
-    )
-
-
-def test_extracts_of_each_example(batch):
+def test_extracts_of_one_model_and_of_two():
+    features = {"hour": [[7], None, [9]], "weight": [[1.0], [2.0], [0.5]]}
+    batch = Batch(np.array([0, 1, 1]), {"": np.array([0.1, 0.2, 0.3])}, features)
     extracts = list(to_extracts(batch, "weight"))
     assert [e[tfma.LABELS_KEY].tolist() for e in extracts] == [[0], [1], [1]]
     assert [e[tfma.PREDICTIONS_KEY].tolist() for e in extracts] == [[0.1], [0.2], [0.3]]
@@ -66,19 +57,24 @@ def test_extracts_of_each_example(batch):
         ["hour", "weight"], ["weight"], ["hour", "weight"],
     ]  # fmt: skip
     assert tfma.EXAMPLE_WEIGHTS_KEY not in next(to_extracts(batch))
+    predictions = {"candidate": np.array([[0.1, 0.9]]), "baseline": np.array([0.4])}
+    (extract,) = to_extracts(Batch(np.array([1.0]), predictions, {}))
+    found = {name: values.tolist() for name, values in extract[tfma.PREDICTIONS_KEY].items()}
+    assert found == {"candidate": [0.1, 0.9], "baseline": [0.4]}
 
 
-def test_predictions_of_two_models_are_kept_apart():
-    batch = Batch(
-        labels=np.array([1.0]),
-        predictions={"candidate": np.array([[0.1, 0.9]]), "baseline": np.array([0.4])},
-        features={},
-    )
-    (extract,) = to_extracts(batch)
-    assert {name: p.tolist() for name, p in extract[tfma.PREDICTIONS_KEY].items()} == {
-        "candidate": [0.1, 0.9],
-        "baseline": [0.4],
-    }
+@pytest.fixture
+def model(make_model):
+    """A model whose prediction is 10 x; the label is whether x is above 2."""
+    label = lambda f: tf.cast(f["x"] > 2, tf.int64)  # noqa: E731
+    exported = make_model({"x": FLOAT}, predict=lambda f: {"predictions": 10 * f["x"]}, label=label)
+    return ModelToEvaluate(name="", path=str(eval_model_path(exported.uri)))
+
+
+def reader(model, *features, **settings):
+    started = ReadAndEvaluate([model], *features, **settings)
+    started.setup()
+    return started
 
 
 @pytest.mark.parametrize("values", [None, [], [1.0, 2.0]])
@@ -88,48 +84,31 @@ def test_each_example_needs_one_weight(values):
         batch.example_weights("weight")
 
 
-def test_a_file_is_read_in_batches_with_labels_predictions_and_features(make_model, make_examples):
-    parsing = {"x": tf.io.FixedLenFeature([], tf.float32)}
-    model = make_model(
-        parsing, predict=lambda f: {"predictions": 10 * f["x"]}, label=lambda f: tf.cast(f["x"] > 2, tf.int64)
-    )
+def test_a_file_is_read_in_batches_with_labels_predictions_and_features(model, make_examples):
     rows = [{"x": float(x), "hour": None if x == 2 else x} for x in range(5)]
     (file,) = Path(make_examples(rows).uri).glob("Split-eval/*")
-    models = [ModelToEvaluate(name="", path=str(eval_model_path(model.uri)))]
     config = text_format.Parse('slicing_specs { feature_keys: "hour" }', config_pb2.EvalConfig())
-    reader = ReadAndEvaluate(models, RawFeatures.from_config(config, None), batch_size=2)
-    reader.setup()
-    batches = list(reader.process(str(file)))
+    features = RawFeatures.from_config(config, None)
+    batches = list(reader(model, features, batch_size=2).process(str(file)))
     assert [batch.labels.tolist() for batch in batches] == [[0, 0], [0, 1], [1]]
     assert [batch.predictions[""].tolist() for batch in batches] == [[0, 10], [20, 30], [40]]
     assert [batch.features["hour"] for batch in batches] == [[[0], [1]], [None, [3]], [[4]]]
     # Of labels alone, the weight is all that else is read.
     for names, weight, expected in (("hour", "", {}), ("hour x", "x", {"x": [[0.0], [1.0]]})):
-        raw_features = RawFeatures(tuple(names.split()), weight)
-        reader = ReadAndEvaluate(models, raw_features, batch_size=2, labels_only=True)
-        reader.setup()
-        batch = next(reader.process(str(file)))
+        features = RawFeatures(tuple(names.split()), weight)
+        batch = next(reader(model, features, batch_size=2, labels_only=True).process(str(file)))
         assert batch.labels.tolist() == [0, 0]
         assert {name: batch.features[name] for name in batch.features if name == weight} == expected
         assert bool(batch.features) == bool(weight)
 
 
-def test_values_that_count_as_one_are_one_slice(make_model, make_examples):
-    model = make_model(
-        {"x": tf.io.FixedLenFeature([], tf.float32)},
-        predict=lambda f: {"predictions": f["x"]},
-        label=lambda f: f["x"],
-    )
+def test_values_that_count_as_one_are_one_slice(model, make_examples):
     woods = ["oak", "n/a", " oak ", "-", None, "ash"]
     rows = [{"x": 1.0, **({"wood": wood} if wood else {})} for wood in woods]
     (file,) = Path(make_examples(rows).uri).glob("Split-eval/*")
     same = {"wood": {"n/a": "[missing]", "-": "[missing]", "": "[missing]"}, "x": {"1.0": "one"}}
-    reader = ReadAndEvaluate(
-        [ModelToEvaluate(name="", path=str(eval_model_path(model.uri)))],
-        RawFeatures(("wood", "x"), categories=("wood",), same_values=same),
-    )
-    reader.setup()
-    (batch,) = reader.process(str(file))
+    features = RawFeatures(("wood", "x"), categories=("wood",), same_values=same)
+    (batch,) = reader(model, features).process(str(file))
     expected = ["oak", "[missing]", "oak", "[missing]", "[missing]", "ash"]
     assert batch.features["wood"] == [[name.encode()] for name in expected]
     assert batch.features["x"] == [[1.0]] * 6  # numbers stay as they are
@@ -138,17 +117,10 @@ def test_values_that_count_as_one_are_one_slice(make_model, make_examples):
     assert [(column.names or ())[code] for code in column.codes] == expected
 
 
-def test_examples_that_the_model_cannot_take_name_the_file(make_model, make_examples):
-    model = make_model(
-        {"x": tf.io.FixedLenFeature([], tf.float32)},
-        predict=lambda f: {"predictions": f["x"]},
-        label=lambda f: f["x"],
-    )
+def test_examples_that_the_model_cannot_take_name_the_file(model, make_examples):
     (file,) = Path(make_examples([{"y": 1.0}]).uri).glob("Split-eval/*")
-    reader = ReadAndEvaluate([ModelToEvaluate(name="", path=str(eval_model_path(model.uri)))], RawFeatures())
-    reader.setup()
     with pytest.raises(RuntimeError, match=f"cannot take the examples of {file}"):
-        list(reader.process(str(file)))
+        list(reader(model, RawFeatures()).process(str(file)))
 
 
 @pytest.mark.parametrize(

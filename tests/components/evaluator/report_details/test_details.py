@@ -6,12 +6,11 @@ import sklearn.metrics
 import tensorflow as tf
 from google.protobuf import text_format
 from tensorflow_model_analysis.proto import config_pb2
-from tfx.types import standard_artifacts
 
 from components.evaluator.gate.default_checks import DefaultChecks
 from components.evaluator.report_details.details import load_details
+from tests.components.evaluator.conftest import FLOAT, save_serving_model, served
 
-FLOAT = tf.io.FixedLenFeature([], tf.float32)
 CONFIG = """
 model_specs {} slicing_specs {} slicing_specs { feature_keys: "city" }
 metrics_specs { metrics { class_name: "AUC" } }
@@ -32,8 +31,7 @@ def binary_rows(count):
     ]
 
 
-@pytest.fixture
-def evaluated(make_examples, make_model, evaluate):
+def test_plots_intervals_by_slice_and_importance(make_examples, make_model, evaluate):
     rows = binary_rows(300)
     model = make_model(
         {"label": tf.io.FixedLenFeature([], tf.int64), "score": FLOAT, "noise": FLOAT},
@@ -41,11 +39,7 @@ def evaluated(make_examples, make_model, evaluate):
         label=lambda f: f["label"],
     )
     config = text_format.Parse(CONFIG, config_pb2.EvalConfig())
-    return load_details(evaluate(make_examples(rows), model, config).evaluation.uri), rows
-
-
-def test_plots_intervals_by_slice_and_importance(evaluated):
-    found, rows = evaluated
+    found = load_details(evaluate(make_examples(rows), model, config).evaluation.uri)
     labels = np.array([row["label"] for row in rows])
     scores = np.array([row["score"] for row in rows])
     assert (found["plots"]["problem_type"], found["plots"]["num_examples"]) == ("binary", 300)
@@ -54,10 +48,10 @@ def test_plots_intervals_by_slice_and_importance(evaluated):
     assert np.trapezoid(roc[:, 1], roc[:, 0]) == pytest.approx(expected, abs=0.003)
     assert "baseline" not in found["plots"]
     slices = found["slices"]["slices"]
-    assert {name: one["num_examples"] for name, one in slices.items()} == {
-        "Overall": 300, "city:Oslo": 100, "city:Rome": 100, "city:Zürich": 100,
-    }  # fmt: skip
-    for number, name in enumerate(("city:Oslo", "city:Rome", "city:Zürich")):
+    names = ("city:Oslo", "city:Rome", "city:Zürich")
+    sizes = {name: one["num_examples"] for name, one in slices.items()}
+    assert sizes == {"Overall": 300} | dict.fromkeys(names, 100)
+    for number, name in enumerate(names):
         low, high = slices[name]["intervals"]["auc"]
         area = sklearn.metrics.roc_auc_score(labels[number::3], scores[number::3])
         assert low < area < high
@@ -72,13 +66,7 @@ def test_an_evaluation_of_an_older_version_has_none(tmp_path):
 
 @pytest.mark.more
 def test_a_model_that_is_no_estimator_has_all_but_importances(make_examples, make_artifact, evaluate):
-    class Model(tf.Module):
-        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
-        def serve(self, examples):
-            return {"outputs": tf.io.parse_example(examples, {"score": FLOAT})["score"][:, None]}
-
-    model, module = make_artifact(standard_artifacts.Model), Model()
-    tf.saved_model.save(module, f"{model.uri}/Format-Serving", signatures={"serving_default": module.serve})
+    model = save_serving_model(make_artifact, serving_default=served("score"))
     config = text_format.Parse(CONFIG, config_pb2.EvalConfig())
     config.model_specs[0].label_key = "label"
     rows = binary_rows(90)
@@ -88,6 +76,5 @@ def test_a_model_that_is_no_estimator_has_all_but_importances(make_examples, mak
     assert found["plots"]["model"]["confusion"]["true_negatives"] == sum(
         row["label"] == 0 and row["score"] < 0.5 for row in rows
     )
-    assert {name: one["num_examples"] for name, one in found["slices"]["slices"].items()} == {
-        "Overall": 90, "city:Oslo": 30, "city:Rome": 30, "city:Zürich": 30,
-    }  # fmt: skip
+    sizes = {name: one["num_examples"] for name, one in found["slices"]["slices"].items()}
+    assert sizes == {"Overall": 90, "city:Oslo": 30, "city:Rome": 30, "city:Zürich": 30}

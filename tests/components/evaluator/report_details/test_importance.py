@@ -5,17 +5,11 @@ import pytest
 import tensorflow as tf
 
 from components.evaluator.report_details.importance import MAX_SECS, Row, permutation_importance, read_sample
+from tests.components.conftest import example as make_example
 
 
 def example(**features):
-    made = tf.train.Example()
-    for name, value in features.items():
-        feature = made.features.feature[name]
-        if isinstance(value, str):
-            feature.bytes_list.value.append(value.encode())
-        elif value is not None:
-            feature.float_list.value.append(value)
-    return made.SerializeToString()
+    return make_example(features)
 
 
 def parse(serialized):
@@ -36,14 +30,7 @@ def test_a_row_is_what_it_was_but_for_one_feature():
 
 def predict_sum(serialized):
     """A model: 3 x + y."""
-    rows = [parse(row) for row in serialized]
-    return np.array([3 * row["x"][0] + row["y"][0] for row in rows])
-
-
-@pytest.fixture
-def rows():
-    draw = np.random.default_rng(7)
-    return [example(x=float(x), y=float(y), z=1.0) for x, y in draw.normal(size=(400, 2))]
+    return np.array([3 * row["x"][0] + row["y"][0] for row in map(parse, serialized)])
 
 
 def importance(rows, clock=lambda: 0.0, predict=predict_sum, classes=None):
@@ -58,8 +45,10 @@ def importance(rows, clock=lambda: 0.0, predict=predict_sum, classes=None):
     )
 
 
-def test_the_loss_grows_by_twice_the_variance(rows):
+def test_the_loss_grows_by_twice_the_variance():
     """With another row's x, the squared error of a x is a^2 times 2 var(x); var(x) is 1: 18 and 2."""
+    draw = np.random.default_rng(7)
+    rows = [example(x=float(x), y=float(y), z=1.0) for x, y in draw.normal(size=(400, 2))]
     found = importance(rows)
     first, second, third = found["features"]
     assert [one["feature"] for one in (first, second, third)] == ["x", "y", "z"]
@@ -106,8 +95,7 @@ def test_there_are_as_many_rows_as_the_time_allows():
 def test_rare_classes_are_preferred_and_weighted():
     """Of 5,000 rows, 50 are positive and have x = 1; the model looks at x for positive rows only.
 
-    The loss of a positive row grows by 1 if it gets the x of another class, as 99 of 100 do: by 0.0099 in
-    all.
+    The loss of a positive row grows by 1 if it gets the x of another class, as 99 of 100 do: 0.0099 in all.
     The classes share the sample as the roots of their sizes do, 7 to 70: about 45 of 500 rows are positive.
     """
 

@@ -24,11 +24,13 @@ def test_curves_by_hand():
     assert corners == [(0, 0), (0, 0.5), (0.5, 0.5), (0.5, 1), (1, 1)]
     pairs = list(dict.fromkeys((x, y) for x, y, _ in found["precision_recall"]))
     assert pairs == [(0.5, 1), (0.5, 0.5), (1, pytest.approx(2 / 3)), (1, 0.5)]
-    assert found["confusion"] == {
-        "threshold": 0.5, "true_positives": 2, "false_positives": 1, "false_negatives": 0,
-        "true_negatives": 1,
-    }  # fmt: skip
+    right, wrong = {"true_positives": 2, "true_negatives": 1}, {"false_positives": 1, "false_negatives": 0}
+    assert found["confusion"] == {"threshold": 0.5, **right, **wrong}
     assert sum(found["histogram"][1]) == 2
+    one_class = points([1, 1], [0.9, 0.8], "binary")
+    assert "roc" not in one_class
+    assert one_class["calibration"]
+    assert plot_points(PredictionSums()) == {}  # nothing to draw
 
 
 def test_a_curve_of_few_points_has_the_area_of_all():
@@ -40,12 +42,6 @@ def test_a_curve_of_few_points_has_the_area_of_all():
     assert len(roc) <= MAX_POINTS + 2
     expected = sklearn.metrics.roc_auc_score(labels, scores)
     assert np.trapezoid(roc[:, 1], roc[:, 0]) == pytest.approx(expected, abs=0.002)
-
-
-def test_one_class_has_no_curve():
-    found = points([1, 1], [0.9, 0.8], "binary")
-    assert "roc" not in found
-    assert found["calibration"]
 
 
 def test_calibration_in_tenths():
@@ -61,11 +57,8 @@ def test_calibration_in_tenths():
 def test_confusion_has_names_and_rare_classes_are_one():
     answers = np.eye(3)[[0, 1, 1, 2]]
     found = points([0, 0, 1, 2], answers, "multi-class", ("x", "y", "z"), [1, 2, 3, 4])
-    assert found["confusion"] == {
-        "classes": ["x", "y", "z"],
-        "table": [[1, 2, 0], [0, 3, 0], [0, 0, 4]],
-        "has_others": False,
-    }
+    table = [[1, 2, 0], [0, 3, 0], [0, 0, 4]]
+    assert found["confusion"] == {"classes": ["x", "y", "z"], "table": table, "has_others": False}
     labels = np.repeat(np.arange(40), 2)
     labels[-1] = 0  # class 39 is the rarest, with one
     found = points(labels, np.eye(40)[labels], "multi-class")["confusion"]
@@ -78,9 +71,8 @@ def test_confusion_has_names_and_rare_classes_are_one():
 def test_how_sure_a_model_of_classes_is():
     answers = [[0.62, 0.38], [0.62, 0.38], [0.1, 0.9]]
     rows = points([0, 1, 1], answers, "multi-class")["calibration"]
-    assert [(row["predicted"], row["happened"]) for row in rows] == [
-        (pytest.approx(0.62), 0.5), (pytest.approx(0.9), 1.0),
-    ]  # fmt: skip
+    assert [row["predicted"] for row in rows] == pytest.approx([0.62, 0.9])
+    assert [row["happened"] for row in rows] == [0.5, 1]
 
 
 def test_plot_points_of_a_regression_hold_its_residuals():
@@ -91,7 +83,3 @@ def test_plot_points_of_a_regression_hold_its_residuals():
     assert found["residual_quantiles"]["5 %"] == pytest.approx(-0.5)
     assert found["residual_quantiles"]["95 %"] == pytest.approx(1.5)
     assert all(round(predicted - label, 3) in (1.5, -0.5) for label, predicted in found["pairs"])
-
-
-def test_nothing_counted_is_nothing_to_draw():
-    assert plot_points(PredictionSums()) == {}

@@ -21,11 +21,8 @@ def test_probabilities_are_counted_by_label_and_weight():
     assert (negative[2500], negative.sum()) == (3, 3)
     assert (positive[2500], positive[NUM_BINS - 1], positive.sum()) == (2, 5, 7)
     assert found.num_examples == 3
-
-
-def test_both_probabilities_of_a_binary_model():
-    found = sums([1], [[0.75, 0.25]], "binary")
-    assert found.by_class[1].argmax() == 2500
+    both_probabilities = sums([1], [[0.75, 0.25]], "binary")
+    assert both_probabilities.by_class[1].argmax() == 2500
 
 
 def test_classes_and_how_sure_the_model_is():
