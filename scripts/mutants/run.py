@@ -1,10 +1,11 @@
 """Changes the sources in 300 places, one at a time, and counts how many of the changes make a test fail.
 
 The work happens in .mutants/tree, a copy of the sources that holds all mutants of tests/mutants/mutants.json
-(sites.py). First every test runs once, without a mutant, which tells which tests reach which mutants, also in
-subprocesses. Then, for each mutant, the tests that reach it run until one fails. mutmut and cosmic-ray fit
-less well: they start an interpreter for each mutant, which imports TensorFlow and TFX in 13 s, or fork but
-do not see what subprocesses reach.
+(sites.py). First every test of `make test` runs once, without a mutant, which tells which tests reach which
+mutants, also in subprocesses. Then, for each mutant, the tests that reach it run until one fails. The same
+follows with the tests that `make test-more` adds, for the mutants that survived. mutmut and cosmic-ray fit
+less well: cosmic-ray starts the whole test command for each mutant, and mutmut does not see what subprocesses
+reach.
 
 A second call continues where the first one was interrupted, with the sources as they were copied. To start
 again, remove .mutants.
