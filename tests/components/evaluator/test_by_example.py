@@ -26,12 +26,15 @@ def test_extracts_of_one_model_become_a_batch():
 
 
 def test_extracts_of_two_models():
-    gate = Gate(DefaultChecks("multi-class"), "candidate", "baseline")
+    gate = Gate(DefaultChecks("multi-class"), "candidate", "baseline", "w")
     both = {"candidate": np.array([0.5, 0.5]), "baseline": np.array([0.25, 0.75])}
     named = {"candidate": np.array([1]), "baseline": np.array([1])}
-    batch = to_batch([extracts(np.array([1]), both), extracts(named, both)], gate)
+    weighted = extracts(named, both)
+    weighted[tfma.EXAMPLE_WEIGHTS_KEY] = {"candidate": np.array([3.0]), "baseline": np.array([3.0])}
+    batch = to_batch([extracts(np.array([1]), both), weighted], gate)
     assert batch.labels.tolist() == [1, 1]
     assert batch.predictions["baseline"].tolist() == [[0.25, 0.75]] * 2
+    assert gate.judge(batch).weights.tolist() == [1, 3]
 
 
 def test_outputs_by_name_and_ragged_labels_are_refused_with_a_reason():

@@ -1,5 +1,6 @@
 import json
 import os
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -377,6 +378,25 @@ def test_tfma_computes_other_metrics_and_a_model_without_thresholds_is_not_bless
     assert loss == pytest.approx(expected, rel=1e-4)
     assert not verdict.blessed
     assert "No threshold is configured" in verdict.failures[0]
+
+
+def test_several_model_specs_are_evaluated_on_the_serving_model(make_artifact, evaluate, monkeypatch):
+    served = mock.Mock(side_effect=InterruptedError)
+    monkeypatch.setattr(executor.Executor, "_evaluate_saved_model", served)
+    model, baseline = (make_artifact(standard_artifacts.Model, name) for name in ("new", "old"))
+    for artifact in (model, baseline):
+        os.makedirs(f"{artifact.uri}/Format-TFMA")
+        open(f"{artifact.uri}/Format-TFMA/saved_model.pb", "w").close()  # not read
+    config = eval_config(
+        """model_specs { name: "early" signature_name: "early" }
+        model_specs { name: "late" signature_name: "late" }
+        model_specs { name: "old" signature_name: "early" is_baseline: true }"""
+    )
+    examples = make_artifact(standard_artifacts.Examples, "examples")
+    with pytest.raises(InterruptedError):
+        evaluate(examples, model, config, baseline_model=baseline)
+    (request,) = served.call_args.args
+    assert (request.model_names, request.further_names) == (("early", "old"), ("late",))
 
 
 def test_no_examples_is_a_failure(make_examples, binary_model, evaluate):

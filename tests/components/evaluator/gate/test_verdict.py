@@ -1,5 +1,8 @@
+from types import SimpleNamespace
+
 import pytest
-from tensorflow_model_analysis.proto import validation_result_pb2
+from google.protobuf import text_format
+from tensorflow_model_analysis.proto import config_pb2, validation_result_pb2
 
 from components.evaluator.gate import judgement
 from components.evaluator.gate.check import Check
@@ -29,3 +32,24 @@ def test_a_metric_without_a_value_fails_its_threshold_and_the_sentence_says_why(
     assert judgement._sentence(failure, "(slice: Overall)", {}, {}) == (
         "auc has a threshold but no value: the examples lack the data that it needs (slice: Overall)"
     )
+
+
+def test_a_failure_under_a_further_model_spec_names_it(monkeypatch):
+    def load_eval_result(_, model_name):
+        value = {"early": 0.75, "late": 0.5, "old": 0.25}[model_name]
+        return SimpleNamespace(slicing_metrics=[((), {"": {"": {"auc": {"doubleValue": value}}}})])
+
+    failure = """metric_validations_per_slice { slice_key {} failures {
+      metric_key { name: "auc" model_name: "late" is_diff: true }
+      metric_threshold { change_threshold { direction: HIGHER_IS_BETTER absolute { value: 0.3 } } }
+      metric_value { double_value { value: 0.25 } } } }"""
+    result = text_format.Parse(failure, validation_result_pb2.ValidationResult())
+    monkeypatch.setattr(judgement.tfma, "load_eval_result", load_eval_result)
+    monkeypatch.setattr(judgement.tfma, "load_validation_result", lambda _: result)
+    config = text_format.Parse('metrics_specs { thresholds { key: "auc" } }', config_pb2.EvalConfig())
+    verdict = judgement.make_verdict("", config, candidate="early", baseline="old", further=["late"])
+    assert (verdict.metrics, verdict.further_models) == ({"auc": 0.75}, {"late": {"auc": 0.5}})
+    assert verdict.failures == [
+        "auc changed by +0.25 from the baseline's 0.25 to 0.5, where at least +0.3 is required "
+        "(model: late, slice: Overall)"
+    ]
