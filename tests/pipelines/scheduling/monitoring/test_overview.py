@@ -3,6 +3,7 @@ import io
 import pytest
 from rich.console import Console
 
+from pipelines.scheduling.due import Due
 from pipelines.scheduling.monitoring.overview import look, table
 from pipelines.scheduling.store import scheduler_lock
 from pipelines.scheduling.ticks import iso, time_tick
@@ -74,6 +75,18 @@ def test_one_whose_data_cannot_be_searched(config_file, standing, add):
     assert len(overview.problems()) == 1
     add(on_new_span=True, enabled=False)
     assert standing(1)[0].problems() == []
+
+
+def test_an_error_of_one_schedule_hides_no_other(monkeypatch, root, add):
+    def find_due(schedule, *_):
+        if schedule.name == "bad":
+            raise RuntimeError
+        return Due()
+
+    add(name="bad")
+    monkeypatch.setattr("pipelines.scheduling.monitoring.overview.find_due", find_due)
+    problems = {standing.schedule.name: standing.problem for standing in look(root, at(1)).standings}
+    assert problems == {"bad": "RuntimeError()", "trips": None}
 
 
 def test_damaged_and_strange_files_and_times_from_the_future_are_reported(
