@@ -5,6 +5,8 @@ import pathlib
 import subprocess
 import sys
 
+import pytest
+
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = """
 import json, sys
@@ -22,6 +24,7 @@ print(len(tf.config.list_logical_devices("CPU")))
 ALLOWED = {"concurrent", "estimator_core", "tensorflow"}
 
 
+@pytest.mark.end_to_end("a process that imports TensorFlow")
 def test_the_import_loads_nothing_heavy_and_devices_can_be_set_up_after_it():
     """TensorFlow refuses `set_memory_growth` and others once an operation or a function has been made."""
     printed = subprocess.check_output([sys.executable, "-c", PROGRAM], text=True, cwd=PROJECT)

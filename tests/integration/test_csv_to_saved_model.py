@@ -124,6 +124,7 @@ def test_the_served_model_answers_serialized_raw_examples(pushed, root):
     assert predictions["classes"].numpy()[:2, 0].tolist() == [b"yes", b"no"]
 
 
+@pytest.mark.end_to_end("a file and a server, with an import of TensorFlow each")
 def test_the_model_predicts_the_rows_of_a_file_and_of_a_request(run, pushed, root, tmp_path):
     rows = [{"trip miles": 9.5, "city/area": "Oslo"}, {"trip miles": 0.2, "city/area": "Paris, Texas"}]
     with (tmp_path / "new.csv").open("w", newline="") as stream:

@@ -251,7 +251,7 @@ def test_a_file_that_comes_to_a_span_before_it_is_copied_ends_the_run(run_first,
         f"data.path={spans}", "data.spans=last 2", "name=data",
         before_execution=lambda: file.write_text("x,y\n1.5,1\n"),
     )  # fmt: skip
-    check_bad_input(record, f"{file} came while the data in {spans} were read")
+    check_bad_input(record, f"{file} came while the data in {spans} were being read")
 
 
 def test_a_module_that_changes_after_it_was_imported_ends_the_run(run_first, tmp_path):

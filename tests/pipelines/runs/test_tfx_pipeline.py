@@ -320,7 +320,7 @@ def test_a_pipeline_runs_in_python(team, in_python, run_team, capfd):
     with pytest.raises(BadInputError, match=r"was started by pipelines\.run.*--pipeline FILE\.py"):
         recorded_config(team.root)
     resumed = in_python({"text": "ab", "times": 2}, resume=True)
-    assert (resumed.run_id, resumed.status) == (failed.run_id, "finished")
+    assert (resumed.record.run_id, resumed.status) == (failed.record.run_id, "finished")
     # The command line goes on with the same root.
     assert run_team(arguments={"text": "ab", "times": 2}).status == "unchanged"
 

@@ -38,7 +38,7 @@ def test_a_saved_model_without_a_number_is_version_1(folder, tmp_path):
 def test_a_server_has_its_versions_and_loads_newer_ones(folder, path, name, versions):
     place = ModelFolder(folder / path)
     assert place.name == name
-    served = ServedVersions(place, name, ServerMetrics(), num_versions=2)
+    served = ServedVersions(place, name, ServerMetrics(), num_versions=2, load=str)
     served.refresh()
     assert served.versions() == versions
     shutil.copytree(folder / "5", folder / "7")
