@@ -51,7 +51,7 @@ class BatchRunner(tf1.train.SessionRunHook):
         self._coord: Any = None
         for hook in hooks:
             if self._advance and is_called_around_steps(hook):
-                logger.info("Running one batch per session call, because %r is due at every batch.", hook)
+                logger.info("One batch per session call, because %r is due at every batch.", hook)
                 self._advance = None
 
     def __call__(self, session: Any) -> None:

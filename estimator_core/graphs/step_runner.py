@@ -56,7 +56,7 @@ class StepRunner(tf1.train.SessionRunHook):
         for hook in hooks:
             interval = find_interval(hook)
             if interval is None:
-                logger.info("Running one step per session call, because %r is due at every step.", hook)
+                logger.info("One step per session call, because %r is due at every step.", hook)
                 self._most = 1
                 return
             self._intervals.append((hook, interval))
@@ -175,7 +175,7 @@ class StepRunner(tf1.train.SessionRunHook):
             self._step += 1
             return
         logger.warning(
-            "Running one step per session call from now on, because the global step does not grow by 1 with "
+            "One step per session call from now on, because the global step does not grow by 1 with "
             "each step: it was %s before, and %s after a step.",
             self._step,
             global_step,

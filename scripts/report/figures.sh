@@ -16,11 +16,17 @@ load_digits(as_frame=True).frame.astype(int).to_csv('$work/digits.csv', index=Fa
 for name in taxi digits; do
   "$python" -m pipelines report --root "$work/$name" -o "$work/$name.html" >/dev/null
 done
+# In the folder with the data, and with the commands on PATH, nothing that is drawn names a path of this machine.
+cp "$trips" "$work/taxi.csv"
 head -3001 "$trips" >"$work/trips.csv"
-"$python" scripts/report/terminal.py docs/figures/plan.svg 'estimator-pipelines plan --data trips.csv --label payment_type' '3000 rows' \
-  "$(dirname "$python")/estimator-pipelines" plan --data "$work/trips.csv" --label payment_type
-"$python" scripts/report/terminal.py docs/figures/run.svg 'estimator-pipelines run --config taxi.toml' '✓ CsvExampleGen' \
-  "$(dirname "$python")/estimator-pipelines" run --config pipelines/examples/taxi/taxi.toml --set "data.path=$trips" --root "$work/taxi_terminal"
+here=$PWD
+draw() {
+  (cd "$work" && PATH="$here/$(dirname "$python"):$PATH" "$here/$python" "$here/scripts/report/terminal.py" "$here/docs/figures/$@")
+}
+draw plan.svg 'estimator-pipelines plan --data trips.csv --label payment_type' '3000 rows' \
+  estimator-pipelines plan --data trips.csv --label payment_type
+draw run.svg 'estimator-pipelines run --config taxi.toml' '✓ CsvExampleGen' \
+  estimator-pipelines run --config "$here/pipelines/examples/taxi/taxi.toml" --set data.path=taxi.csv --root demo_root
 NODE_PATH=.report-check/node_modules node scripts/report/figures.js \
   "$work/taxi.html" 1100 body 760 docs/figures/report.webp \
   "$work/taxi.html" 1100 "#quality .plots" 402 docs/figures/report-quality.webp \

@@ -32,7 +32,8 @@ def shown(command: list[str]) -> list[str]:
     if process.returncode:
         sys.exit(f"{command} ended with {process.returncode}: {output.getvalue().decode()[-2000:]}")
     # A line of progress is erased before the next one is written over it.
-    lines = output.getvalue().decode().replace("\x1b[1A", "").split("\n")
+    text = output.getvalue().decode().replace("\x1b[1A", "").replace(f"{os.getcwd()}/", "")
+    lines = text.split("\n")
     return [line.rstrip("\r").rpartition("\x1b[2K")[2].rpartition("\r")[2] for line in lines]
 
 

@@ -94,7 +94,7 @@ def test_a_hook_that_is_called_around_batches_sees_each_of_them(tmp_path, caplog
     with caplog.at_level(logging.INFO, logger="tensorflow"):
         model.evaluate(forty_batches, hooks=[hook])
     assert (hook.calls, of_model.calls) == (40, 40)
-    (line,) = lines_of(caplog, "Running one batch per session call")
+    (line,) = lines_of(caplog, "One batch per session call")
     assert "Counting" in line
 
 

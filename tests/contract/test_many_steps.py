@@ -104,7 +104,7 @@ def test_the_results_are_those_of_one_step_a_call(name, steps, tmp_path_factory,
     why = lines_of(caplog, "Training steps are run one by one")
     assert len(why) == (reason is not None), why
     assert reason is None or reason in why[0]
-    assert "Running one step per session call" not in caplog.text
+    assert "One step per session call" not in caplog.text
     assert different(found["weights"], expected["weights"]) == []
     assert found["hook"] == expected["hook"]
     assert found["lines"] == expected["lines"]

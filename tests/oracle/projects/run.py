@@ -32,7 +32,7 @@ MEASURE_OF_TIME = re.compile("(global_step/sec|examples/sec|fraction_of_32_full)
 LOGGED_BY_ONE = re.compile(
     "Not using Distribute Coordinator|_TPUContext|Loading best metric|Next evaluation"
     "|SavedModel written to.*TIME$|(Training steps are run|Batches are evaluated) one by one"
-    "|Running one (step|batch) per session call"
+    "|One (step|batch) per session call"
 )
 WORDED_OTHERWISE = re.compile(
     r"(Using config|Warm-starting with \w+|Signatures EXCLUDED|'\w+' : \w+ signatures).*", re.DOTALL
