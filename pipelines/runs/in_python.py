@@ -17,7 +17,7 @@ from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.root.records import Metrics, RunRecord
 from pipelines.runs.plan.description import describe_plan
-from pipelines.runs.plan.inputs import RunRequest
+from pipelines.runs.plan.inputs import RunRequest, check_root
 from pipelines.runs.run import run as run_pipeline
 from pipelines.runs.tfx_pipeline import TfxPipelineRequest, run_tfx_pipeline
 from pipelines.serving.model import Model, load
@@ -151,6 +151,7 @@ def run(
             raise BadInputError("pipelines.run: parameters are for a TFX pipeline.")
         if not given and not resume:
             raise BadInputError("pipelines.run needs data and label, or config, or a TFX pipeline.")
+        check_root(place)  # a DataFrame is written to it
         request = RunRequest(
             place,
             Path(config) if config else None,

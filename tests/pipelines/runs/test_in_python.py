@@ -77,6 +77,12 @@ def test_what_cannot_be_run_is_refused(given, message, tmp_path):
         pipelines.run(root=tmp_path / "root", **given)
 
 
+def test_a_root_that_cannot_be_written_to_is_named(frame, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BadInputError, match="file is not a folder that can be written to"):
+        pipelines.run(data=frame, label="late", root=tmp_path / "file" / "root")
+
+
 def test_settings_override_those_of_the_file(frame, tmp_path):
     (tmp_path / "p.toml").write_text('[data]\nlabel = "late"\n[columns]\nmiles = "ignore"\ncity = "ignore"\n')
     plan = pipelines.plan(config=tmp_path / "p.toml", data=frame, columns={"city": "category"})
