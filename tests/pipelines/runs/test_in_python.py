@@ -79,7 +79,7 @@ def test_what_cannot_be_run_is_refused(given, message, tmp_path):
 
 def test_a_root_that_cannot_be_written_to_is_named(frame, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(BadInputError, match="file is not a folder that can be written to"):
+    with pytest.raises(BadInputError, match="file is not a writable folder"):
         pipelines.run(data=frame, label="late", root=tmp_path / "file" / "root")
 
 
