@@ -43,6 +43,7 @@ _AUTOGRAPH = "ignore:.*___pyct_anno:DeprecationWarning"
 # Warnings of libraries, by the folder whose tests bring them about.
 OF_LIBRARIES = {
     "estimator_core/keras_in_graph": (_SEEDS,),
+    "estimator_core/logits": (_SEEDS,),
     # The layers of TensorFlow 1 in tf_keras; old programs use them.
     "oracle": ("ignore:`tf.layers.*` is deprecated:UserWarning",),
     "estimator_core/keras_models": (
