@@ -57,7 +57,7 @@ FIRST = {
     "train_and_evaluate_throttled",
     "v1_dnn_classifier",
     "v1_linear_regressor",
-    "warm_start_from_listed_variables",
+    "warm_start_with_renamed_variables",
 }
 # Variants of others, which take long.
 SLOW = {

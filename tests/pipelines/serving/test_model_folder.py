@@ -34,6 +34,7 @@ def test_a_saved_model_without_a_number_is_version_1(folder, tmp_path):
     assert model.predict(rows)["class"].tolist() == ["yes", "no"]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(("path", "name", "versions"), [("", "sums", [5, 3]), ("3", "sums", [3])])
 def test_a_server_has_its_versions_and_loads_newer_ones(folder, path, name, versions):
     place = ModelFolder(folder / path)
