@@ -20,7 +20,6 @@ from pipelines.runs.plan.description import describe_plan
 from pipelines.runs.plan.inputs import RunRequest, check_root
 from pipelines.runs.run import run as run_pipeline
 from pipelines.runs.tfx_pipeline import TfxPipelineRequest, run_tfx_pipeline
-from pipelines.serving.model import Model, load
 from pipelines.terminal.output_capture import captured_output
 from pipelines.terminal.progress import Display, PlainDisplay, Progress, make_display, terminal_stream
 from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
@@ -28,6 +27,8 @@ from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
 if TYPE_CHECKING:
     import pandas as pd
     from tfx.orchestration.pipeline import Pipeline
+
+    from pipelines.serving.model import Model
 
     Data: TypeAlias = str | os.PathLike[str] | pd.DataFrame
 
@@ -70,12 +71,14 @@ class Run:
         return Path(self.record.report) if self.record.report else None
 
     @property
-    def model(self) -> Model:
+    def model(self) -> "Model":
         """The version that the run has pushed or, if it is unchanged, the live one.
 
         Raises:
             BadInputError: It has pushed none.
         """
+        from pipelines.serving.model import load  # imports TensorFlow
+
         version = self.record.version
         if version is None and self.status != "unchanged":
             raise BadInputError(

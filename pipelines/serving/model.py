@@ -228,7 +228,7 @@ class ModelFolder:
     @property
     def name(self) -> str:
         """Name of the model, for addresses."""
-        return self.path.parent.name if self.path.name.isdigit() else self.path.name
+        return self.path.parent.name if self.path.name.isdecimal() else self.path.name
 
 
 class _OneModel(Versions):
@@ -244,7 +244,7 @@ class _OneModel(Versions):
 
 
 def _number(folder: Path) -> int:
-    return int(folder.name) if folder.name.isdigit() else 1
+    return int(folder.name) if folder.name.isdecimal() else 1
 
 
 def is_saved_model(folder: Path) -> bool:
