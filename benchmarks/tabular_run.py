@@ -36,9 +36,8 @@ class Run:
 
     @property
     def model(self) -> str:
-        """The model that the run has chosen; `-` if its record does not name it."""
-        chosen = (item["model"] for item in self.record.get("models", ()) if item["is_chosen"])
-        return next(chosen, "-")
+        """The models that the run has chosen; `-` if its record does not name them."""
+        return "+".join(item["model"] for item in self.record.get("models", ()) if item["is_chosen"]) or "-"
 
     @property
     def component_secs(self) -> dict[str, float]:

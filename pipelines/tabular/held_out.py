@@ -27,4 +27,6 @@ def predict_held_out(estimator: Any, input_fn: Any, checkpoint: str | None = Non
     labels = np.concatenate([labels.numpy().reshape(-1) for _, labels in input_fn()])
     batches = estimator.predict(input_fn, checkpoint_path=checkpoint, yield_single_examples=False)
     parts = [next(batch[name] for name in _OUTPUTS if name in batch) for batch in batches]
+    if labels.dtype == object:
+        labels = labels.astype(np.bytes_)
     return HeldOut(labels, np.concatenate(parts).astype(np.float64))

@@ -35,6 +35,7 @@ MIN_TEXTS_FOR_PAIRS = 20_000  # with fewer, pairs of words overfit
 MIN_DAYS_OF_WEEKDAYS = 14  # over fewer days, the day of the week is not used
 MIN_DAYS_OF_MONTHS = 90
 MIN_ROWS_TO_HOLD_OUT = 200  # a sixth of fewer rows is too few for early stopping
+MIN_ROWS_OF_ONE_FOLD = 5_000  # a sixth of fewer is too few to judge models on
 MAX_HELD_OUT_ROWS = 20_000  # more take time without a benefit
 MAX_TREES = 800  # that are all grown
 MAX_STOPPED_TREES = 2_000  # with early stopping, which the limit should not forestall
@@ -266,6 +267,7 @@ def _plan_training(num_rows: int, label: LabelPlan, config: PipelineConfig) -> T
         early_stopping=early_stopping,
         one_held_out_in=one_held_out_in,
         held_out_rows=round(num_rows * TRAIN_SHARE / one_held_out_in) if early_stopping else 0,
+        folds=one_held_out_in if model == "auto" and num_rows < MIN_ROWS_OF_ONE_FOLD else 1,
     )
 
 

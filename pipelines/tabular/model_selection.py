@@ -1,21 +1,33 @@
-"""Trains several models, and selects the best model and its number of steps on held-out rows."""
+"""Trains several models, and selects the best one or an ensemble of them on held-out rows."""
 
 import dataclasses
+import io
 import json
 import logging
 import math
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_args
 
+import numpy as np
 import tensorflow as tf
 
 import estimator_core
 from components.trainer.interruptible import train_and_evaluate
 from pipelines.errors import counted
 from pipelines.tabular.best_checkpoint import BestCheckpoint, BestCheckpointExporter
-from pipelines.tabular.plan import ModelName
+from pipelines.tabular.ensemble import (
+    Member,
+    combined,
+    ensemble,
+    greedy_weights,
+    row_losses,
+    write_checkpoint,
+    write_mean_checkpoint,
+)
+from pipelines.tabular.held_out import HeldOut, predict_held_out
+from pipelines.tabular.plan import LabelPlan, ModelName
 
 MODELS: tuple[ModelName, ...] = get_args(ModelName)
 
@@ -24,6 +36,7 @@ _LOGGER = logging.getLogger(__name__)
 _SHOWN = ("average_loss", "auc", "accuracy")
 _FILE = "model_selection.json"
 _FOLDER = "candidates"
+_HELD_OUT = "held_out.npz"
 _EVALUATIONS_BEFORE_DROPPED = 4
 _STANDARD_ERRORS = 2.0
 
@@ -50,6 +63,15 @@ class Training:
 
 
 @dataclasses.dataclass(frozen=True)
+class Combination:
+    """Settings of an ensemble."""
+
+    label: LabelPlan
+    folds: int = 1  # Number of trainings of a model, each of which holds out other rows
+    time_limit: float = math.inf  # Seconds of training after which no further fold is begun
+
+
+@dataclasses.dataclass(frozen=True)
 class Candidate:
     """A model that was trained, to its end or to the first rung."""
 
@@ -62,12 +84,16 @@ class Candidate:
     failure: str = ""  # Reason why there is no loss
     # True if the training ended early because the loss would not have become the lowest.
     is_dropped: bool = False
-    is_chosen: bool = False  # True if its loss is the lowest of all
+    is_chosen: bool = False  # True if it is the final model, or a part of it
     last_step: int = 0  # Global step at which the training has ended
     is_paused: bool = False  # True if the training waits for the others after its first rung
     # Loss that it was expected to reach at the end, see `expected_loss`; None if the training has
     # not been paused.
     expected: float | None = None
+    weight: float = 0.0  # Share of its predictions in those of the final model
+    # Loss that an ensemble would gain on the held-out rows without the model; None if it is no member.
+    contribution: float | None = None
+    folds: int = 1  # Number of trainings, each of which held out other rows
 
     def as_record(self) -> dict[str, Any]:
         """Returns the fields for JSON, where NaN becomes None."""
@@ -100,27 +126,35 @@ def select_model(
     work_dir: str,
     models: tuple[ModelName, ...] = MODELS,
     held_out_rows: int = 0,
+    combination: Combination | None = None,
 ) -> Training:
-    """Trains each model as far as it can win, and returns the training of the best one.
+    """Trains each model as far as it can win, and returns the training of the best one or of an ensemble.
 
     Each model is trained to its first rung. After that, training continues model by model, starting with the
     lowest loss. A training is dropped, before it continues or at an evaluation, when its loss is too high to
     become the lowest, see `can_win`. After a first rung, it also has to be higher than by chance.
 
+    With a combination, the models that were not dropped are then trained on the other folds, and their
+    weights are chosen on all rows that were held out. A single model is preferred if the ensemble is not
+    better by more than a standard error.
+
     Trees are trained again on all rows, with the best number of trees: more rows make each of them better.
-    For the other models, the best checkpoint is used, which another training might miss.
+    For the other models, the best checkpoints are used, which another training might miss: of linear models,
+    the mean of their variables, and of deep ones, the mean of their predictions.
 
     An interrupted selection resumes. Its results are in `work_dir`, see `read_candidates`.
 
     `prepare`: function of (model, model_dir) that returns a training that exports its best checkpoint. With
-    the step of that checkpoint as a third argument, it returns the training from all rows.
+    the step of that checkpoint as `steps`, it returns the training from all rows. `fold` is the number of the
+    fold that is held out.
     `held_out_rows`: number of held-out rows; 0 takes losses on them as exact.
+    `combination`: settings of an ensemble; None selects a single model.
     """
+    begin = time.monotonic()
     candidates = {candidate.model: candidate for candidate in read_candidates(work_dir)}
     folder = os.path.join(work_dir, _FOLDER)
-    if tf.io.gfile.exists(model_dir) and not any(
-        candidate_of_model.is_chosen for candidate_of_model in candidates.values()
-    ):
+    is_decided = any(candidate.is_chosen for candidate in candidates.values())
+    if tf.io.gfile.exists(model_dir) and not is_decided:
         _LOGGER.warning("Removing %s: it is from a training that compared no models.", model_dir)
         tf.io.gfile.rmtree(model_dir)
 
@@ -140,7 +174,9 @@ def select_model(
             candidate = dataclasses.replace(earlier, is_paused=False, is_dropped=True)
         else:
             training = prepare(model, os.path.join(folder, model))
-            candidate = _train(model, training, to_beat, to_first_rung)
+            # A model that is behind on a few rows may be worth its part of an ensemble.
+            drops = combination is None or combination.folds == 1
+            candidate = _train(model, training, to_beat if drops else math.inf, to_first_rung)
             if earlier:
                 seconds = earlier.seconds + candidate.seconds
                 candidate = dataclasses.replace(candidate, seconds=seconds)
@@ -161,33 +197,198 @@ def select_model(
             for candidate_of_model in candidates.values()
         )
         raise RuntimeError(f"None of the models could be trained. {reasons}")
-    _write(
-        work_dir,
-        (
-            dataclasses.replace(candidate_of_model, is_chosen=candidate_of_model is best)
-            for candidate_of_model in candidates.values()
-        ),
-    )
-    training = _final_training(best, prepare, model_dir, os.path.join(folder, best.model))
+    if not is_decided:
+        if combination:
+            folds = _train_folds(candidates, prepare, folder, combination, begin)
+            candidates |= _choose(candidates, folds, combination.label)
+        else:
+            candidates[best.model] = dataclasses.replace(best, is_chosen=True, weight=1.0)
+        _write(work_dir, candidates.values())
+    chosen = [candidate for candidate in candidates.values() if candidate.is_chosen]
+    training = _final_training(chosen, prepare, model_dir, folder, combination)
     if tf.io.gfile.exists(folder):
         tf.io.gfile.rmtree(folder)
-    _LOGGER.info("The best model is %s, with a loss of %g.", best.model, best.loss)
+    _LOGGER.info("The best model is %s.", describe_choice(chosen))
     return training
 
 
+def describe_choice(chosen: Sequence[Candidate]) -> str:
+    """Returns the models of the final one with their weights, the heaviest first."""
+    if len(chosen) == 1:
+        return f"{chosen[0].model}, with a loss of {chosen[0].loss:g}"
+    heaviest_first = sorted(chosen, key=lambda candidate: -candidate.weight)
+    return "an ensemble of " + ", ".join(f"{one.model} ({one.weight:.0%})" for one in heaviest_first)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Fold:
+    """Result of a training, judged on the rows that it held out."""
+
+    held_out: HeldOut
+    step: int  # Global step of the best checkpoint; of trees, the step at which they were best
+    seconds: float
+
+
+def _train_folds(
+    candidates: Mapping[ModelName, Candidate],
+    prepare: Callable[..., Training],
+    folder: str,
+    combination: Combination,
+    begin: float,
+) -> dict[ModelName, list[_Fold]]:
+    """Returns the folds of the models that were trained to the end.
+
+    Further folds are begun as long as one is expected to end within the time limit.
+    """
+    models = [
+        candidate.model
+        for candidate in candidates.values()
+        if math.isfinite(candidate.loss) and not candidate.is_dropped
+    ]
+    folds: dict[ModelName, list[_Fold]] = {model: [] for model in models}
+    for fold in range(combination.folds):
+        began = time.monotonic()
+        if fold:
+            _LOGGER.info("Training on fold %d of %d.", fold + 1, combination.folds)
+        for model in models:
+            file = os.path.join(_fold_dir(folder, model, fold), _HELD_OUT)
+            if not tf.io.gfile.exists(file):
+                result = _train_fold(candidates[model], prepare, os.path.dirname(file), fold)
+                buffer = io.BytesIO()
+                np.savez(buffer, **vars(result.held_out), step=result.step, seconds=result.seconds)
+                with tf.io.gfile.GFile(f"{file}.partial", "wb") as stream:
+                    stream.write(buffer.getvalue())
+                tf.io.gfile.rename(f"{file}.partial", file, overwrite=True)
+            with tf.io.gfile.GFile(file, "rb") as stream, np.load(io.BytesIO(stream.read())) as arrays:
+                held_out = HeldOut(arrays["labels"], arrays["predictions"])
+                folds[model].append(_Fold(held_out, int(arrays["step"]), float(arrays["seconds"])))
+        took, now = time.monotonic() - began, time.monotonic()
+        if fold + 1 < combination.folds and now - begin + took > combination.time_limit:
+            _LOGGER.info("The time limit leaves %d of %d folds.", fold + 1, combination.folds)
+            break
+    return folds
+
+
+def _train_fold(candidate: Candidate, prepare: Callable[..., Training], model_dir: str, fold: int) -> _Fold:
+    if fold:
+        training = prepare(candidate.model, model_dir, fold=fold)
+        candidate = _train(candidate.model, training, math.inf, to_first_rung=False)
+        if candidate.failure:
+            raise RuntimeError(f"{candidate.model} failed on fold {fold}: {candidate.failure}")
+    else:
+        training = prepare(candidate.model, model_dir)  # it is trained already
+    held_out = predict_held_out(training.estimator, training.eval_spec.input_fn)
+    return _Fold(held_out, candidate.step, candidate.seconds)
+
+
+def _choose(
+    candidates: Mapping[ModelName, Candidate], folds: Mapping[ModelName, list[_Fold]], label: LabelPlan
+) -> dict[ModelName, Candidate]:
+    """Returns the candidates that were judged on all held-out rows, with weights if they are chosen."""
+    first = next(iter(folds.values()))
+    labels = np.concatenate([fold.held_out.labels for fold in first])
+    predictions = {
+        model: np.concatenate([fold.held_out.predictions for fold in parts]) for model, parts in folds.items()
+    }
+
+    def loss(values: Any) -> float:
+        return float(row_losses(values, labels, label).mean())
+
+    losses = {model: loss(values) for model, values in predictions.items()}
+    best = min(losses, key=losses.__getitem__)
+    weights = greedy_weights(predictions, loss)
+    mean = combined(predictions, weights)
+    gains = row_losses(predictions[best], labels, label) - row_losses(mean, labels, label)
+    if gains.mean() <= gains.std() / math.sqrt(len(gains)):
+        weights = dict.fromkeys(predictions, 0.0) | {best: 1.0}
+    is_ensemble = weights[best] < 1
+    judged = {}
+    for model, parts in folds.items():
+        weight = weights[model]
+        others = {other: values for other, values in predictions.items() if other != model}
+        without = min(loss(combined(others, greedy_weights(others, loss))), math.inf) if others else math.inf
+        steps_per_tree = candidates[model].steps_per_tree or 1
+        mean_step = round(np.mean([fold.step for fold in parts]) / steps_per_tree) * steps_per_tree
+        judged[model] = dataclasses.replace(
+            candidates[model],
+            loss=losses[model],
+            step=mean_step,
+            seconds=sum(fold.seconds for fold in parts),
+            is_chosen=weight > 0,
+            weight=weight,
+            contribution=without - loss(mean) if weight and is_ensemble else None,
+            folds=len(parts),
+        )
+    return judged
+
+
+def _fold_dir(folder: str, model: ModelName, fold: int) -> str:
+    return os.path.join(folder, f"{model}_{fold}" if fold else model)
+
+
 def _final_training(
-    best: Candidate, prepare: Callable[..., Training], model_dir: str, trained: str
+    chosen: Sequence[Candidate],
+    prepare: Callable[..., Training],
+    model_dir: str,
+    folder: str,
+    combination: Combination | None,
 ) -> Training:
     """Returns the final training: of trees on all rows; other models are trained already."""
-    if best.model == "boosted_trees":
-        return prepare(best.model, model_dir, best.step)
-    if tf.io.gfile.exists(trained):
-        if tf.io.gfile.exists(model_dir):  # a partial copy, on file systems that rename by copying
-            tf.io.gfile.rmtree(model_dir)
-        tf.io.gfile.rename(trained, model_dir)
-    training = prepare(best.model, model_dir)
+    (heaviest, *others) = sorted(chosen, key=lambda candidate: -candidate.weight)
+    if not others and heaviest.model == "boosted_trees":
+        return prepare(heaviest.model, model_dir, heaviest.step)
+    if not others and heaviest.folds == 1:
+        trained = os.path.join(folder, heaviest.model)
+        if tf.io.gfile.exists(trained):
+            if tf.io.gfile.exists(model_dir):  # a partial copy, on file systems that rename by copying
+                tf.io.gfile.rmtree(model_dir)
+            tf.io.gfile.rename(trained, model_dir)
+        return _ended(prepare(heaviest.model, model_dir), heaviest.step)
+    if combination is None:
+        raise ValueError(f"Several models need a combination. Received: {chosen}")
+    step = max(candidate.step for candidate in chosen)
+    members, trainings = [], []
+    is_complete = tf.train.latest_checkpoint(model_dir) is not None
+    for candidate in chosen:
+        is_deep = candidate.model == "wide_deep"
+        places = [_fold_dir(folder, candidate.model, fold) for fold in range(candidate.folds)]
+        if candidate.model == "boosted_trees":
+            places = [os.path.join(folder, "boosted_trees_of_all_rows")]
+        for number, place in enumerate(places if is_deep else places[:1]):
+            training = prepare(candidate.model, place, candidate.step)
+            if is_complete:
+                checkpoint = ""
+            elif candidate.model == "boosted_trees":
+                train_and_evaluate(
+                    training.estimator, training.train_spec, training.eval_spec._replace(exporters=())
+                )
+                checkpoint = training.estimator.latest_checkpoint()
+            elif is_deep:
+                checkpoint = tf.train.latest_checkpoint(place)
+            else:
+                checkpoint = write_mean_checkpoint(
+                    [tf.train.latest_checkpoint(fold) for fold in places], f"{place}_mean", candidate.step
+                )
+            scope = f"{candidate.model}_{number}" if is_deep and len(places) > 1 else candidate.model
+            weight = candidate.weight / (len(places) if is_deep else 1)
+            members.append(Member(scope, training.estimator, checkpoint, weight))
+            trainings.append(training)
+    # The receivers of trees derive features that only they use.
+    base = next((training for training in trainings if training.steps_per_tree), trainings[0])
+    if len(members) == 1:
+        if not is_complete:
+            write_mean_checkpoint([members[0].checkpoint], model_dir, step)
+        return _ended(prepare(heaviest.model, model_dir, step), step)
+    estimator = ensemble(members, combination.label, model_dir, base.estimator.config)
+    if not is_complete:
+        write_checkpoint(members, model_dir, step)
+    return _ended(dataclasses.replace(base, estimator=estimator), step)
+
+
+def _ended(training: Training, step: int) -> Training:
+    """Returns a training that has nothing left to do but to evaluate and export."""
     spec = training.train_spec
-    ended = estimator_core.TrainSpec(spec.input_fn, max_steps=best.step, hooks=spec.hooks)
+    ended = estimator_core.TrainSpec(spec.input_fn, max_steps=step, hooks=spec.hooks)
     return dataclasses.replace(training, train_spec=ended)
 
 

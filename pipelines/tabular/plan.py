@@ -144,6 +144,8 @@ class TrainingPlan(_Part):
     early_stopping: bool = False
     one_held_out_in: int = 6  # Number of training rows of which one is held out
     held_out_rows: int = 0  # Number of held-out rows, about; 0 without early stopping
+    folds: int = 1  # Number of trainings of each model of "auto", which hold out other rows
+    time_limit: float | None = None  # Seconds of training after which no further fold is begun
 
     def max_steps(self, model: ModelName) -> int:
         """Returns the maximal number of steps of a model's training."""

@@ -23,7 +23,7 @@ from pipelines.tabular.inputs import (
     serving_input_receiver_fn,
 )
 from pipelines.tabular.label_means import TextMeans, has_label_means, has_text_means, label_means, num_means
-from pipelines.tabular.model_selection import Training, select_model
+from pipelines.tabular.model_selection import Combination, Training, select_model
 from pipelines.tabular.plan import ModelName, TabularPlan, possible_models
 from pipelines.tabular.preprocessing import VOCABULARY
 from pipelines.tabular.tuning import with_values
@@ -44,10 +44,10 @@ _REPORTS_OF_TREES = 8
 def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
     """Returns the Estimator and the specs of its training, evaluation and export.
 
-    With the model "auto", each model is trained here, and the model with the lowest loss on held-out training
-    rows is returned, see `select_model`. With the values of a Tuner, it is only the model that they name.
-    Outside of a trial, trees are grown here, too, with early stopping: the number of trees that is best on
-    held-out rows is that of the trees that are returned, which learn from all rows.
+    With the model "auto", each model is trained here, and the best one on held-out training rows, or an
+    ensemble, is returned, see `select_model`. With the values of a Tuner, it is only the model that they
+    name. Outside of a trial, trees are grown here, too, with early stopping: the number of trees that is best
+    on held-out rows is that of the trees that are returned, which learn from all rows.
     """
     configured = TabularPlan.from_custom_config(trainer_fn_args.custom_config)
     values = (trainer_fn_args.hyperparameters or {}).get("values", {})
@@ -63,8 +63,8 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
             trainer_fn_args.trial.fold if trainer_fn_args.trial else 0,
         )
 
-    def prepare(model: ModelName, model_dir: str, steps: int | None = None) -> Training:
-        return _training(model, model_dir, plan, transform, trainer_fn_args, schema, steps)
+    def prepare(model: ModelName, model_dir: str, steps: int | None = None, fold: int = 0) -> Training:
+        return _training(model, model_dir, plan, transform, trainer_fn_args, schema, steps, fold)
 
     model_dir = trainer_fn_args.serving_model_dir
     settings = plan.training
@@ -72,7 +72,8 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
     grows_again = models == ("boosted_trees",) and settings.early_stopping
     if trainer_fn_args.trial is None and (configured.training.model == "auto" or grows_again):
         run_dir = trainer_fn_args.model_run_dir
-        training = select_model(prepare, model_dir, run_dir, models, settings.held_out_rows)
+        combination = Combination(plan.label, settings.folds, settings.time_limit or math.inf)
+        training = select_model(prepare, model_dir, run_dir, models, settings.held_out_rows, combination)
     elif settings.model == "auto":
         raise ValueError("A trial of the generic models names its model. Received: no hyperparameters")
     else:
@@ -93,12 +94,13 @@ def _training(
     args: Any,
     schema: Any,
     steps: int | None,
+    fold: int,
 ) -> Training:
     settings = plan.training
     one_in = settings.one_held_out_in
     holds_out = settings.early_stopping and steps is None
     is_trees = model == "boosted_trees"
-    fold = args.trial.fold if args.trial else 0
+    fold = args.trial.fold if args.trial else fold
     _LOGGER.info("Steps of a tree: %d", settings.trees.steps_per_tree if is_trees else 0)
 
     def read_train() -> Any:
