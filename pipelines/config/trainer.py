@@ -9,6 +9,9 @@ from pipelines.config.data import Section
 _MAX_INT32 = 2**31 - 1  # TFX's num_steps is an int32
 _MAX_DEPTH = 50  # of custom_config
 
+MAX_FOLDS = 6  # at least a sixth of the training rows is held out
+_SECONDS = {"s": 1, "m": 60, "h": 3_600}
+
 _Count = Annotated[int, Field(ge=1, le=_MAX_INT32)]
 
 
@@ -16,8 +19,13 @@ class TrainerConfig(Section):
     """`[trainer]`: length and settings of the training.
 
     Attributes:
-        model: Model without a `[module]`: `boosted_trees`, `wide_deep`, `linear`, or `auto`, which compares
-            all three and selects the model with the lowest loss on held-out training rows.
+        model: Model without a `[module]`: `boosted_trees`, `wide_deep`, `linear`, or `auto`, which trains
+            all three, and takes the best one on held-out training rows, or an ensemble of them if that is
+            clearly better.
+        folds: Number of trainings of each model of `auto`, each of which holds out another sixth of the
+            rows. Default: 6 with fewer than 5,000 rows, otherwise 1.
+        time_limit: Time, such as `"90s"`, `"5m"` or `"1h"`, after which `auto` begins no further fold. The
+            first one is always finished.
         train_steps: Number of optimizer steps. Default: chosen by the number of rows; 1,000 with a
             `[module]`.
         eval_steps: Number of batches of each evaluation during training. Default: all; 150 with a
@@ -46,6 +54,8 @@ class TrainerConfig(Section):
     """
 
     model: Literal["auto", "boosted_trees", "wide_deep", "linear"] = "auto"
+    folds: int | None = Field(default=None, ge=1, le=MAX_FOLDS)
+    time_limit: str | None = Field(default=None, pattern=r"^[1-9]\d*[smh]$")
     train_steps: _Count | None = None
     eval_steps: _Count | None = None
     batch_size: _Count | None = None
@@ -81,6 +91,10 @@ class TrainerConfig(Section):
                 "trainer.ps = 1, or more for a large model"
             )
         return value
+
+    @property
+    def time_limit_secs(self) -> float | None:
+        return None if self.time_limit is None else int(self.time_limit[:-1]) * _SECONDS[self.time_limit[-1]]
 
     @model_validator(mode="after")
     def _trees_have_no_steps(self) -> "TrainerConfig":

@@ -137,7 +137,7 @@ def _code(record: RunRecord) -> Iterator[tuple[str, Any]]:
 def _model(record: RunRecord) -> Iterator[tuple[str, Any]]:
     for model in record.models:
         if model["is_chosen"]:
-            yield "chosen", model["model"]
+            yield f"weight of {model['model']}", model.get("weight", 1.0)
         yield f"loss of {model['model']}", model["loss"]
         yield f"best step of {model['model']}", model["step"]
 

@@ -95,7 +95,7 @@ def versions_of_spans(
 
 def describe_lineage(root: Root, record: RunRecord, records: Sequence[RunRecord]) -> Lineage:
     """Returns the origin of a run's version, and its state now."""
-    chosen = next((model for model in record.models if model["is_chosen"]), None)
+    chosen = [model["model"] for model in record.models if model["is_chosen"]]
     baseline = record.baseline_version
     baseline_runs = [other.run_id for other in records if baseline and other.version == baseline]
     return {
@@ -128,7 +128,7 @@ def describe_lineage(root: Root, record: RunRecord, records: Sequence[RunRecord]
             "mended": record.mended,
             "definitions": dict(record.code_definitions),
         },
-        "model": None if chosen is None else chosen["model"],
+        "model": " + ".join(chosen) or None,
         "parameters": lineage_parameters(record),
         "metrics": dict(record.metrics),
         "doubts": list(record.doubts),

@@ -7,7 +7,7 @@ Models" (ICML 2004).
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +19,9 @@ from pipelines.tabular.plan import LabelPlan
 
 _ROUNDS = 40
 _LEAST_PROBABILITY = 1e-7  # float32 has no 1 - 1e-8
-_LEAST_GAIN = 1e-6  # of the loss, relatively
 
-Floats = npt.NDArray[np.float64]
+Floats: TypeAlias = npt.NDArray[np.float64]
+Name = TypeVar("Name", bound=str)
 
 
 @dataclass(frozen=True)
@@ -44,31 +44,30 @@ def row_losses(predictions: Floats, labels: npt.NDArray[Any], label: LabelPlan) 
     return -np.log(np.clip(likely, _LEAST_PROBABILITY, 1.0))
 
 
-def greedy_weights(predictions: Mapping[str, Floats], loss: Callable[[Floats], float]) -> dict[str, float]:
+def greedy_weights(predictions: Mapping[Name, Floats], loss: Callable[[Floats], float]) -> dict[Name, float]:
     """Returns the weight of each model; they sum to 1.
 
-    Starts with the best model, and adds the one that lowers the loss of the average most, possibly again, as
-    long as one does.
+    Starts with the best model, and adds, round by round, the one with which the average has the lowest loss,
+    be it again. The weights are those of the best round: a model may help only after others were added twice.
     """
-    names = sorted(predictions, key=lambda name: loss(predictions[name]))
-    counts = dict.fromkeys(names, 0)
-    total = np.zeros_like(predictions[names[0]])
-    lowest = np.inf
+    counts = dict.fromkeys(predictions, 0)
+    best_counts, lowest = dict(counts), np.inf
+    total: Floats = np.zeros(1)
     for number in range(1, _ROUNDS + 1):
-        losses = {name: loss((total + predictions[name]) / number) for name in names}
+        losses = {name: loss((total + values) / number) for name, values in predictions.items()}
         name = min(losses, key=losses.__getitem__)
-        if not losses[name] < lowest * (1 - _LEAST_GAIN):
-            break
-        lowest = losses[name]
         counts[name] += 1
         total = total + predictions[name]
-    num_chosen = sum(counts.values())
-    return {name: count / num_chosen for name, count in counts.items()}
+        if losses[name] < lowest:
+            best_counts, lowest = dict(counts), losses[name]
+    num_chosen = sum(best_counts.values())
+    return {name: count / num_chosen for name, count in best_counts.items()}
 
 
-def combined(predictions: Mapping[str, Floats], weights: Mapping[str, float]) -> Floats:
+def combined(predictions: Mapping[Name, Floats], weights: Mapping[Name, float]) -> Floats:
     """Returns the weighted mean of the models' predictions."""
-    return sum((weights[name] * values for name, values in predictions.items()), start=np.zeros(1))
+    mean: Floats = np.sum([weights[name] * values for name, values in predictions.items()], axis=0)
+    return mean
 
 
 def ensemble(members: Sequence[Member], label: LabelPlan, model_dir: str, config: Any) -> Any:

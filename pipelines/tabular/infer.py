@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from pipelines.config.data import ColumnUse
 from pipelines.config.pipeline_config import DataConfig, PipelineConfig
+from pipelines.config.trainer import MAX_FOLDS
 from pipelines.data.column_profile import MAX_DISTINCT, ColumnProfile
 from pipelines.data.formats.date_format import DateFormat
 from pipelines.data.kinds import ColumnKind, recognise_columns, text_columns
@@ -267,7 +268,8 @@ def _plan_training(num_rows: int, label: LabelPlan, config: PipelineConfig) -> T
         early_stopping=early_stopping,
         one_held_out_in=one_held_out_in,
         held_out_rows=round(num_rows * TRAIN_SHARE / one_held_out_in) if early_stopping else 0,
-        folds=one_held_out_in if model == "auto" and num_rows < MIN_ROWS_OF_ONE_FOLD else 1,
+        folds=trainer.folds or (MAX_FOLDS if num_rows < MIN_ROWS_OF_ONE_FOLD else 1),
+        time_limit=trainer.time_limit_secs,
     )
 
 

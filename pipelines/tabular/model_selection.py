@@ -381,8 +381,18 @@ def _final_training(
         return _ended(prepare(heaviest.model, model_dir, step), step)
     estimator = ensemble(members, combination.label, model_dir, base.estimator.config)
     if not is_complete:
+        _copy_curves([(member.model, os.path.join(folder, member.model)) for member in chosen], model_dir)
         write_checkpoint(members, model_dir, step)
     return _ended(dataclasses.replace(base, estimator=estimator), step)
+
+
+def _copy_curves(trained: Sequence[tuple[ModelName, str]], model_dir: str) -> None:
+    """Copies the event files of the members' first trainings into folders of their names."""
+    for model, place in trained:
+        for file in tf.io.gfile.glob([f"{place}/events*", f"{place}/eval*/events*"]):
+            target = os.path.join(model_dir, model, os.path.relpath(file, place))
+            tf.io.gfile.makedirs(os.path.dirname(target))
+            tf.io.gfile.copy(file, target, overwrite=True)
 
 
 def _ended(training: Training, step: int) -> Training:

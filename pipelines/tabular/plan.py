@@ -158,9 +158,10 @@ class TrainingPlan(_Part):
         steps = f"{counted(self.train_steps, 'step')} of {self.batch_size}"
         trees = counted(self.trees.n_trees, "tree")
         if self.model == "auto":
+            on_folds = f" of {self.folds} folds" if self.folds > 1 else ""
             return (
-                f"model: the best of {', '.join(get_args(ModelName))} on held-out training rows "
-                f"({trees}, {steps} at most)"
+                f"model: the best of {', '.join(get_args(ModelName))}, or an ensemble of them, on held-out "
+                f"training rows{on_folds} ({trees}, {steps} at most)"
             )
         text = f"model: {self.model} ({trees if self.model == 'boosted_trees' else steps} at most)"
         return f"{text}: {self.reason}" if self.reason else text

@@ -45,9 +45,9 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
     """Returns the Estimator and the specs of its training, evaluation and export.
 
     With the model "auto", each model is trained here, and the best one on held-out training rows, or an
-    ensemble, is returned, see `select_model`. With the values of a Tuner, it is only the model that they
-    name. Outside of a trial, trees are grown here, too, with early stopping: the number of trees that is best
-    on held-out rows is that of the trees that are returned, which learn from all rows.
+    ensemble, is returned, see `select_model`. The values of a Tuner are those of the model that they name.
+    Outside of a trial, trees are grown here, too, with early stopping: the number of trees that is best on
+    held-out rows is that of the trees that are returned, which learn from all rows.
     """
     configured = TabularPlan.from_custom_config(trainer_fn_args.custom_config)
     values = (trainer_fn_args.hyperparameters or {}).get("values", {})
@@ -64,15 +64,19 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
         )
 
     def prepare(model: ModelName, model_dir: str, steps: int | None = None, fold: int = 0) -> Training:
-        return _training(model, model_dir, plan, transform, trainer_fn_args, schema, steps, fold)
+        # Of several models, only the one that a Tuner has chosen has its values.
+        planned = plan if model == plan.training.model else configured
+        return _training(model, model_dir, planned, transform, trainer_fn_args, schema, steps, fold)
 
     model_dir = trainer_fn_args.serving_model_dir
     settings = plan.training
-    models = possible_models(configured) if settings.model == "auto" else (settings.model,)
-    grows_again = models == ("boosted_trees",) and settings.early_stopping
-    if trainer_fn_args.trial is None and (configured.training.model == "auto" or grows_again):
+    is_auto = configured.training.model == "auto"
+    grows_again = settings.model == "boosted_trees" and settings.early_stopping
+    if trainer_fn_args.trial is None and (is_auto or grows_again):
+        models: tuple[ModelName, ...] = possible_models(configured) if is_auto else ("boosted_trees",)
         run_dir = trainer_fn_args.model_run_dir
-        combination = Combination(plan.label, settings.folds, settings.time_limit or math.inf)
+        limit = settings.time_limit or math.inf
+        combination = Combination(plan.label, settings.folds, limit) if is_auto else None
         training = select_model(prepare, model_dir, run_dir, models, settings.held_out_rows, combination)
     elif settings.model == "auto":
         raise ValueError("A trial of the generic models names its model. Received: no hyperparameters")

@@ -100,13 +100,17 @@ def waiting_in_words(curves: Sequence[Mapping[str, Any]]) -> str:
 def models_table(models: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Returns the table of the models that were compared, from the fields of `Candidate`."""
     metrics = [name for name in _METRICS_OF_MODELS if any(name in model["metrics"] for model in models)]
+    is_ensemble = sum(model["is_chosen"] for model in models) > 1
     return {
         "metrics": metrics,
+        "is_ensemble": is_ensemble,
         "has_failures": any(model["failure"] for model in models),
         "rows": [
             {
                 "name": model["model"],
                 "is_chosen": model["is_chosen"],
+                "weight": f"{model['weight']:.0%}" if is_ensemble and model["is_chosen"] else "",
+                "contribution": words.number(model.get("contribution")) if is_ensemble else "",
                 "dropped": f"dropped at step {_step_label(model, model['last_step'])}"
                 if model["is_dropped"]
                 else "",
@@ -171,6 +175,9 @@ def _rank(tag: str) -> int:
 def _run_name(run: str) -> str:
     if not run or run == "train":
         return "training"
+    if "/" in run:  # of a member of an ensemble
+        member, _, folder = run.partition("/")
+        return f"{_run_name(folder)} of {member}"
     return "evaluation" if run.startswith(("eval", "validation")) else run
 
 

@@ -165,13 +165,13 @@ class ModelCheck:
         )
         if not self.compares_models:
             return Findings(notes, details=details)
-        from pipelines.tabular.model_selection import read_candidates
+        from pipelines.tabular.model_selection import describe_choice, read_candidates
 
         candidates = read_candidates(outputs["model_run"][0].uri)
-        (chosen,) = (candidate for candidate in candidates if candidate.is_chosen)
-        others = "; ".join(other.describe() for other in candidates if other is not chosen)
-        if others:  # with a Tuner, the model was chosen before
-            notes += (f"model: {chosen.describe()} is better than {others}",)
+        if len(candidates) > 1:  # with a Tuner, the model was chosen before
+            chosen = [candidate for candidate in candidates if candidate.is_chosen]
+            compared = "; ".join(candidate.describe() for candidate in candidates)
+            notes += (f"model: {describe_choice(chosen)}, chosen from {compared}",)
         models = tuple(candidate.as_record() for candidate in candidates)
         return Findings(notes, models=models, details=details)
 
