@@ -146,10 +146,11 @@ def test_training_stops_when_it_only_learns_by_heart(call):
 
 
 @pytest.mark.more
+@pytest.mark.parametrize("folds", [1, 3])
 @pytest.mark.parametrize("label", in_circles([BINARY, REGRESSION], slow=[BINARY]))
-def test_auto_takes_the_model_that_is_best_on_held_out_rows(call, tmp_path, label):
+def test_auto_takes_the_models_that_are_best_on_held_out_rows(call, tmp_path, label, folds):
     """The sign of x counts one way or the other by city: no linear model can learn it."""
-    plan = make_plan(label, model="auto", early_stopping=True, train_steps=60)
+    plan = make_plan(label, model="auto", early_stopping=True, train_steps=60, folds=folds)
 
     def label_of(x, city):
         is_high = (x > 0.3) == (city == 1)
@@ -158,18 +159,19 @@ def test_auto_takes_the_model_that_is_best_on_held_out_rows(call, tmp_path, labe
     made = call(plan, label_of)
     found = read_candidates(str(tmp_path))
     assert [one.model for one in found] == ["boosted_trees", "wide_deep", "linear"]
-    (chosen,) = (one for one in found if one.is_chosen)
-    assert chosen.model != "linear"
-    assert chosen.loss == min(one.loss for one in found)
-    assert chosen.loss < 0.5 * found[2].loss
+    chosen = [one for one in found if one.is_chosen]
+    assert "linear" not in [one.model for one in chosen]
+    assert sum(one.weight for one in chosen) == pytest.approx(1)
+    assert min(one.loss for one in chosen) == min(one.loss for one in found) < 0.5 * found[2].loss
+    assert {one.folds for one in chosen} == {folds}
     assert not (tmp_path / "candidates").exists()
     metrics, _ = estimator_core.train_and_evaluate(made["estimator"], made["train_spec"], made["eval_spec"])
-    assert metrics["global_step"] == chosen.step
-    if chosen.model == "boosted_trees":  # grown anew from all rows, on which it is evaluated
+    assert metrics["global_step"] == made["train_spec"].max_steps == max(one.step for one in chosen)
+    if folds == 1 and [one.model for one in chosen] == ["wide_deep"]:  # it is not trained any more
+        assert metrics["average_loss"] == pytest.approx(chosen[0].loss)
+    else:  # evaluated on all rows
         variance = 0.69 if label is BINARY else 150.0**2  # of a model that answers the same for all
         assert metrics["average_loss"] < 0.1 * variance
-    else:  # it is not trained any more
-        assert metrics["average_loss"] == pytest.approx(chosen.loss)
     exports = list((tmp_path / "model" / "export" / training.EXPORTER_NAME).iterdir())
     signature = tf.saved_model.load(str(max(exports))).signatures["predict"]
     served = signature(examples=tf.constant([serialize(x=1.5, city=1), serialize(x=1.5, city=2)]))
@@ -178,10 +180,13 @@ def test_auto_takes_the_model_that_is_best_on_held_out_rows(call, tmp_path, labe
     else:
         assert served["predictions"].numpy().ravel() == pytest.approx([1_300, 1_000], abs=60)
     # Called again, as after an interruption, it compares nothing.
-    before = (tmp_path / "model_selection.json").read_bytes()
+    record = (tmp_path / "model_selection.json").read_bytes()
     again = call(plan, label_of)
-    assert again["estimator"].get_variable_value("global_step") == chosen.step
-    assert (tmp_path / "model_selection.json").read_bytes() == before
+    assert again["estimator"].get_variable_value("global_step") == made["train_spec"].max_steps
+    key = "logits" if label is BINARY else "predictions"
+    before, after = (next(one["estimator"].predict(one["eval_spec"].input_fn)) for one in (made, again))
+    assert after[key] == pytest.approx(before[key])
+    assert (tmp_path / "model_selection.json").read_bytes() == record
 
 
 @pytest.mark.more
@@ -223,12 +228,13 @@ def test_the_values_of_a_trial_train_their_model_alone_and_trees_report_on_their
 def test_with_the_best_values_the_trainer_grows_trees_from_all_rows(call, tmp_path):
     plan = make_plan(BINARY, model="auto", early_stopping=True, trees={"n_trees": 40})
     values = {"model": "boosted_trees", "boosted_trees.max_depth": 3}
-    made = call(plan, lambda x, city: b"yes" if x > 0 else b"no", None, values)
-    (chosen,) = read_candidates(str(tmp_path))
-    assert (chosen.model, chosen.is_chosen) == ("boosted_trees", True)
+    made = call(plan, lambda x, city: b"yes" if (x > 0.3) == (city == 1) else b"no", None, values)
+    trees, deep, linear = read_candidates(str(tmp_path))
+    assert (trees.is_chosen, trees.steps_per_tree) == (True, 3)
+    assert not linear.is_chosen
     # Of an auto plan, the trees are grown again with the best number of them; see `select_model`.
-    assert made["train_spec"].max_steps == chosen.step
-    assert chosen.step % 3 == 0
+    assert trees.step % 3 == 0
+    assert made["train_spec"].max_steps == max(one.step for one in (trees, deep) if one.is_chosen)
 
 
 @pytest.mark.more
