@@ -127,6 +127,7 @@ def select_model(
     models: tuple[ModelName, ...] = MODELS,
     held_out_rows: int = 0,
     combination: Combination | None = None,
+    on_held_out: Callable[[HeldOut], None] | None = None,
 ) -> Training:
     """Trains each model as far as it can win, and returns the training of the best one or of an ensemble.
 
@@ -149,6 +150,8 @@ def select_model(
     fold that is held out.
     `held_out_rows`: number of held-out rows; 0 takes losses on them as exact.
     `combination`: settings of an ensemble; None selects a single model.
+    `on_held_out`: function that is given the predictions of the final model for rows that the models, with
+    which they were made, have not learned from.
     """
     begin = time.monotonic()
     candidates = {candidate.model: candidate for candidate in read_candidates(work_dir)}
@@ -200,7 +203,10 @@ def select_model(
     if not is_decided:
         if combination:
             folds = _train_folds(candidates, prepare, folder, combination, begin)
-            candidates |= _choose(candidates, folds, combination.label)
+            judged, held_out = _choose(candidates, folds, combination.label)
+            candidates |= judged
+            if on_held_out:
+                on_held_out(held_out)
         else:
             candidates[best.model] = dataclasses.replace(best, is_chosen=True, weight=1.0)
         _write(work_dir, candidates.values())
@@ -283,8 +289,8 @@ def _train_fold(candidate: Candidate, prepare: Callable[..., Training], model_di
 
 def _choose(
     candidates: Mapping[ModelName, Candidate], folds: Mapping[ModelName, list[_Fold]], label: LabelPlan
-) -> dict[ModelName, Candidate]:
-    """Returns the candidates that were judged on all held-out rows, with weights if they are chosen."""
+) -> tuple[dict[ModelName, Candidate], HeldOut]:
+    """Returns the candidates with weights, as judged on all held-out rows, and the predictions for these."""
     first = next(iter(folds.values()))
     labels = np.concatenate([fold.held_out.labels for fold in first])
     predictions = {
@@ -319,7 +325,7 @@ def _choose(
             contribution=without - loss(mean) if weight and is_ensemble else None,
             folds=len(parts),
         )
-    return judged
+    return judged, HeldOut(labels, combined(predictions, weights))
 
 
 def _fold_dir(folder: str, model: ModelName, fold: int) -> str:
