@@ -15,6 +15,7 @@ import estimator_core
 from components.trainer.interruptible import train_and_evaluate
 from pipelines.errors import counted
 from pipelines.tabular.best_checkpoint import BestCheckpoint, BestCheckpointExporter
+from pipelines.tabular.held_out import HeldOut, predict_held_out
 from pipelines.tabular.plan import ModelName
 
 MODELS: tuple[ModelName, ...] = get_args(ModelName)
@@ -100,6 +101,7 @@ def select_model(
     work_dir: str,
     models: tuple[ModelName, ...] = MODELS,
     held_out_rows: int = 0,
+    on_held_out: Callable[[HeldOut], None] | None = None,
 ) -> Training:
     """Trains each model as far as it can win, and returns the training of the best one.
 
@@ -115,6 +117,7 @@ def select_model(
     `prepare`: function of (model, model_dir) that returns a training that exports its best checkpoint. With
     the step of that checkpoint as a third argument, it returns the training from all rows.
     `held_out_rows`: number of held-out rows; 0 takes losses on them as exact.
+    `on_held_out`: function that is given the best model's predictions of rows that it has not learned from.
     """
     candidates = {candidate.model: candidate for candidate in read_candidates(work_dir)}
     folder = os.path.join(work_dir, _FOLDER)
@@ -168,6 +171,9 @@ def select_model(
             for candidate_of_model in candidates.values()
         ),
     )
+    if on_held_out:
+        judged = prepare(best.model, os.path.join(folder, best.model))
+        on_held_out(predict_held_out(judged.estimator, judged.eval_spec.input_fn))
     training = _final_training(best, prepare, model_dir, os.path.join(folder, best.model))
     if tf.io.gfile.exists(folder):
         tf.io.gfile.rmtree(folder)
