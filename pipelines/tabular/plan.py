@@ -256,8 +256,8 @@ class TabularPlan(FeaturePlan):
         return [
             f"{self.label.problem_type} problem: {self.label.column!r}{classes} from "
             f"{len(self.numeric)} numeric and {len(self.categorical)} categorical features{more}",
-            *self._decision_notes(),
             self.training.describe(),
+            *self._decision_notes(),
             *(f"column {column!r} is not used: {reason}" for column, reason in self.ignored.items()),
         ]
 
