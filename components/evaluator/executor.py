@@ -37,6 +37,7 @@ from components.evaluator.gate.verdict import Verdict
 from components.evaluator.metrics import batched_evaluation, extraction
 from components.evaluator.metrics.eval_config import (
     resolve_thresholds,
+    with_decision_thresholds,
     with_defaults,
     with_single_output,
     with_stock_arguments,
@@ -49,6 +50,7 @@ from components.evaluator.report_details.importance import Importance
 from components.nearest import nearest_first
 from components.pusher.held import HELD_KEY
 from components.tfx.after_import import after_import
+from components.tfx.decision_file import read_decision
 from components.tfx.model_paths import eval_model_path, serving_model_path
 from components.user import code as user_code
 
@@ -99,7 +101,17 @@ class EvaluationRequest:
         return self.baseline if spec.is_baseline and self.baseline else self.model
 
     def gate(self, example_weight: str) -> Gate:
-        return Gate(self.default_checks or DefaultChecks(), *self.model_names, example_weight)
+        settings = self.default_checks or DefaultChecks()
+        return Gate(settings, *self.model_names, example_weight, self.decision_thresholds())
+
+    def decision_thresholds(self) -> dict[str, float]:
+        """Returns the decision thresholds of the models that have one, by their names in the evaluation."""
+        thresholds = {}
+        for spec in self.effective_config.model_specs:
+            with contextlib.suppress(FileNotFoundError):  # a model without a SavedModel to serve
+                if decision := read_decision(serving_model_path(self.artifact(spec))):
+                    thresholds[spec.name] = float(decision["threshold"])
+        return thresholds
 
     def training_files(self) -> list[str]:
         """Returns the files of the split `train`; empty if it is evaluated on, or does not exist."""
@@ -207,6 +219,7 @@ class Executor(InMemoryExecutor):
                     key,
                 )
         config = resolve_thresholds(config, graphs)
+        config = with_decision_thresholds(config, request.decision_thresholds())
         raw_features = extraction.RawFeatures.from_config(
             config, request.schema, checks.categories if checks else (), checks.numbers if checks else ()
         )
@@ -273,6 +286,7 @@ class Executor(InMemoryExecutor):
         # Of a Keras 2 model, TFMA computes the metrics that were compiled into it.
         if not any(model.model_type == tfma.TF_KERAS for model in models):
             config = resolve_thresholds(config, {})
+        config = with_decision_thresholds(config, request.decision_thresholds())
         tfxio_factory = tfxio_utils.get_tfxio_factory_from_artifact(
             examples=request.examples,
             telemetry_descriptors=_TELEMETRY_DESCRIPTORS,

@@ -6,6 +6,7 @@ from typing import Any
 from pipelines.data.spans import describe_spans
 from pipelines.root import Root
 from pipelines.root.check_records import check_line, shown
+from pipelines.root.decision_lines import decision_lines
 from pipelines.root.records import RunRecord
 
 _MAX_REASONS, _MAX_LENGTH = 5, 100
@@ -25,6 +26,8 @@ def evaluation_lines(record: RunRecord) -> Iterator[str]:
             if name in record.baseline_metrics:
                 line += f"  {shown(record.baseline_metrics[name]):>12}"
             yield line
+    for line in decision_lines(record):
+        yield f"  {line}"
     for check in record.checks:
         yield f"  {check_line(check)}"
     for reason in record.not_checked:

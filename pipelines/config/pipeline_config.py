@@ -141,6 +141,16 @@ class PipelineConfig(Section):
             )
         return self
 
+    @model_validator(mode="after")
+    def _decides_for_the_generic_models(self) -> "PipelineConfig":
+        given = {"trainer.decide": self.trainer.decide, "data.positive": self.data.positive}
+        for name, value in given.items():
+            if self.module is not None and value is not None:
+                raise ValueError(
+                    f"{name} is for the generic models; with a [module], its Estimator decides. Leave it out"
+                )
+        return self
+
     @property
     def has_default_name(self) -> bool:
         """True if the name is derived from the data."""

@@ -1,5 +1,6 @@
 """`[trainer]` of the configuration."""
 
+import math
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
@@ -13,6 +14,22 @@ MAX_FOLDS = 6  # at least a sixth of the training rows is held out
 _SECONDS = {"s": 1, "m": 60, "h": 3_600}
 
 _Count = Annotated[int, Field(ge=1, le=_MAX_INT32)]
+
+Decide = str | float | dict[str, Any]
+"""Goal by which a decision threshold is chosen, or the threshold."""
+
+_GOALS = ("accuracy", "f1", "balanced")
+_COSTS = ("false_positive", "false_negative")
+
+
+def describe_goal(decide: Decide) -> str:
+    """Returns a goal in a few words, such as `f1` or `recall of at least 0.8`."""
+    if not isinstance(decide, dict):
+        return decide if isinstance(decide, str) else "as configured"
+    ((name, value),) = decide.items()
+    if name == "cost":
+        return f"a false positive costs {value[_COSTS[0]]:g}, a false negative {value[_COSTS[1]]:g}"
+    return f"{name} of at least {value:g}"
 
 
 class TrainerConfig(Section):
@@ -40,6 +57,9 @@ class TrainerConfig(Section):
         seed: `tf_random_seed` of the Estimator.
         early_stopping: Holds out one sixth of the training rows, without a `[module]`. Training stops when
             the loss on them stops falling, and the best checkpoint is kept. It needs at least 200 rows.
+        decide: Goal of the decision threshold of a binary classifier, which is chosen on the held-out rows:
+            `accuracy`, `f1`, `balanced` (accuracy of both classes), `{recall = 0.8}` or `{precision = 0.9}`
+            (at least), `{cost = {false_positive = 1, false_negative = 20}}`; or the threshold. Default: 0.5.
         warm_start: Starts training from the model that serves, with a `[module]`. `trainer_fn` or `run_fn`
             finds it in `fn_args.base_model`, which is None while no version serves. Default: each run
             starts from new weights.
@@ -65,11 +85,29 @@ class TrainerConfig(Section):
     max_depth: int = Field(default=6, ge=1, le=16)
     seed: int = Field(default=1, ge=0, le=_MAX_INT32)
     early_stopping: bool = True
+    decide: Decide | None = None
     warm_start: bool = False
     workers: int = Field(default=0, ge=0, le=_MAX_INT32)
     ps: int = Field(default=0, ge=0, le=_MAX_INT32, validate_default=True)
     evaluator: bool = False
     custom_config: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("decide", mode="before")
+    @classmethod
+    def _is_a_goal(cls, decide: Any) -> Any:
+        if decide is None or (isinstance(decide, str) and decide in _GOALS) or _is_between(decide, 0, 1):
+            return decide
+        if isinstance(decide, dict) and len(decide) == 1:
+            ((name, value),) = decide.items()
+            if name in ("recall", "precision") and (_is_between(value, 0, 1) or value == 1):
+                return decide
+            costs = value if name == "cost" and isinstance(value, dict) else {}
+            if set(costs) == set(_COSTS) and all(_is_between(cost, 0, math.inf) for cost in costs.values()):
+                return decide
+        raise ValueError(
+            'give "accuracy", "f1", "balanced", {recall = 0.8}, {precision = 0.9}, {cost = {false_positive = '
+            "1, false_negative = 20}}, or a threshold between 0 and 1, such as 0.3"
+        )
 
     @field_validator("ps", "evaluator")
     @classmethod
@@ -110,6 +148,10 @@ class TrainerConfig(Section):
     def _fits_json(cls, custom_config: dict[str, Any]) -> dict[str, Any]:
         _check_json(custom_config, "custom_config", 0)
         return custom_config
+
+
+def _is_between(value: Any, low: float, high: float) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and low < value < high
 
 
 def _check_json(value: Any, key: str, depth: int) -> None:

@@ -114,6 +114,9 @@ class VerdictRecord:
     intervals: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
     # Reasons to look at the data before the model is pushed, one sentence each.
     doubts: tuple[str, ...] = ()
+    # Decisions of a binary model on the evaluation rows: `classes`, the positive one last, `threshold`,
+    # `true_positives`, `false_positives`, `false_negatives` and `true_negatives`.
+    confusion: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -239,7 +239,8 @@ def _fast_signature(model: Model) -> Signature:
     """
     usual, fast = model.signature_for_rows(), model.signatures.get(SERVING_ROWS)
     if fast is not None and usual.columns == fast.columns:
-        if usual.method == "classify" and {"probabilities", "all_classes"} <= fast.outputs.keys():
+        is_canned = usual.method == "classify" or model.decision is not None
+        if is_canned and {"probabilities", "all_classes"} <= fast.outputs.keys():
             return fast
         if usual.method == "regress" and list(fast.outputs) == ["predictions"]:
             return fast

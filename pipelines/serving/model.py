@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from components.pusher.listing import SAVED_MODEL_FILES
 from components.serving_check.clean_process import call_signature
+from components.tfx.decision_file import read_decision
 from pipelines.errors import BadInputError, shown
 from pipelines.root import Root
 from pipelines.root.versions import Versions
@@ -81,6 +82,7 @@ class Model:
         self.version = _number(folder)
         self.folder = folder
         self.signatures = read_signatures(folder)
+        self.decision = read_decision(str(folder))
         try:
             with without_parameter_names():
                 # A TPUEstimator exports a second graph, for TPUs.
@@ -143,7 +145,11 @@ class Model:
         """Returns the signature that predicts rows: one of tf.Examples, if the model has one."""
         signatures: Sequence[Signature] = sorted(
             (signature for signature in self.signatures.values() if signature.columns),
-            key=lambda signature: not signature.takes_examples,
+            # Without a decision of its own, the model's class is the one with the highest score.
+            key=lambda signature: (
+                not signature.takes_examples,
+                self.decision is not None and "class_ids" not in signature.outputs,
+            ),
         )
         if not signatures:
             raise BadInputError(
@@ -165,7 +171,7 @@ def plain_columns(outputs: Mapping[str, Any], method: str) -> dict[str, Any]:
     if method == "classify" and "scores" in outputs:
         return _class_columns(outputs["scores"], outputs.get("classes"))
     if "probabilities" in outputs and "all_classes" in outputs:  # of a canned classifier
-        return _class_columns(outputs["probabilities"], outputs["all_classes"])
+        return _class_columns(outputs["probabilities"], outputs["all_classes"], outputs.get("class_ids"))
     if list(outputs) == ["predictions"]:  # of a canned regressor
         return _columns("value", outputs["predictions"])
     columns: dict[str, Any] = {}
@@ -174,9 +180,12 @@ def plain_columns(outputs: Mapping[str, Any], method: str) -> dict[str, Any]:
     return columns
 
 
-def _class_columns(scores: Any, classes: Any) -> dict[str, Any]:
+def _class_columns(scores: Any, classes: Any, class_ids: Any = None) -> dict[str, Any]:
     scores = scores.reshape(len(scores), int(np.prod(scores.shape[1:])))
-    best = scores.argmax(axis=1) if len(scores) else np.zeros(0, np.int64)
+    if class_ids is not None:
+        best = class_ids.reshape(-1)
+    else:
+        best = scores.argmax(axis=1) if len(scores) else np.zeros(0, np.int64)
     rows = np.arange(len(scores))
     if classes is None:
         names = np.array([str(number) for number in range(scores.shape[1])], object)

@@ -235,7 +235,34 @@ def _hash_buckets(column: ColumnProfile) -> int | None:
     return MAX_HASH_BUCKETS if distinct is None else min(2 * distinct, MAX_HASH_BUCKETS)
 
 
+def _check_decision(num_rows: int, label: LabelPlan, config: PipelineConfig) -> None:
+    """Checks that there are two classes to decide between, and held-out rows to choose a threshold on."""
+    trainer = config.trainer
+    given = f"trainer.decide = {trainer.decide!r}"
+    if trainer.decide is None or (trainer.decide == "accuracy" and label.problem_type == "multi-class"):
+        return
+    if label.problem_type != "binary":
+        what = "is a number" if label.problem_type == "regression" else f"has {len(label.classes)} classes"
+        raise BadInputError(
+            f"{given}: a threshold decides between two classes, and the label {label.column!r} {what}. "
+            "Remove the setting."
+        )
+    if isinstance(trainer.decide, float):
+        return
+    if not trainer.early_stopping or num_rows < MIN_ROWS_TO_HOLD_OUT or trainer.workers:
+        reason = f"at least {MIN_ROWS_TO_HOLD_OUT} rows (there are {num_rows})"
+        if not trainer.early_stopping:
+            reason = "trainer.early_stopping = true"
+        elif trainer.workers:
+            reason = "a training without trainer.workers"
+        raise BadInputError(
+            f"{given}: the threshold is chosen on held-out training rows, which takes {reason}. Or give a "
+            "threshold, such as trainer.decide = 0.3."
+        )
+
+
 def _plan_training(num_rows: int, label: LabelPlan, config: PipelineConfig) -> TrainingPlan:
+    _check_decision(num_rows, label, config)
     trainer = config.trainer
     limits = ((2_000, 32), (10_000, 64), (100_000, 128), (1_000_000, 256))
     batch_size = trainer.batch_size or next((size for limit, size in limits if num_rows < limit), 512)
@@ -270,6 +297,7 @@ def _plan_training(num_rows: int, label: LabelPlan, config: PipelineConfig) -> T
         held_out_rows=round(num_rows * TRAIN_SHARE / one_held_out_in) if early_stopping else 0,
         folds=trainer.folds or (MAX_FOLDS if num_rows < MIN_ROWS_OF_ONE_FOLD else 1),
         time_limit=trainer.time_limit_secs,
+        decide=trainer.decide,
     )
 
 

@@ -101,13 +101,33 @@ def plan_label(
     _check_classes_differ(profile, column, counts)
     if problem_type == "binary" and len(counts) != 2:
         raise BadInputError(f"{where}: binary classification needs 2 classes; received {len(counts)}.")
+    classes = sorted(counts, key=int) if column.is_numeric else sorted(counts)
+    if data.positive is not None:
+        _move_to_end(classes, str(data.positive), where, problem_type)
+    num_rows = sum(counts.values())
     return LabelPlan(
         column=column.name,
         problem_type=problem_type,
         values="number" if column.is_numeric else "text",
-        classes=tuple(sorted(counts, key=int) if column.is_numeric else sorted(counts)),
-        majority_share=max(counts.values()) / sum(counts.values()),
+        classes=tuple(classes),
+        majority_share=max(counts.values()) / num_rows,
+        positive_share=counts[classes[-1]] / num_rows if problem_type == "binary" else 0.0,
     )
+
+
+def _move_to_end(classes: list[str], positive: str, where: str, problem_type: ProblemType) -> None:
+    """Makes a class the last one, which is the positive one of two."""
+    if problem_type != "binary" or positive not in classes:
+        has = (
+            "is not binary"
+            if problem_type != "binary"
+            else f"has the classes {classes[0]!r} and {classes[1]!r}"
+        )
+        raise BadInputError(
+            f"{where}: data.positive = {positive!r}, and the label {has}. Correct it or remove it."
+        )
+    classes.remove(positive)
+    classes.append(positive)
 
 
 def _plan_formatted(

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from components.transform.packs_key import PACKS_KEY
 from pipelines.config.pipeline_config import ProblemType
+from pipelines.config.trainer import Decide, describe_goal
 from pipelines.data.formats.date_format import DateName
 from pipelines.data.formats.number_format import NumberFormat
 from pipelines.errors import counted
@@ -49,6 +50,7 @@ class LabelPlan(_Part):
     # Class names in order; the last of two is the positive one. Empty for regression.
     classes: tuple[str, ...] = ()
     majority_share: float = 0.0  # Share of the rows that have the most frequent class
+    positive_share: float = 0.0  # Share of the rows that have the last of two classes
     mean: float = 0.0  # Mean of a regression label
     stddev: float = 1.0  # Standard deviation of a regression label
     number_format: NumberFormat | None = None  # Format of a label that `float` does not read
@@ -146,6 +148,8 @@ class TrainingPlan(_Part):
     held_out_rows: int = 0  # Number of held-out rows, about; 0 without early stopping
     folds: int = 1  # Number of trainings of each model of "auto", which hold out other rows
     time_limit: float | None = None  # Seconds of training after which no further fold is begun
+    # Goal of the decision threshold of a binary classifier, or the threshold; None decides at 0.5.
+    decide: Decide | None = None
 
     def max_steps(self, model: ModelName) -> int:
         """Returns the maximal number of steps of a model's training."""
@@ -256,8 +260,25 @@ class TabularPlan(FeaturePlan):
             f"{self.label.problem_type} problem: {self.label.column!r}{classes} from "
             f"{len(self.numeric)} numeric and {len(self.categorical)} categorical features{more}",
             self.training.describe(),
+            *self._decision_notes(),
             *(f"column {column!r} is not used: {reason}" for column, reason in self.ignored.items()),
         ]
+
+    @property
+    def decides(self) -> bool:
+        """True for a binary model whose decision threshold is configured."""
+        return self.training.decide is not None and self.label.problem_type == "binary"
+
+    def _decision_notes(self) -> list[str]:
+        if self.label.problem_type != "binary":
+            return []
+        decide = self.training.decide
+        if decide is None or isinstance(decide, float):
+            threshold = f"{0.5 if decide is None else decide:g}"
+        else:
+            threshold = f"a threshold that is chosen on held-out rows ({describe_goal(decide)})"
+        share = f"{100 * self.label.positive_share:.3g} % of the rows"
+        return [f"positive class: {self.label.classes[1]!r}, {share}; predicted at p > {threshold}"]
 
     def training_config(self) -> dict[str, Any]:
         """Returns the plan as an entry of Trainer's `custom_config`."""

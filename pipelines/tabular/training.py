@@ -9,10 +9,14 @@ import tensorflow as tf
 import tensorflow_transform as tft
 
 import estimator_core
+from components.tfx.decision_file import DECISION_FILE
+from pipelines.config.trainer import describe_goal
 from pipelines.data.formats.cell_format import FILE, CellFormat, formats_to_json
 from pipelines.tabular.best_checkpoint import LOSS, BestCheckpointExporter
 from pipelines.tabular.columns import keys_of_words
+from pipelines.tabular.decision import Decision, choose_decision, deciding, read_decision, write_decision
 from pipelines.tabular.estimators import build_estimator
+from pipelines.tabular.held_out import HeldOut
 from pipelines.tabular.inputs import (
     Part,
     check_held_out,
@@ -70,20 +74,39 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
 
     model_dir = trainer_fn_args.serving_model_dir
     settings = plan.training
+    run_dir = trainer_fn_args.model_run_dir
+    decides = plan.decides and trainer_fn_args.trial is None
+    decision_file = os.path.join(run_dir, DECISION_FILE)
+    if decides and isinstance(settings.decide, float):
+        goal = describe_goal(settings.decide)
+        write_decision(decision_file, Decision(settings.decide, plan.label.classes[1], goal))
+    chooses = decides and not isinstance(settings.decide, float)
+
+    def choose(held_out: HeldOut) -> None:
+        if chooses:
+            decision = choose_decision(settings.decide or "accuracy", plan.label, held_out)
+            write_decision(decision_file, decision)
+
     is_auto = configured.training.model == "auto"
     grows_again = settings.model == "boosted_trees" and settings.early_stopping
-    if trainer_fn_args.trial is None and (is_auto or grows_again):
-        models: tuple[ModelName, ...] = possible_models(configured) if is_auto else ("boosted_trees",)
-        run_dir = trainer_fn_args.model_run_dir
-        limit = settings.time_limit or math.inf
-        combination = Combination(plan.label, settings.folds, limit) if is_auto else None
-        training = select_model(prepare, model_dir, run_dir, models, settings.held_out_rows, combination)
+    if trainer_fn_args.trial is None and (is_auto or grows_again or chooses):
+        models: tuple[ModelName, ...] = possible_models(configured)
+        if settings.model != "auto" and not is_auto:
+            models = (settings.model,)
+        folds = settings.folds if is_auto else 1
+        combination = Combination(plan.label, folds, settings.time_limit or math.inf)
+        training = select_model(
+            prepare, model_dir, run_dir, models, settings.held_out_rows, combination, choose
+        )
     elif settings.model == "auto":
         raise ValueError("A trial of the generic models names its model. Received: no hyperparameters")
     else:
         training = prepare(settings.model, model_dir)
+    estimator = training.estimator
+    if decides:
+        estimator = deciding(estimator, read_decision(decision_file).threshold)
     return {
-        "estimator": training.estimator,
+        "estimator": estimator,
         "train_spec": training.train_spec,
         "eval_spec": training.eval_spec,
         "eval_input_receiver_fn": training.eval_input_receiver_fn,
@@ -146,6 +169,8 @@ def _training(
     receive_serving = serving_input_receiver_fn(plan, transform, schema, derive)
     hooks: list[Any] = []
     assets_extra = _write_formats(plan, args.model_run_dir)
+    if plan.decides and args.trial is None:
+        assets_extra[DECISION_FILE] = os.path.join(args.model_run_dir, DECISION_FILE)
     exporter: estimator_core.Exporter = estimator_core.FinalExporter(
         EXPORTER_NAME, receive_serving, assets_extra
     )
@@ -205,15 +230,15 @@ def _training(
     )
 
 
-def _write_formats(plan: TabularPlan, folder: str) -> dict[str, str] | None:
-    """Writes the formats of columns of text into a folder, for `assets.extra/`; None without such columns."""
+def _write_formats(plan: TabularPlan, folder: str) -> dict[str, str]:
+    """Writes the formats of columns of text, for `assets.extra/`; empty without such columns."""
     formats = {
         part.column: CellFormat(part.number_format, part.date, part.unreadable)
         for part in plan.numeric
         if any(part.kind)
     }
     if not formats:
-        return None
+        return {}
     tf.io.gfile.makedirs(folder)
     file = os.path.join(folder, FILE)
     with tf.io.gfile.GFile(file, "w") as stream:

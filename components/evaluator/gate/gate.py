@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import apache_beam as beam
@@ -21,6 +21,7 @@ from components.evaluator.gate.labelled_predictions import (
 from components.evaluator.gate.slice_columns import Column
 from components.evaluator.gate.verdict import Verdict, read_verdict
 from components.evaluator.metrics.extraction import Batch
+from components.tfx.decision_file import DEFAULT_THRESHOLD
 
 _FILE = "default_checks.json"
 
@@ -33,11 +34,17 @@ class Gate:
     candidate: str  # Name of the model in a `Batch`
     baseline: str | None = None
     example_weight: str = ""  # Feature that weighs examples; empty without weights
+    # Decision thresholds of binary models, by their names; others decide at 0.5.
+    decision_thresholds: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def models(self) -> tuple[str, ...]:
         """The names of the models in a `Batch`, the candidate first."""
         return (self.candidate, *(() if self.baseline is None else (self.baseline,)))
+
+    def decision_threshold(self, model: str) -> float:
+        """Returns the probability above which a binary model says yes."""
+        return self.decision_thresholds.get(model, DEFAULT_THRESHOLD)
 
     def judge(self, batch: Batch) -> LabelledPredictions:
         """Returns the answers of the models, with the columns that divide the examples."""

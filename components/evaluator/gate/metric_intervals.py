@@ -8,18 +8,27 @@ import numpy.typing as npt
 from components.evaluator.gate import intervals
 from components.evaluator.gate.intervals import Difference, finite
 from components.evaluator.gate.labelled_predictions import LabelledPredictions, Values, losses
+from components.tfx.decision_file import DEFAULT_THRESHOLD
 
 Interval = tuple[float | None, float | None]
 """Low and high; None for an infinite end."""
 
 
 def metric_intervals(
-    labelled: LabelledPredictions, answers: Values, confidence: float, *, all_metrics: bool = False
+    labelled: LabelledPredictions,
+    answers: Values,
+    confidence: float,
+    *,
+    all_metrics: bool = False,
+    threshold: float = DEFAULT_THRESHOLD,
 ) -> dict[str, Interval]:
-    """Returns the intervals of a model's metrics, by the names in TFMA and Keras."""
+    """Returns the intervals of a model's metrics, by the names in TFMA and Keras.
+
+    `threshold`: probability above which a binary model says yes.
+    """
     differences = dict(_check_metrics(labelled, answers, confidence))
     if all_metrics:
-        differences |= dict(_others(labelled, answers, confidence))
+        differences |= dict(_others(labelled, answers, confidence, threshold))
     return {name: (finite(metric.low), finite(metric.high)) for name, metric in differences.items()}
 
 
@@ -48,7 +57,7 @@ def _check_metrics(
 
 
 def _others(
-    labelled: LabelledPredictions, answers: Values, confidence: float
+    labelled: LabelledPredictions, answers: Values, confidence: float, threshold: float
 ) -> Iterator[tuple[str, Difference]]:
     if labelled.problem_type == "multi-class":
         return
@@ -60,7 +69,7 @@ def _others(
         errors = np.abs(answer - labelled.labels)
         yield ("mean_absolute_error", intervals.mean_difference(errors, nothing, weights, confidence))
         return
-    is_positive, is_taken = labelled.labels > 0.5, answer > 0.5
+    is_positive, is_taken = labelled.labels > 0.5, answer > threshold
     everywhere: npt.NDArray[np.bool_] = np.ones(len(answer), bool)
     for name, right, among in (
         ("binary_accuracy", is_positive == is_taken, everywhere),

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tensorflow_model_analysis.metrics import metric_specs, metric_types
+from tensorflow_model_analysis.metrics import confusion_matrix_metrics, metric_specs, metric_types
 from tensorflow_model_analysis.proto import config_pb2
 from tensorflow_model_analysis.utils import config_util
 from tensorflow_model_analysis.utils.keras_lib import tf_keras
@@ -114,6 +114,61 @@ def with_single_output(eval_config: config_pb2.EvalConfig) -> config_pb2.EvalCon
                 setattr(spec, key, next(iter(by_output.values())))
                 by_output.clear()
     return config
+
+
+def with_decision_thresholds(
+    eval_config: config_pb2.EvalConfig, thresholds: Mapping[str, float]
+) -> config_pb2.EvalConfig:
+    """Returns the configuration whose metrics of decisions use the decision thresholds of the models.
+
+    A metric for which the user has set a threshold keeps it.
+
+    `thresholds`: decision thresholds by the names of the models; a model without one decides at 0.5.
+    """
+    config = config_pb2.EvalConfig()
+    config.CopyFrom(eval_config)
+    if not thresholds:
+        return config
+    del config.metrics_specs[:]
+    for spec in eval_config.metrics_specs:
+        decided = [(metric, argument) for metric in spec.metrics if (argument := _threshold_argument(metric))]
+        others = [metric for metric in spec.metrics if not _threshold_argument(metric)]
+        if others:
+            _add_spec(config, spec, others)
+        for name in spec.model_names or [""]:
+            metrics = []
+            for metric, argument in decided:
+                settings = json.loads(metric.config or "{}")
+                if name in thresholds:
+                    settings[argument] = thresholds[name]
+                metrics.append(config_pb2.MetricConfig.FromString(metric.SerializeToString()))
+                metrics[-1].config = json.dumps(settings)
+            if metrics:
+                # The names of the metrics stay, so that those of two models can be compared.
+                _add_spec(config, spec, metrics).model_names[:] = [name]
+    return config
+
+
+def _add_spec(
+    config: config_pb2.EvalConfig, spec: config_pb2.MetricsSpec, metrics: Sequence[config_pb2.MetricConfig]
+) -> config_pb2.MetricsSpec:
+    added = config.metrics_specs.add()
+    added.CopyFrom(spec)
+    del added.metrics[:]
+    added.metrics.extend(metrics)
+    return added
+
+
+def _threshold_argument(metric: config_pb2.MetricConfig) -> str | None:
+    """Returns the argument that sets the threshold of a metric; None without one, or if the user set it."""
+    metric_class = None if metric.module else metric_types.registered_metrics().get(metric.class_name)
+    if metric_class is None or not issubclass(metric_class, confusion_matrix_metrics.ConfusionMatrixMetric):
+        return None
+    settings = json.loads(metric.config or "{}")
+    if settings.keys() & {"threshold", "thresholds", "num_thresholds", "top_k", "class_id"}:
+        return None
+    arguments = inspect.signature(metric_class).parameters
+    return next((name for name in ("thresholds", "threshold") if name in arguments), None)
 
 
 def has_user_code(eval_config: config_pb2.EvalConfig) -> bool:

@@ -72,7 +72,9 @@ def _describe(batch: Batch, slices: Slices, gate: Gate) -> _Part:
     judged = gate.judge_candidate(batch)
     return _Part(
         {
-            name: PredictionSums.from_batch(batch.labels, batch.predictions[name], weights, kind)
+            name: PredictionSums.from_batch(
+                batch.labels, batch.predictions[name], weights, kind, gate.decision_threshold(name)
+            )
             for name in gate.models
         },
         batch.classes,
@@ -97,7 +99,7 @@ def _write_description(whole: _Part, gate: Gate, evaluation_uri: str) -> None:
     _write_plots(whole, gate, evaluation_uri)
     confidence = gate.settings.confidence
     by_slice = [
-        (slicer_lib.stringify_slice_key(key), _intervals(labelled, gate.candidate, confidence))
+        (slicer_lib.stringify_slice_key(key), _intervals(labelled, gate))
         for key, labelled in whole.by_slice.items()
     ]
     most = sorted(by_slice, key=lambda item: (-item[1]["num_examples"], item[0]))[:MAX_SLICES]
@@ -110,18 +112,25 @@ def _write_plots(whole: _Part, gate: Gate, evaluation_uri: str) -> None:
         "problem_type": mine.problem_type,
         "num_examples": mine.num_examples,
         "classes": list(whole.classes[:100]),
-        "model": plot_points(mine, whole.classes),
+        "model": plot_points(mine, whole.classes, gate.decision_threshold(gate.candidate)),
     }
     if gate.baseline and gate.baseline in whole.by_model:
-        values["baseline"] = plot_points(whole.by_model[gate.baseline], whole.classes)
+        threshold = gate.decision_threshold(gate.baseline)
+        values["baseline"] = plot_points(whole.by_model[gate.baseline], whole.classes, threshold)
     _write(values, evaluation_uri, _PLOTS)
 
 
-def _intervals(labelled: LabelledPredictions, candidate: str, confidence: float) -> dict[str, Any]:
-    answers = labelled.answers.get(candidate)
+def _intervals(labelled: LabelledPredictions, gate: Gate) -> dict[str, Any]:
+    answers = labelled.answers.get(gate.candidate)
     intervals: dict[str, Any] = {}
     if labelled.problem_type is not None and answers is not None and np.isfinite(answers).all():
-        intervals = metric_intervals(labelled, answers, confidence, all_metrics=True)
+        intervals = metric_intervals(
+            labelled,
+            answers,
+            gate.settings.confidence,
+            all_metrics=True,
+            threshold=gate.decision_threshold(gate.candidate),
+        )
     return {"num_examples": len(labelled.labels), "intervals": intervals}
 
 

@@ -10,7 +10,9 @@ from components.evaluator.report_details.prediction_sums import (
     NUM_CONFIDENCE_BINS,
     PredictionSums,
     Values,
+    threshold_bin,
 )
+from components.tfx.decision_file import DEFAULT_THRESHOLD
 
 CONFIDENCE = 0.95
 """Number of intervals of a calibration."""
@@ -25,13 +27,14 @@ _CALIBRATION_BINS = 10
 _HISTOGRAM_BINS = 20
 _RESIDUAL_BINS = 21
 _MAX_SHOWN = 400
-_THRESHOLD = 0.5
 
 
-def plot_points(sums: PredictionSums, classes: tuple[str, ...] = ()) -> dict[str, Any]:
+def plot_points(
+    sums: PredictionSums, classes: tuple[str, ...] = (), threshold: float = DEFAULT_THRESHOLD
+) -> dict[str, Any]:
     """Returns the points of a model's plots in JSON form; empty if nothing was counted."""
     if sums.by_class is not None:
-        return _binary(sums.by_class)
+        return _binary(sums.by_class, threshold)
     if sums.confidence is not None:
         return _multi_class(sums, classes)
     if sums.sample is not None:
@@ -39,7 +42,7 @@ def plot_points(sums: PredictionSums, classes: tuple[str, ...] = ()) -> dict[str
     return {}
 
 
-def _binary(by_class: Values) -> dict[str, Any]:
+def _binary(by_class: Values, threshold: float) -> dict[str, Any]:
     negative, positive = by_class
     # True and false positives, with the threshold at the lower end of each bin from the highest down.
     true = np.concatenate([[0.0], np.cumsum(positive[::-1])])
@@ -59,10 +62,9 @@ def _binary(by_class: Values) -> dict[str, Any]:
         precision = true[some] / (true + false)[some]
         kept = _corners(recall[some], precision)
         points["precision_recall"] = _rows(recall[some][kept], precision[kept], thresholds[some][kept])
-    # Values above the threshold are 1, as in Keras; the bin that begins with it counts as above.
-    cut = int(_THRESHOLD * NUM_BINS)
+    cut = threshold_bin(threshold)
     points["confusion"] = {
-        "threshold": _THRESHOLD,
+        "threshold": threshold,
         "true_positives": float(positive[cut:].sum()),
         "false_positives": float(negative[cut:].sum()),
         "false_negatives": float(positive[:cut].sum()),

@@ -4,6 +4,7 @@ Probabilities are counted in 10,000 intervals and classes in a table, for any nu
 regressions a random sample is kept.
 """
 
+import math
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from components.evaluator.gate.labelled_predictions import ProblemType
+from components.tfx.decision_file import DEFAULT_THRESHOLD
 
 Values: TypeAlias = npt.NDArray[np.float64]
 
@@ -48,8 +50,12 @@ class PredictionSums:
         predictions: npt.NDArray[Any],
         weights: Values,
         problem_type: ProblemType | None,
+        threshold: float = DEFAULT_THRESHOLD,
     ) -> "PredictionSums":
-        """Returns the sums of a batch; nothing if labels or predictions do not fit the problem type."""
+        """Returns the sums of a batch; nothing if labels or predictions do not fit the problem type.
+
+        Probabilities above the threshold are in other intervals than those below, see `threshold_bin`.
+        """
         numbers = np.asarray(labels).reshape(-1)
         is_numeric = all(np.issubdtype(values.dtype, np.number) for values in (numbers, predictions))
         if problem_type is None or not is_numeric or len(numbers) != len(predictions):
@@ -69,6 +75,8 @@ class PredictionSums:
         if not ((answers >= 0) & (answers <= 1) & np.isin(numbers, (0, 1))).all():
             return cls()
         bins = np.minimum((answers * NUM_BINS).astype(np.int64), NUM_BINS - 1)
+        cut = threshold_bin(threshold)
+        bins = np.where(answers > threshold, np.maximum(bins, cut), np.minimum(bins, cut - 1))
         by_class = np.stack(
             [np.bincount(bins, weights * (numbers == label), minlength=NUM_BINS) for label in (0, 1)]
         )
@@ -119,6 +127,11 @@ class PredictionSums:
             _sum(self.confidence, other.confidence),
             _lowest(np.concatenate(samples)) if samples else None,
         )
+
+
+def threshold_bin(threshold: float) -> int:
+    """Returns the first interval of probabilities above a threshold."""
+    return min(max(1, math.ceil(threshold * NUM_BINS)), NUM_BINS - 1)
 
 
 def add_by_model(parts: Iterable[dict[str, PredictionSums]]) -> dict[str, PredictionSums]:

@@ -6,10 +6,12 @@ process: on Kubeflow each step runs its own check.
 
 import json
 import logging
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from components.tfx.decision_file import DECISION_FILE
 from pipelines.artifacts.anomalies import NOTE_PREFIX, read_anomalies, read_drift
 from pipelines.artifacts.curves import read_curves
 from pipelines.artifacts.search import search_in_words
@@ -156,6 +158,7 @@ class ModelCheck:
     """Reads the training and the signatures of the model."""
 
     compares_models: bool = True  # True if it is the best of several
+    decides: bool = False  # True if its decision threshold is configured
 
     def __call__(self, outputs: Outputs, root: Root) -> Findings:
         """Returns the curves and the signatures; for several models, the choice among them."""
@@ -163,6 +166,11 @@ class ModelCheck:
             training=lambda: read_curves(outputs["model_run"][0].uri),  # a Trainer may have none
             signatures=lambda: describe_model(outputs["model"][0]),
         )
+        if self.decides:
+            from pipelines.tabular.decision import read_decision
+
+            decision = read_decision(os.path.join(outputs["model_run"][0].uri, DECISION_FILE))
+            notes += (f"decision: {decision.describe()}",)
         if not self.compares_models:
             return Findings(notes, details=details)
         from pipelines.tabular.model_selection import describe_choice, read_candidates
@@ -231,8 +239,16 @@ class VerdictCheck:
                 verdict.not_checked,
                 dict(verdict.intervals),
                 verdict.doubts,
+                _confusion(details.get("evaluation", {}).get("plots", {})),
             ),
         )
+
+
+def _confusion(plots: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the decisions of a binary model whose classes have names; empty for others."""
+    if plots.get("problem_type") != "binary" or len(plots["classes"]) != 2 or not plots["model"]:
+        return {}
+    return {"classes": plots["classes"], **plots["model"]["confusion"]}
 
 
 @dataclass(frozen=True)
@@ -286,7 +302,10 @@ def component_checks(
             plan.config.example_validator.on_anomalies,
             has_own_schema=plan.schema is not None,
         ),
-        pipeline.trainer: ModelCheck(code.plan is not None and code.plan.training.model == "auto"),
+        pipeline.trainer: ModelCheck(
+            code.plan is not None and code.plan.training.model == "auto",
+            code.plan is not None and code.plan.decides,
+        ),
         pipeline.evaluator: VerdictCheck(
             code.metrics, tuple(bound.model_dump() for bound in code.thresholds), baseline_version
         ),

@@ -8,6 +8,7 @@ import sklearn.metrics
 import tensorflow as tf
 import tensorflow_model_analysis as tfma
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from scipy import stats
 from tensorflow_metadata.proto.v0 import schema_pb2
 from tfx.components.evaluator import executor as stock_executor
 from tfx.types import standard_artifacts
@@ -18,6 +19,7 @@ from components.errors import SettingError
 from components.evaluator import executor
 from components.evaluator.gate.default_checks import DefaultChecks
 from components.evaluator.metrics import batched_evaluation
+from components.evaluator.report_details import details
 from tests.components.evaluator.conftest import FLOAT, STRING, eval_config, save_serving_model, served
 
 
@@ -414,3 +416,87 @@ def test_an_unknown_column_or_prediction_lists_the_choices(
     config = eval_config('model_specs { prediction_key: "logits" } ' + AUC)
     with pytest.raises(Exception, match=r"one of: logistic, .*Received: prediction_key='logits'"):
         evaluate(examples, binary_model, config)
+
+
+def decides(model, threshold):
+    """Gives a model a decision threshold, in the file next to the SavedModel that would be served."""
+    extra = os.path.join(model.uri, "Format-Serving", "assets.extra")
+    os.makedirs(extra)
+    io_utils.write_string_file(os.path.join(extra, "..", "saved_model.pb"), "")
+    io_utils.write_string_file(os.path.join(extra, "decision.json"), json.dumps({"threshold": threshold}))
+
+
+DECISIONS = """
+  model_specs {} slicing_specs {} slicing_specs { feature_keys: "hour" }
+  metrics_specs {
+    metrics { class_name: "BinaryAccuracy" } metrics { class_name: "Precision" }
+    metrics { class_name: "Recall" threshold {
+      value_threshold { lower_bound { value: 0.9 } }
+      change_threshold { direction: HIGHER_IS_BETTER absolute { value: 0.3 } } } }
+    metrics { class_name: "F1Score" config: '{"name": "f1_score"}' }
+    metrics { class_name: "Recall" config: '{"name": "recall_at_60", "thresholds": 0.6}' }
+    %s
+  }
+"""
+
+
+@pytest.mark.parametrize("further", ["", 'metrics { class_name: "BinaryCrossEntropy" }'])  # by TFMA itself
+def test_metrics_of_decisions_use_the_thresholds_of_the_models(make_examples, make_model, evaluate, further):
+    """The baseline has no threshold, so it decides at 0.5."""
+    parsing = {"fare": FLOAT, "tip": FLOAT, "score": FLOAT}
+    model, baseline = (
+        make_model(
+            parsing,
+            predict=lambda f: {"logistic": f["score"][:, tf.newaxis]},
+            label=lambda f: tf.cast(f["tip"] > 0.2 * f["fare"], tf.int64),
+            name=name,
+        )
+        for name in ("new", "old")
+    )
+    rows = binary_rows()
+    # A row at the threshold itself is not above it.
+    threshold = float(np.float32(min(scores(rows), key=lambda score: abs(score - 0.3))))
+    decides(model, threshold)
+    checks = DefaultChecks("binary")
+    result = evaluate(
+        make_examples(rows), model, eval_config(DECISIONS % further), checks, baseline_model=baseline
+    )
+
+    def expected(rows, threshold):
+        labels, taken = tipped(rows), scores(rows).astype(np.float32) > threshold
+        return {
+            "binary_accuracy": sklearn.metrics.accuracy_score(labels, taken),
+            "precision": sklearn.metrics.precision_score(labels, taken),
+            "recall": sklearn.metrics.recall_score(labels, taken),
+            "f1_score": sklearn.metrics.f1_score(labels, taken),
+            "recall_at_60": sklearn.metrics.recall_score(labels, scores(rows) > 0.6),
+        }
+
+    verdict = result.verdict
+    mine, old = expected(rows, threshold), expected(rows, 0.5)
+    assert abs(mine["recall"] - old["recall"]) > 0.05
+    assert {name: verdict.metrics[name] for name in mine} == pytest.approx(mine)
+    assert {name: verdict.baseline_metrics[name] for name in old} == pytest.approx(old)
+    for hour in range(3):
+        part = [row for row in rows if row["hour"] == hour]
+        assert (
+            verdict.slices[f"hour:{hour}"].items()
+            >= {name: pytest.approx(value) for name, value in expected(part, threshold).items()}.items()
+        )
+    # The gate judges the recall at that threshold, and its difference to the baseline's.
+    change = f"from the baseline's {old['recall']:.6g} to {mine['recall']:.6g}"
+    assert any(change in failure for failure in verdict.failures)
+    report = details.load_details(result.evaluation.uri)
+    labels, taken = tipped(rows), scores(rows).astype(np.float32) > threshold
+    assert report["plots"]["model"]["confusion"] == {
+        "threshold": threshold,
+        "true_positives": (labels & taken).sum(),
+        "false_positives": (~labels & taken).sum(),
+        "false_negatives": (labels & ~taken).sum(),
+        "true_negatives": (~labels & ~taken).sum(),
+    }
+    assert report["plots"]["baseline"]["confusion"]["threshold"] == 0.5
+    low, high = report["slices"]["slices"]["Overall"]["intervals"]["recall"]
+    assert low < mine["recall"] < high
+    interval = stats.binomtest(int((labels & taken).sum()), int(labels.sum())).proportion_ci(0.95, "wilson")
+    assert (low, high) == pytest.approx((interval.low, interval.high))
