@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from components.evaluator.gate.intervals import wilson_interval
+from components.evaluator.gate.labelled_predictions import DECISION_THRESHOLD
 from components.evaluator.report_details.prediction_sums import (
     NUM_BINS,
     NUM_CONFIDENCE_BINS,
@@ -25,7 +26,6 @@ _CALIBRATION_BINS = 10
 _HISTOGRAM_BINS = 20
 _RESIDUAL_BINS = 21
 _MAX_SHOWN = 400
-_THRESHOLD = 0.5
 
 
 def plot_points(sums: PredictionSums, classes: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -60,9 +60,9 @@ def _binary(by_class: Values) -> dict[str, Any]:
         kept = _corners(recall[some], precision)
         points["precision_recall"] = _rows(recall[some][kept], precision[kept], thresholds[some][kept])
     # Values above the threshold are 1, as in Keras; the bin that begins with it counts as above.
-    cut = int(_THRESHOLD * NUM_BINS)
+    cut = int(DECISION_THRESHOLD * NUM_BINS)
     points["confusion"] = {
-        "threshold": _THRESHOLD,
+        "threshold": DECISION_THRESHOLD,
         "true_positives": float(positive[cut:].sum()),
         "false_positives": float(negative[cut:].sum()),
         "false_negatives": float(positive[:cut].sum()),
