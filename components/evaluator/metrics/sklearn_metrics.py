@@ -21,6 +21,7 @@ from tensorflow_model_analysis.metrics import metric_types, metric_util
 from tensorflow_model_analysis.proto import config_pb2
 
 from components.errors import SettingError
+from components.evaluator.gate.check import OF_CLASS
 from components.evaluator.gate.labelled_predictions import DECISION_THRESHOLD
 from components.nearest import nearest_first
 
@@ -432,7 +433,7 @@ def resolve_classes(eval_config: config_pb2.EvalConfig, classes: Sequence[str]) 
         for metric in spec.metrics:
             settings = json.loads(metric.config or "{}")
             base, _, name = settings.get("name", "").partition("@")
-            if metric.class_name != SklearnMetric.__name__ or base not in METRICS_OF_A_CLASS:
+            if metric.class_name != SklearnMetric.__name__ or base not in OF_CLASS:
                 continue
             if not classes and not name.isdecimal():
                 raise SettingError(
@@ -447,9 +448,6 @@ def resolve_classes(eval_config: config_pb2.EvalConfig, classes: Sequence[str]) 
             class_id = list(classes).index(name) if classes else int(name)
             metric.config = json.dumps({**settings, "class_id": class_id})
     return config
-
-
-METRICS_OF_A_CLASS = ("precision", "recall", "f1_score", "auc")
 
 
 def _by_class(predictions: Array) -> Array:
