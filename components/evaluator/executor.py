@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import apache_beam as beam
+import numpy as np
 import tensorflow as tf
 import tensorflow_model_analysis as tfma
 from apache_beam.utils import shared
@@ -33,6 +34,7 @@ from components.evaluator.gate.default_checks import DefaultChecks
 from components.evaluator.gate.gate import Gate, read_checks, write_checks
 from components.evaluator.gate.judgement import make_verdict
 from components.evaluator.gate.leak_doubts import leak_doubts
+from components.evaluator.gate.slice_columns import as_text
 from components.evaluator.gate.verdict import Verdict
 from components.evaluator.metrics import batched_evaluation, extraction
 from components.evaluator.metrics.eval_config import (
@@ -42,8 +44,9 @@ from components.evaluator.metrics.eval_config import (
     with_single_output,
     with_stock_arguments,
 )
-from components.evaluator.metrics.eval_model import load_graph
+from components.evaluator.metrics.eval_model import EvalModel, load_graph
 from components.evaluator.metrics.extraction import BASELINE_OF_OTHER_TYPES
+from components.evaluator.metrics.sklearn_metrics import SklearnMetric, resolve_classes
 from components.evaluator.metrics.slices import Slices
 from components.evaluator.report_details import details
 from components.evaluator.report_details.importance import Importance
@@ -218,7 +221,7 @@ class Executor(InMemoryExecutor):
                     "the evaluation model contains its only label.",
                     key,
                 )
-        config = resolve_thresholds(config, graphs)
+        config = resolve_classes(resolve_thresholds(config, graphs), _class_names(models[0], request))
         config = with_decision_thresholds(config, request.decision_thresholds())
         raw_features = extraction.RawFeatures.from_config(
             config, request.schema, checks.categories if checks else (), checks.numbers if checks else ()
@@ -283,6 +286,7 @@ class Executor(InMemoryExecutor):
             )
             for spec in config.model_specs
         ]
+        config = resolve_classes(config, ())
         # Of a Keras 2 model, TFMA computes the metrics that were compiled into it.
         if not any(model.model_type == tfma.TF_KERAS for model in models):
             config = resolve_thresholds(config, {})
@@ -360,7 +364,7 @@ def _describe_empty_slices(request: EvaluationRequest) -> tuple[str, ...]:
         for key, _ in result.slicing_metrics
         if not slicer_lib.is_cross_slice_key(key)
     ]
-    wanted = [{*spec.feature_keys, *spec.feature_values} for spec in request.eval_config.slicing_specs]
+    wanted = [{*spec.feature_keys} for spec in request.eval_config.slicing_specs if not spec.feature_values]
     return tuple(
         f"the slices by {', '.join(sorted(features))}: they have no examples. Slices are by raw columns"
         for features in wanted
@@ -449,11 +453,27 @@ def _raw_feature_names(request: EvaluationRequest) -> list[str]:
     """Returns the features of the schema, or of the first example; none without examples."""
     if request.schema is not None:
         return sorted(feature.name for feature in request.schema.feature)
+    examples = map(tf.train.Example.FromString, _first_record(request))
+    return sorted(name for example in examples for name in example.features.feature)
+
+
+def _first_record(request: EvaluationRequest) -> list[bytes]:
+    """Returns a list of the first serialized example; empty without examples."""
     for path in request.files():
         compression = "GZIP" if path.endswith(".gz") else ""
         for record in tf.data.TFRecordDataset(path, compression).take(1).as_numpy_iterator():
-            return sorted(tf.train.Example.FromString(record).features.feature)
+            return [record]
     return []
+
+
+def _class_names(model: extraction.ModelToEvaluate, request: EvaluationRequest) -> list[str]:
+    """Returns the names of a model's classes; empty if it does not name them."""
+    metrics = [metric for spec in request.eval_config.metrics_specs for metric in spec.metrics]
+    if not any(metric.class_name == SklearnMetric.__name__ and "@" in metric.config for metric in metrics):
+        return []
+    records = np.array(_first_record(request), object)
+    classes = EvalModel(model.path, model.prediction_key, model.label_key).classes(records)
+    return [] if classes is None else list(map(as_text, classes))
 
 
 def _model_to_evaluate(spec: config_pb2.ModelSpec, request: EvaluationRequest) -> extraction.ModelToEvaluate:

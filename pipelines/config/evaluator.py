@@ -1,42 +1,12 @@
 """`[evaluator]`, `[example_validator]` and `[gate]`: the checks of data and models."""
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from pipelines.config.data import ProblemType, Section
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A metric that a configuration can name."""
-
-    class_name: str  # Name of its class in TFMA or Keras
-    higher_is_better: bool | None  # True if higher values are better; None if neither direction is
-    # Types of problems whose labels and predictions it can compare
-    problem_types: tuple[ProblemType, ...]
-
-
-METRICS = {
-    "auc": Metric("AUC", True, ("binary",)),
-    "auc_precision_recall": Metric("AUCPrecisionRecall", True, ("binary",)),
-    "binary_accuracy": Metric("BinaryAccuracy", True, ("binary",)),
-    "precision": Metric("Precision", True, ("binary",)),
-    "recall": Metric("Recall", True, ("binary",)),
-    "f1_score": Metric("F1Score", True, ("binary",)),
-    "binary_crossentropy": Metric("BinaryCrossentropy", False, ("binary",)),
-    "calibration": Metric("Calibration", None, ("binary", "regression")),
-    "sparse_categorical_accuracy": Metric("SparseCategoricalAccuracy", True, ("multi-class",)),
-    "sparse_categorical_crossentropy": Metric("SparseCategoricalCrossentropy", False, ("multi-class",)),
-    "mean_squared_error": Metric("MeanSquaredError", False, ("regression",)),
-    "root_mean_squared_error": Metric("RootMeanSquaredError", False, ("regression",)),
-    "mean_absolute_error": Metric("MeanAbsoluteError", False, ("regression",)),
-    "squared_pearson_correlation": Metric("SquaredPearsonCorrelation", True, ("regression",)),
-    "mean_label": Metric("MeanLabel", None, ("binary", "regression")),
-    "mean_prediction": Metric("MeanPrediction", None, ("binary", "regression")),
-    "example_count": Metric("ExampleCount", None, ("binary", "multi-class", "regression")),
-}
+from pipelines.config.data import Section
+from pipelines.config.metrics import find_metrics, metric_of
 
 
 class ThresholdConfig(Section):
@@ -46,6 +16,9 @@ class ThresholdConfig(Section):
 
     Attributes:
         metric: Name of a metric, such as `auc` or `root_mean_squared_error`.
+        class_: Class whose `precision`, `recall`, `f1_score` or `auc` is bounded. Default: all classes.
+        slice_: Values of one or more columns, such as `{city = "Oslo"}`: only rows that have them all count.
+            Default: all rows.
         lower: Smallest value that is blessed.
         upper: Largest value that is blessed.
         max_regression: Largest loss of quality against the model in production, in units of the metric.
@@ -53,9 +26,19 @@ class ThresholdConfig(Section):
     """
 
     metric: str
+    class_: str | None = Field(default=None, alias="class")
+    slice_: dict[str, str] = Field(default_factory=dict, alias="slice")
     lower: float | None = Field(default=None, allow_inf_nan=False)
     upper: float | None = Field(default=None, allow_inf_nan=False)
     max_regression: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+
+    @field_validator("class_", "slice_", mode="before")
+    @classmethod
+    def _numbers_as_text(cls, value: Any) -> Any:
+        """Returns whole numbers as text, since a class or a value may be a number."""
+        if isinstance(value, Mapping):
+            return {key: cls._numbers_as_text(item) for key, item in value.items()}
+        return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
     @model_validator(mode="after")
     def _some_bound(self) -> "ThresholdConfig":
@@ -88,6 +71,20 @@ class EvaluatorConfig(Section):
     metrics: tuple[str, ...] | None = None
     slices: tuple[tuple[str, ...], ...] | None = None
     thresholds: tuple[ThresholdConfig, ...] | None = None
+
+    @field_validator("thresholds", mode="before")
+    @classmethod
+    def _is_a_list(cls, value: Any) -> Any:
+        """Explains the list to whoever sets `evaluator.thresholds.auc=0.6`."""
+        if not isinstance(value, Mapping):
+            return value
+        name, bound = next(iter(value.items()), ("auc", 0.6))
+        losses = [metric_of(found).higher_is_better is False for found in find_metrics(name)]
+        raise ValueError(
+            "thresholds are a list, with an entry for each: --set 'evaluator.thresholds=[{metric = "
+            f'"{name}", {"upper" if any(losses) else "lower"} = {bound}}}]\''
+        )
+
     default_checks: bool = True
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
     tolerance: float = Field(default=0.05, ge=0, lt=1)

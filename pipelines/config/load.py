@@ -115,9 +115,14 @@ def explain(error: ValidationError, config_file: Path | None, model: type[BaseMo
         key = ".".join(location)
         if problem["type"] == "extra_forbidden":
             nearest = nearest_first(location[-1], _valid_keys(problem["loc"][:-1], model))
+            elsewhere = [
+                f"{section}.{key}"
+                for section, field in model.model_fields.items()
+                if key in getattr(field.annotation, "model_fields", ())
+            ]
             lines.append(
                 f"{key}{_assigned(problem)}: there is no such key. "
-                f"Did you mean {nearest[0]}? Valid here: {', '.join(nearest)}."
+                f"Did you mean {[*elsewhere, *nearest][0]}? Valid here: {', '.join(nearest)}."
             )
         elif problem["type"] == "missing":
             lines.append(f"{key} is missing.")

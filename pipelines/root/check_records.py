@@ -4,12 +4,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from components.evaluator.gate.check import Check
-from pipelines.config.evaluator import METRICS, ThresholdConfig
+from components.evaluator.gate.check import Check, metric_in_words
+from pipelines.config.evaluator import ThresholdConfig
+from pipelines.config.metrics import metric_of
+
+Metrics = Mapping[str, float | None]
 
 CheckRecord = dict[str, Any]
 """The fields of a `Check`; `against` may also be `lower`, `upper` or `max_regression`.
 
+The bound of a slice has its values as `slice`.
 `low` and `high` of a user's threshold are the interval of the value itself, and for `max_regression` the
 interval of the difference; None where it was not computed.
 """
@@ -20,36 +24,53 @@ _AGAINST = {"trivial": "trivial model", "baseline": "baseline"}
 def check_records(
     checks: Iterable[Check],
     thresholds: Iterable[ThresholdConfig],
-    metrics: Mapping[str, float | None],
-    baseline_metrics: Mapping[str, float | None],
+    metrics: Metrics,
+    baseline_metrics: Metrics,
     intervals: Mapping[str, tuple[float | None, float | None]],
+    slices: Mapping[str, Metrics] | None = None,
+    baseline_slices: Mapping[str, Metrics] | None = None,
 ) -> tuple[CheckRecord, ...]:
     """Returns all checks of a model, the default ones first."""
     made = tuple(checks)
     records = [asdict(check) for check in made]
     for bound in thresholds:
-        value = metrics.get(bound.metric)
-        interval = intervals.get(bound.metric, (None, None))
+        is_sliced = {"slice": bound.slice_} if bound.slice_ else {}
+        values, references = (
+            ((by_slice or {}).get(_slice_name(bound.slice_), {}) if is_sliced else overall)
+            for by_slice, overall in ((slices, metrics), (baseline_slices, baseline_metrics))
+        )
+        value = values.get(bound.metric)
+        interval = (None, None) if is_sliced else intervals.get(bound.metric, (None, None))
         for kind, limit in (("lower", bound.lower), ("upper", bound.upper)):
             if limit is not None:
                 passed = value is not None and (value >= limit if kind == "lower" else value <= limit)
                 records.append(
                     _record(bound.metric, kind, value, limit, kind == "lower", passed)
-                    | {"low": interval[0], "high": interval[1]}
+                    | {"low": interval[0], "high": interval[1], **is_sliced}
                 )
-        reference = baseline_metrics.get(bound.metric)
+        reference = references.get(bound.metric)
         if bound.max_regression is not None and reference is not None:
-            higher = bool(METRICS[bound.metric].higher_is_better)
+            higher = bool(metric_of(bound.metric).higher_is_better)
             limit = reference + (-bound.max_regression if higher else bound.max_regression)
             passed = value is not None and (value >= limit if higher else value <= limit)
             record = _record(bound.metric, "max_regression", value, limit, higher, passed)
             record["reference"] = reference
             record["difference"] = None if value is None else value - reference
             for check in made:
-                if (check.metric, check.against) == (bound.metric, "baseline"):
+                if (check.metric, check.against) == (bound.metric, "baseline") and not is_sliced:
                     record |= {"low": check.low, "high": check.high}
-            records.append(record)
+            records.append(record | is_sliced)
     return tuple(records)
+
+
+def _slice_name(values: Mapping[str, str]) -> str:
+    """Returns TFMA's name of a slice."""
+    return f"{'_X_'.join(sorted(values))}:{'_X_'.join(values[column] for column in sorted(values))}"
+
+
+def subject(check: CheckRecord) -> str:
+    """Returns the metric of a check in words, with its class and slice."""
+    return metric_in_words(check["metric"], check.get("slice", {}))
 
 
 def check_line(check: CheckRecord) -> str:
@@ -61,7 +82,7 @@ def check_line(check: CheckRecord) -> str:
     if check["reference"] is not None:
         bound += f" from the baseline's {check['reference']:.5g}"
     return (
-        f"{mark} {check['metric']} {shown(check['value'])} {relation} {bound} "
+        f"{mark} {subject(check)} {shown(check['value'])} {relation} {bound} "
         f"(interval {interval_text(check)})"
     )
 

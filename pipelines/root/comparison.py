@@ -6,6 +6,7 @@ from typing import Any
 
 from pipelines.config.toml import flat_settings
 from pipelines.data.spans import describe_spans
+from pipelines.root.check_records import subject
 from pipelines.root.records import RunRecord
 
 _NOT_COMPARED = ("kubeflow",)
@@ -102,7 +103,7 @@ def _outcome(record: RunRecord) -> Iterator[tuple[str, Any]]:
     yield "version", record.version
     yield "baseline", record.baseline_version
     for check in record.checks:
-        name = f"{check['metric']} against {check['against']}"
+        name = f"{subject(check)} against {check['against']}"
         yield name, "passed" if check["passed"] else "failed"
 
 

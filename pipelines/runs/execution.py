@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Progress) -> RunOutcome:
     """Runs the steps of a plan."""
     note_plan(plan, recorder, progress.display)
-    progress.thresholds = tuple(bound.metric for bound in plan.config.evaluator.thresholds or ())
+    progress.thresholds = tuple(bound.metric for bound in plan.code.thresholds)
     progress.display.activity("loading TFX ...")
     import components  # noqa: F401  - before any TFX import: it makes TFDV importable
     from pipelines.root.leftovers import remove_leftovers

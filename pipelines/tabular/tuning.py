@@ -17,7 +17,7 @@ from components.tuner.search_space import (
     is_active,
 )
 from components.tuner.settings import DEFAULT_METRIC, Direction
-from pipelines.config.evaluator import METRICS
+from pipelines.config.metrics import METRICS
 from pipelines.config.pipeline_config import ProblemType
 from pipelines.config.tuner import TunerConfig, parse_layers
 from pipelines.errors import BadInputError

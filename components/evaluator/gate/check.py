@@ -1,7 +1,11 @@
 """One check of a model, and its description in words."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
+
+OF_CLASS = ("precision", "recall", "f1_score", "auc")
+"""Metrics whose name may contain a class: `recall@late`."""
 
 Against = Literal["trivial", "baseline", "baseline when pushed"]
 
@@ -41,6 +45,17 @@ class Check:
     num_examples: int
     passed: bool
     message: str
+
+
+def metric_in_words(name: str, values: Mapping[str, object]) -> str:
+    """Returns a metric with its class and slice, such as `recall of 'late' where city = 'Oslo'`."""
+    base, _, argument = name.partition("@")
+    subject = f"{base} of {argument!r}" if argument and base in OF_CLASS else name
+    return f"{subject} where {slice_in_words(values)}" if values else subject
+
+
+def slice_in_words(values: Mapping[str, object]) -> str:
+    return " and ".join(f"{column} = {values[column]!r}" for column in sorted(values))
 
 
 def describe(check: Check, fewest: int) -> str:

@@ -9,6 +9,7 @@ import tensorflow_model_analysis as tfma
 from tensorflow_model_analysis.proto import config_pb2, metrics_for_slice_pb2, validation_result_pb2
 from tensorflow_model_analysis.slicer import slicer_lib
 
+from components.evaluator.gate.check import metric_in_words, slice_in_words
 from components.evaluator.gate.verdict import Metrics, Verdict
 from components.nearest import nearest_first
 
@@ -44,6 +45,7 @@ def make_verdict(
         failures=failures,
         baseline_metrics=baseline_metrics.get(OVERALL, {}),
         slices={name: values for name, values in metrics.items() if name != OVERALL},
+        baseline_slices={name: values for name, values in baseline_metrics.items() if name != OVERALL},
         held=held,
         further_models={name: by_model[name].get(OVERALL, {}) for name in further},
     )
@@ -90,16 +92,25 @@ def _failures(
         return
     result = tfma.load_validation_result(evaluation_uri)
     for validation in result.metric_validations_per_slice:
-        slice_name = _slice_name(validation)
+        slice_name, slice_values = _slice_name(validation), _slice_values(validation)
         for failure in validation.failures:
             model = failure.metric_key.model_name
-            where = f"model: {model}, slice: {slice_name}" if len(by_model) > 1 else f"slice: {slice_name}"
-            values = by_model.get(model, {}).get(slice_name, {})
-            yield _sentence(failure, f"({where})", values, baseline.get(slice_name, {}))
+            place = [f"model: {model}"] if len(by_model) > 1 else []
+            place += [] if slice_values else [f"slice: {slice_name}"]
+            metrics = by_model.get(model, {}).get(slice_name, {})
+            where = f" ({', '.join(place)})" if place else ""
+            yield _sentence(failure, where, metrics, baseline.get(slice_name, {}), slice_values)
     for missing in (*result.missing_slices, *result.missing_cross_slices):
         # TFMA 0.52 also lists every pair of slices, and slices of which no metric was computed.
         if not any(_is_applicable(missing, key) for key in slice_keys):
-            yield f"No example is in a slice that has a threshold: {_one_line(missing)}."
+            yield _no_examples(missing)
+
+
+def _no_examples(spec: config_pb2.SlicingSpec | config_pb2.CrossSlicingSpec) -> str:
+    if isinstance(spec, config_pb2.SlicingSpec) and spec.feature_values and not spec.feature_keys:
+        where = slice_in_words(spec.feature_values)
+        return f"A threshold is for {where}, and no example of the evaluation has this."
+    return f"No example is in a slice that has a threshold: {_one_line(spec)}."
 
 
 def _is_applicable(spec: config_pb2.SlicingSpec | config_pb2.CrossSlicingSpec, slice_key: Any) -> bool:
@@ -130,25 +141,38 @@ def _slice_name(validation: validation_result_pb2.MetricsValidationForSlice) -> 
     return slicer_lib.stringify_slice_key(slicer_lib.deserialize_slice_key(validation.slice_key))
 
 
+def _slice_values(validation: validation_result_pb2.MetricsValidationForSlice) -> dict[str, object]:
+    """Returns the values that define a slice; none for all examples, and for a comparison of two slices."""
+    if validation.HasField("cross_slice_key"):
+        return {}
+    return dict(slicer_lib.deserialize_slice_key(validation.slice_key))
+
+
 def _sentence(
-    failure: validation_result_pb2.ValidationFailure, where: str, candidate: Metrics, baseline: Metrics
+    failure: validation_result_pb2.ValidationFailure,
+    where: str,
+    candidate: Metrics,
+    baseline: Metrics,
+    slice_values: Mapping[str, object],
 ) -> str:
     key: metrics_for_slice_pb2.MetricKey = failure.metric_key
     sub_key = str(tfma.metrics.SubKey.from_proto(key.sub_key)) if key.HasField("sub_key") else ""
     name = _metric_name(key.name, key.output_name, sub_key)
+    subject = metric_in_words(name, slice_values)
     if not failure.HasField("metric_value"):
-        return _missing(name, key.is_diff, candidate, where)
+        return _missing(name, subject, key.is_diff, candidate, where)
     if failure.message:
-        return f"{name} cannot be compared with its threshold {where}: {_one_line(failure.message)}"
+        return f"{subject} cannot be compared with its threshold{where}: {_one_line(failure.message)}"
     value = failure.metric_value.double_value.value
     if math.isnan(value):
-        return f"{name} has a threshold but no value: the examples lack the data that it needs {where}"
+        return f"{subject} has a threshold but no value: the examples lack the data that it needs{where}"
+    is_value = f"{subject}: {value:.6g}" if slice_values else f"{subject} {value:.6g}"
     threshold = failure.metric_threshold
     if threshold.HasField("value_threshold"):
         bounds = threshold.value_threshold
         if bounds.HasField("lower_bound") and not value >= bounds.lower_bound.value:
-            return f"{name} {value:.6g} is below the lower bound {bounds.lower_bound.value:g} {where}"
-        return f"{name} {value:.6g} is above the upper bound {bounds.upper_bound.value:g} {where}"
+            return f"{is_value} is below the lower bound {bounds.lower_bound.value:g}{where}"
+        return f"{is_value} is above the upper bound {bounds.upper_bound.value:g}{where}"
     change = threshold.change_threshold
     least = "at most" if change.direction == config_pb2.LOWER_IS_BETTER else "at least"
     allowed = [f"{change.absolute.value:+g}"] if change.HasField("absolute") else []
@@ -159,18 +183,20 @@ def _sentence(
     if mine is not None and other is not None:
         values = f" from the baseline's {other:.6g} to {mine:.6g}"
     return (
-        f"{name} changed by {value:+.6g}{values}, where {least} {' and '.join(allowed)} is required {where}"
+        f"{subject} changed by {value:+.6g}{values}, where {least} {' and '.join(allowed)} is required{where}"
     )
 
 
-def _missing(name: str, is_change: bool, metrics: Metrics, where: str) -> str:
+def _missing(name: str, subject: str, is_change: bool, metrics: Metrics, where: str) -> str:
     if is_change and name in metrics:
         return (
-            f"{name} has a change threshold, but the baseline model has no metric of this name {where}. "
+            f"{subject} has a change threshold, but the baseline model has no metric of this name{where}. "
             "Remove change_threshold until a model that has it is blessed."
         )
     names = ", ".join(nearest_first(name, metrics)) or "none"
-    return f"{name} has a threshold but was not computed {where}. The metrics of the evaluation are: {names}"
+    return (
+        f"{subject} has a threshold but was not computed{where}. The metrics of the evaluation are: {names}"
+    )
 
 
 def _one_line(text: object) -> str:

@@ -69,7 +69,7 @@ def _others(
         errors = np.abs(answer - labelled.labels)
         yield ("mean_absolute_error", intervals.mean_difference(errors, nothing, weights, confidence))
         return
-    is_positive, is_taken = labelled.labels > 0.5, answer > threshold
+    is_positive, is_taken = labelled.labels == 1, answer > threshold
     everywhere: npt.NDArray[np.bool_] = np.ones(len(answer), bool)
     for name, right, among in (
         ("binary_accuracy", is_positive == is_taken, everywhere),

@@ -25,6 +25,7 @@ class Verdict:
         failures: Reasons why the model is not blessed, one sentence for each failed threshold or check.
         baseline_metrics: Metrics of the baseline model; empty without one.
         slices: Metrics of each slice, by its name, such as `trip_start_hour:12`.
+        baseline_slices: The baseline's metrics of each slice.
         checks: Default checks that were made, including those that passed.
         not_checked: Default checks that were not made, with the reasons.
         intervals: Confidence intervals of the metrics of the default checks; None for an infinite
@@ -49,6 +50,7 @@ class Verdict:
     held: bool = False
     excesses: tuple[SliceExcess, ...] = ()
     further_models: dict[str, Metrics] = field(default_factory=dict)
+    baseline_slices: dict[str, Metrics] = field(default_factory=dict)
 
     def write(self, evaluation_uri: str, name: str = VERDICT_FILE) -> None:
         """Writes the verdict as a file into a ModelEvaluation artifact."""

@@ -32,6 +32,7 @@ from tensorflow_model_analysis.metrics import (
 )
 
 from components.evaluator.metrics import model_metrics
+from components.evaluator.metrics.sklearn_metrics import StatisticCombiner, group, measure
 
 # TFMA has no public names for these; see the module's docstring.
 _KerasCombiner = tf_metric_wrapper._CompilableMetricsCombiner  # noqa: SLF001
@@ -160,10 +161,10 @@ class _Histogram(Sums):
             )
         buckets = (position - self._left) / self._range * self._num_buckets + 1
         ids = np.clip(np.trunc(buckets), 0, self._num_buckets + 1).astype(np.int64)
-        return _group(ids, np.stack([labels * weights, predictions * weights, weights], axis=1))
+        return group(ids, np.stack([labels * weights, predictions * weights, weights], axis=1))
 
     def merge(self, first: tuple[Array, Array], second: tuple[Array, Array]) -> tuple[Array, Array]:
-        return _group(np.concatenate([first[0], second[0]]), np.concatenate([first[1], second[1]]))
+        return group(np.concatenate([first[0], second[0]]), np.concatenate([first[1], second[1]]))
 
     def output(self, sums: tuple[Array, Array]) -> MetricsDict:
         return {
@@ -299,6 +300,22 @@ class _ModelMetrics(Sums):
         return self._combiner.metrics(sums)
 
 
+class _SklearnStatistic(Sums):
+    def __init__(self, computation: metric_types.MetricComputation) -> None:
+        self._key = computation.keys[0]
+        self._statistic = computation.combiner.statistic
+
+    def add(self, rows: Rows) -> Any:
+        predictions = rows.predictions[self._key.model_name]
+        return measure(self._statistic, rows.labels, predictions, rows.example_weights(self._key))
+
+    def merge(self, first: Any, second: Any) -> Any:
+        return self._statistic.merge(first, second)
+
+    def output(self, sums: Any) -> MetricsDict:
+        return {self._key: sums}
+
+
 def make_sums(computation: metric_types.MetricComputation) -> Sums | None:
     """Returns the sums that replace a computation's combiner, None if there are none."""
     combiner = computation.combiner
@@ -334,6 +351,8 @@ def make_sums(computation: metric_types.MetricComputation) -> Sums | None:
         return _SquaredPearson(computation)
     if kind is model_metrics.ModelMetricsCombiner:
         return _ModelMetrics(computation)
+    if kind is StatisticCombiner:
+        return _SklearnStatistic(computation)
     return None
 
 
@@ -349,13 +368,6 @@ def _concatenate(parts: Sequence[Array | None]) -> Array | None:
 
 def _column(values: Array) -> Array:
     return values[:, np.newaxis] if values.ndim == 1 else values
-
-
-def _group(ids: Array, values: Array) -> tuple[Array, Array]:
-    """Returns the distinct ids, ascending, with the sums of their rows of values."""
-    distinct, index = np.unique(ids, return_inverse=True)
-    sums = np.stack([np.bincount(index, column, minlength=len(distinct)) for column in values.T], axis=1)
-    return distinct, sums
 
 
 def _check_probabilities(labels: Array, key: metric_types.MetricKey) -> None:

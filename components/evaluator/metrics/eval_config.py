@@ -20,6 +20,7 @@ from tfx.proto import evaluator_pb2
 from components.errors import SettingError
 from components.evaluator.metrics.eval_model import EvalGraph
 from components.evaluator.metrics.model_metrics import ModelMetrics
+from components.evaluator.metrics.sklearn_metrics import SklearnMetric
 from components.nearest import nearest_first
 
 _FAIRNESS_METRICS = {
@@ -161,10 +162,12 @@ def _add_spec(
 
 def _threshold_argument(metric: config_pb2.MetricConfig) -> str | None:
     """Returns the argument that sets the threshold of a metric; None without one, or if the user set it."""
+    settings = json.loads(metric.config or "{}")
+    if metric.class_name == SklearnMetric.__name__:
+        return None if "threshold" in settings else "threshold"
     metric_class = None if metric.module else metric_types.registered_metrics().get(metric.class_name)
     if metric_class is None or not issubclass(metric_class, confusion_matrix_metrics.ConfusionMatrixMetric):
         return None
-    settings = json.loads(metric.config or "{}")
     if settings.keys() & {"threshold", "thresholds", "num_thresholds", "top_k", "class_id"}:
         return None
     arguments = inspect.signature(metric_class).parameters

@@ -1,5 +1,7 @@
 """Points of plots from sums over examples: ROC, precision and recall, calibration, confusion."""
 
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,9 @@ MAX_POINTS = 100
 
 MAX_CLASSES = 30
 """Number of classes of a confusion matrix; the classes with the fewest examples are merged into one."""
+
+MAX_CLASS_ROWS = 100
+"""Number of classes whose precision and recall are kept: those with the most examples."""
 
 _CALIBRATION_BINS = 10
 _HISTOGRAM_BINS = 20
@@ -130,6 +135,7 @@ def _multi_class(sums: PredictionSums, classes: tuple[str, ...]) -> dict[str, An
                 }
             )
     return {
+        "by_class": _by_class(sums.confusion, classes),
         "confusion": {
             "classes": [*names, f"{len(weights) - len(order)} other classes"][:size],
             "table": table.tolist(),
@@ -138,6 +144,31 @@ def _multi_class(sums: PredictionSums, classes: tuple[str, ...]) -> dict[str, An
         "calibration": calibration,
         "confidence_bins": NUM_CONFIDENCE_BINS,
     }
+
+
+def _by_class(confusion: Mapping[tuple[int, int], float], classes: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Returns the weight, precision, recall and F1 of each class; None without a denominator."""
+    rows: Counter[int] = Counter()
+    predicted: Counter[int] = Counter()
+    for (label, answer), weight in confusion.items():
+        rows[label] += weight
+        predicted[answer] += weight
+    idents = sorted({*rows, *predicted}, key=lambda ident: (-rows[ident], ident))[:MAX_CLASS_ROWS]
+    by_class = []
+    for ident in sorted(idents):
+        right = confusion.get((ident, ident), 0.0)
+        by_class.append(
+            {
+                "name": classes[ident] if ident < len(classes) else str(ident),
+                "rows": rows[ident],
+                "precision": right / predicted[ident] if predicted[ident] else None,
+                "recall": right / rows[ident] if rows[ident] else None,
+                "f1": 2 * right / (rows[ident] + predicted[ident])
+                if rows[ident] or predicted[ident]
+                else None,
+            }
+        )
+    return by_class
 
 
 def _regression(sample: Values) -> dict[str, Any]:

@@ -40,6 +40,7 @@ def describe(context: Context) -> dict[str, Any] | None:
         "kind": kind,
         "num_examples": plots.get("num_examples"),
         "plots": [],
+        "by_class": model.get("by_class", []),
         "confusion": None,
         "calibration": model.get("calibration", []),
         "quantiles": model.get("residual_quantiles", {}),

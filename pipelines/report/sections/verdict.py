@@ -6,7 +6,7 @@ from pipelines.config.load import is_of_tfx_pipeline
 from pipelines.data.spans import name_spans
 from pipelines.report import words
 from pipelines.report.context import Context
-from pipelines.root.check_records import against_text, interval_text
+from pipelines.root.check_records import against_text, interval_text, subject
 from pipelines.root.records import RunRecord
 
 _MAX_CARDS = 4
@@ -136,6 +136,7 @@ def _check(check: dict[str, Any]) -> dict[str, Any]:
     confidence = check["confidence"]
     return {
         **check,
+        "metric": subject(check),
         "against": against_text(check),
         "interval": interval_text(check) + (f" ({100 * confidence:g} %)" if confidence else ""),
         "relation": "≥" if check["higher_is_better"] else "≤",

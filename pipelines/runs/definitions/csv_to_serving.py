@@ -14,8 +14,8 @@ from pipelines.data.staging import StagedData
 from pipelines.errors import BadInputError
 from pipelines.root.history import newest_version_ever, unconfirmed_pushes
 from pipelines.root.served_run import serving_run
-from pipelines.runs.definitions.evaluation import build_eval_config
-from pipelines.runs.definitions.gate_settings import gate_settings, same_values
+from pipelines.runs.definitions.evaluation import build_eval_config, same_values
+from pipelines.runs.definitions.gate_settings import gate_settings
 from pipelines.runs.definitions.run_plan import RunPlan
 
 if TYPE_CHECKING:
@@ -102,6 +102,8 @@ def csv_to_serving(plan: RunPlan, data: StagedData, beam_args: tuple[str, ...] =
         hyperparameters=tuner.outputs["best_hyperparameters"] if tuner else None,
         cluster=plan.cluster,
     )
+    slice_columns = [*sum(code.slices, ()), *(name for bound in code.thresholds for name in bound.slice_)]
+    slice_columns += gate.categories if gate else ()
     evaluator = components.Evaluator(
         examples=examples,
         model=trainer.outputs["model"],
@@ -109,7 +111,7 @@ def csv_to_serving(plan: RunPlan, data: StagedData, beam_args: tuple[str, ...] =
         eval_config=build_eval_config(code.label, code.metrics, code.thresholds, code.slices),
         schema=schema,
         default_checks=gate,
-        same_values=same_values(plan, (*sum(code.slices, ()), *(gate.categories if gate else ()))),
+        same_values=same_values(code.plan, plan.profile, slice_columns),
     )
     serving_check = components.ServingCheck(
         model=trainer.outputs["model"],

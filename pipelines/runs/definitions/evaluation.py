@@ -1,14 +1,22 @@
 """Builds the EvalConfig of the Evaluator from the metrics, slices and thresholds of a pipeline."""
 
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from components.evaluator.gate.check import OF_CLASS, metric_in_words
 from components.evaluator.gate.default_checks import DefaultChecks
 from components.nearest import nearest_first
-from pipelines.config.evaluator import METRICS, EvaluatorConfig, ThresholdConfig
+from pipelines.config.evaluator import EvaluatorConfig, ThresholdConfig
+from pipelines.config.metrics import find_metrics, fits, is_negated, metric_of, resolve_metric
 from pipelines.config.pipeline_config import PipelineConfig, ProblemType
+from pipelines.data.column_profile import ColumnProfile
+from pipelines.data.missing import MISSING_TOKENS
+from pipelines.data.profile import CsvProfile
 from pipelines.errors import BadInputError
-from pipelines.tabular.plan import LABEL_KEY
+from pipelines.tabular.plan import LABEL_KEY, MISSING_CATEGORY, TabularPlan
+
+_MAX_VALUES = 20  # in a message
 
 _DEFAULT_METRICS: dict[ProblemType, tuple[str, ...]] = {
     "binary": (
@@ -22,7 +30,13 @@ _DEFAULT_METRICS: dict[ProblemType, tuple[str, ...]] = {
         "mean_prediction",
         "example_count",
     ),
-    "multi-class": ("sparse_categorical_accuracy", "sparse_categorical_crossentropy", "example_count"),
+    "multi-class": (
+        "sparse_categorical_accuracy",
+        "sparse_categorical_crossentropy",
+        "f1_macro",
+        "balanced_accuracy",
+        "example_count",
+    ),
     "regression": (
         "root_mean_squared_error",
         "mean_absolute_error",
@@ -33,18 +47,6 @@ _DEFAULT_METRICS: dict[ProblemType, tuple[str, ...]] = {
         "example_count",
     ),
 }
-
-
-def check_metrics_fit(config: PipelineConfig, problem_type: ProblemType) -> None:
-    """Checks that the metrics in `[evaluator]` can be computed for the problem."""
-    thresholds = config.evaluator.thresholds or ()
-    for name in (*(config.evaluator.metrics or ()), *(bound.metric for bound in thresholds)):
-        if problem_type not in METRICS[name].problem_types:
-            fitting = [other for other in METRICS if problem_type in METRICS[other].problem_types]
-            raise BadInputError(
-                f"evaluator: {name!r} is not a metric for a {problem_type} problem, which follows from "
-                f"the column {config.data.label!r}. Metrics for it: {', '.join(fitting)}."
-            )
 
 
 def default_checks(
@@ -62,45 +64,82 @@ def default_checks(
     )
 
 
+def resolve_metrics(
+    config: PipelineConfig, problem_type: ProblemType | None, classes: Sequence[str] = ()
+) -> tuple[tuple[str, ...] | None, tuple[ThresholdConfig, ...]]:
+    """Returns the metrics and thresholds of `[evaluator]` with our names for the metrics.
+
+    classes: Names of the classes; empty if they are not known yet.
+    """
+
+    def resolve(name: str, where: str) -> str:
+        why = f", which follows from the column {config.data.label!r}"
+        # A module's label may be another one than the column.
+        name = resolve_metric(name, problem_type, where, why, must_fit=config.module is None)
+        base, _, argument = name.partition("@")
+        if classes and argument and base in OF_CLASS and argument not in classes:
+            nearest = nearest_first(argument, classes)
+            raise BadInputError(
+                f"{where}: {config.data.label!r} has no class {argument!r}. Did you mean {nearest[0]!r}? "
+                f"Classes: {', '.join(nearest)}."
+            )
+        return name
+
+    settings = config.evaluator
+    metrics = settings.metrics
+    if metrics is not None:
+        metrics = tuple(dict.fromkeys(resolve(name, "evaluator.metrics") for name in metrics))
+    thresholds = []
+    for bound in settings.thresholds or ():
+        name = bound.metric
+        if bound.class_ is not None:
+            if not set(find_metrics(name)) & set(OF_CLASS):
+                raise BadInputError(
+                    f"evaluator.thresholds: {name!r} has no value for one class, such as {bound.class_!r}; "
+                    f"these have: {', '.join(nearest_first(name, OF_CLASS))}."
+                )
+            name = f"{name}@{bound.class_}"
+        ours = resolve(name, "evaluator.thresholds")
+        if bound.max_regression is not None and metric_of(ours).higher_is_better is None:
+            raise BadInputError(
+                f"evaluator.thresholds: max_regression = {bound.max_regression} does not apply to "
+                f"{ours!r}, where neither higher nor lower values are better."
+            )
+        renamed: dict[str, Any] = {"metric": ours, "class_": None}
+        if is_negated(name):
+            renamed["lower"], renamed["upper"] = _negative(bound.upper), _negative(bound.lower)
+        thresholds.append(bound.model_copy(update=renamed))
+    return metrics, merge_thresholds(tuple(thresholds))
+
+
+def _negative(bound: float | None) -> float | None:
+    return None if bound is None else -bound
+
+
 def merge_thresholds(thresholds: tuple[ThresholdConfig, ...]) -> tuple[ThresholdConfig, ...]:
-    """Returns one threshold for each metric, the tightest of all its bounds."""
-    by_metric: dict[str, list[ThresholdConfig]] = {}
+    """Returns one threshold for each metric and slice, the tightest of all its bounds."""
+    bounds_of: dict[Any, list[ThresholdConfig]] = {}
     for bound in thresholds:
-        by_metric.setdefault(bound.metric, []).append(bound)
-    return tuple(_tightest(metric, bounds) for metric, bounds in by_metric.items())
+        bounds_of.setdefault((bound.metric, frozenset(bound.slice_.items())), []).append(bound)
+    return tuple(map(_tightest, bounds_of.values()))
 
 
-def _tightest(metric: str, bounds: list[ThresholdConfig]) -> ThresholdConfig:
+def _tightest(bounds: list[ThresholdConfig]) -> ThresholdConfig:
     lower = max((bound.lower for bound in bounds if bound.lower is not None), default=None)
     upper = min((bound.upper for bound in bounds if bound.upper is not None), default=None)
     if lower is not None and upper is not None and lower > upper:
+        subject = metric_in_words(bounds[0].metric, bounds[0].slice_)
         raise BadInputError(
-            f"evaluator.thresholds: no model can pass the {len(bounds)} entries for {metric!r}: "
+            f"evaluator.thresholds: no model can pass the {len(bounds)} entries for {subject}: "
             f"lower = {lower} is above upper = {upper}. Change one of them, or remove it."
         )
     regressions = (bound.max_regression for bound in bounds if bound.max_regression is not None)
-    return ThresholdConfig(
-        metric=metric, lower=lower, upper=upper, max_regression=min(regressions, default=None)
-    )
+    tightest = {"lower": lower, "upper": upper, "max_regression": min(regressions, default=None)}
+    return bounds[0].model_copy(update=tightest)
 
 
 def check_evaluator_config(config: PipelineConfig, columns: list[str]) -> None:
-    thresholds = config.evaluator.thresholds or ()
-    for name in (*(config.evaluator.metrics or ()), *(bound.metric for bound in thresholds)):
-        if name not in METRICS:
-            nearest = nearest_first(name, METRICS)
-            raise BadInputError(
-                f"evaluator: there is no metric {name!r}. Did you mean {nearest[0]!r}? "
-                f"Metrics: {', '.join(nearest)}."
-            )
-    for bound in thresholds:
-        if bound.max_regression is not None and METRICS[bound.metric].higher_is_better is None:
-            raise BadInputError(
-                f"evaluator.thresholds: max_regression = {bound.max_regression} does not apply to "
-                f"{bound.metric!r}, where neither higher nor lower values are better."
-            )
-    merge_thresholds(thresholds)
-    if not thresholds and not config.evaluator.default_checks:
+    if not config.evaluator.thresholds and not config.evaluator.default_checks:
         raise BadInputError(
             "evaluator.default_checks = false leaves nothing that a model has to pass. Give "
             'evaluator.thresholds, such as [[evaluator.thresholds]] with metric = "auc" and lower = 0.6.'
@@ -111,12 +150,71 @@ def check_evaluator_config(config: PipelineConfig, columns: list[str]) -> None:
             f"evaluator.label = {label!r}: the generic model has no such label. Its transformed "
             f"label of {config.data.label!r} is {LABEL_KEY!r}; remove the setting."
         )
-    for slice_columns in config.evaluator.slices or ():
+    slices = [("slices", names) for names in config.evaluator.slices or ()]
+    slices += [("thresholds", tuple(bound.slice_)) for bound in config.evaluator.thresholds or ()]
+    for key, slice_columns in slices:
         for name in slice_columns:
             if name not in columns:
+                nearest = nearest_first(name, columns)
                 raise BadInputError(
-                    f"evaluator.slices: there is no column {name!r}. Columns: {', '.join(columns)}."
+                    f"evaluator.{key}: there is no column {name!r}. Did you mean {nearest[0]!r}? "
+                    f"Columns: {', '.join(nearest)}."
                 )
+
+
+def same_values(
+    plan: TabularPlan | None, profile: CsvProfile, columns: Iterable[str]
+) -> dict[str, dict[str, str]]:
+    """Returns the values that the generic model takes as one, for the slices of these columns.
+
+    They are the words for a missing value, and those of booleans in upper and lower case. See `Evaluator`.
+    """
+    parts = {} if plan is None else {feature.column: feature for feature in plan.categorical}
+    values_by_column = {}
+    for name in columns:
+        if name in parts and parts[name].date is None:
+            words = profile.columns[name].distinct_values if parts[name].words else None
+            values_by_column[name] = {
+                **{word: word.lower() for word in words or ()},
+                **dict.fromkeys(MISSING_TOKENS, MISSING_CATEGORY),
+            }
+    return values_by_column
+
+
+def resolve_slices(
+    thresholds: tuple[ThresholdConfig, ...], plan: TabularPlan | None, profile: CsvProfile
+) -> tuple[ThresholdConfig, ...]:
+    """Returns the thresholds with the values of their slices as the Evaluator sees them."""
+    same = same_values(plan, profile, {name for bound in thresholds for name in bound.slice_})
+    return tuple(
+        bound.model_copy(
+            update={
+                "slice_": {
+                    name: _slice_value(profile.columns[name], value, same.get(name, {}))
+                    for name, value in bound.slice_.items()
+                }
+            }
+        )
+        for bound in thresholds
+    )
+
+
+def _slice_value(column: ColumnProfile, value: str, same: Mapping[str, str]) -> str:
+    where = f"evaluator.thresholds: slice = {{{column.name} = {value!r}}}"
+    if column.type == "float":
+        raise BadInputError(f"{where}: the column has fractions; a slice is a text or a whole number.")
+    if column.distinct_values is None:
+        return value
+    values = {same.get(cell, cell) for cell in column.distinct_values}
+    values |= {same.get("", "")} if column.num_missing else set()
+    if same.get(value, value) in values:
+        return same.get(value, value)
+    nearest = nearest_first(value, values)
+    raise BadInputError(
+        f"{where}: no row of the data has this value. Did you mean {nearest[0]!r}? "
+        f"Values: {', '.join(nearest[:_MAX_VALUES])}"
+        f"{', ...' if len(nearest) > _MAX_VALUES else ''}."
+    )
 
 
 def build_eval_config(
@@ -128,38 +226,60 @@ def build_eval_config(
     """Returns the `EvalConfig` proto."""
     from tensorflow_model_analysis.proto import config_pb2
 
-    bounds = {bound.metric: bound for bound in merge_thresholds(thresholds)}
-    names = dict.fromkeys((*metrics, *bounds))
+    bounds: dict[str, list[ThresholdConfig]] = {name: [] for name in metrics}
+    for bound in merge_thresholds(thresholds):
+        bounds.setdefault(bound.metric, []).append(bound)
+    specs = [config_pb2.SlicingSpec(feature_keys=keys) for keys in dict.fromkeys(((), *slices))]
+    computed = [frozenset(keys) for keys in slices]
+    specs += [
+        # TFMA would not find the text "007", which it takes for a number.
+        config_pb2.SlicingSpec(feature_keys=dict(values))
+        if any(_is_odd_number(value) for _, value in values)
+        else config_pb2.SlicingSpec(feature_values=dict(values))
+        for values in dict.fromkeys(tuple(sorted(bound.slice_.items())) for bound in thresholds)
+        if values and frozenset(dict(values)) not in computed
+    ]
     return config_pb2.EvalConfig(
         model_specs=[config_pb2.ModelSpec(label_key=label or "")],
-        slicing_specs=[config_pb2.SlicingSpec(feature_keys=keys) for keys in dict.fromkeys(((), *slices))],
+        slicing_specs=specs,
         metrics_specs=[
             config_pb2.MetricsSpec(
-                metrics=[_metric_config(config_pb2, name, bounds.get(name)) for name in names]
+                metrics=[_metric_config(config_pb2, name, of_metric) for name, of_metric in bounds.items()]
             )
         ],
     )
 
 
-def _metric_config(config_pb2: Any, name: str, bound: ThresholdConfig | None) -> Any:
-    metric = METRICS[name]
-    result = config_pb2.MetricConfig(class_name=metric.class_name, config=json.dumps({"name": name}))
-    if bound is None:
-        return result
-    # TFMA applies MetricConfig.threshold to every slice; a slice of a few rows might fail it.
-    threshold = result.per_slice_thresholds.add(slicing_specs=[config_pb2.SlicingSpec()]).threshold
-    if bound.lower is not None:
-        threshold.value_threshold.lower_bound.value = bound.lower
-    if bound.upper is not None:
-        threshold.value_threshold.upper_bound.value = bound.upper
-    if bound.max_regression is not None:
-        change = threshold.change_threshold
-        if metric.higher_is_better:
-            change.direction = config_pb2.MetricDirection.HIGHER_IS_BETTER
-            change.absolute.value = -bound.max_regression
-        else:
-            change.direction = config_pb2.MetricDirection.LOWER_IS_BETTER
-            change.absolute.value = bound.max_regression
+def _is_odd_number(text: str) -> bool:
+    """Returns True for a number that is not written as Python writes it."""
+    try:
+        return text not in (str(int(text)), str(float(text)))
+    except ValueError:
+        return False
+
+
+def _metric_config(config_pb2: Any, name: str, bounds: list[ThresholdConfig]) -> Any:
+    metric = metric_of(name)
+    is_ours = not metric.class_name or "@" in name
+    result = config_pb2.MetricConfig(
+        class_name="SklearnMetric" if is_ours else metric.class_name,
+        module="components.evaluator.metrics.sklearn_metrics" if is_ours else "",
+        config=json.dumps({"name": name}),
+    )
+    for bound in bounds:
+        # TFMA applies MetricConfig.threshold to every slice; a slice of a few rows might fail it.
+        spec = config_pb2.SlicingSpec(feature_values=bound.slice_)
+        threshold = result.per_slice_thresholds.add(slicing_specs=[spec]).threshold
+        if bound.lower is not None:
+            threshold.value_threshold.lower_bound.value = bound.lower
+        if bound.upper is not None:
+            threshold.value_threshold.upper_bound.value = bound.upper
+        if bound.max_regression is not None:
+            change = threshold.change_threshold
+            change.absolute.value = (-1 if metric.higher_is_better else 1) * bound.max_regression
+            change.direction = (
+                config_pb2.HIGHER_IS_BETTER if metric.higher_is_better else config_pb2.LOWER_IS_BETTER
+            )
     return result
 
 
@@ -171,15 +291,19 @@ def default_metrics(problem_type: ProblemType | None) -> tuple[str, ...]:
 def problem_type_of_metrics(metrics: tuple[str, ...]) -> ProblemType | None:
     """Returns the problem type of the first metric that fits only one type; None if there is none."""
     for name in metrics:
-        if name in METRICS and len(METRICS[name].problem_types) == 1:
-            return METRICS[name].problem_types[0]
+        types = {kind for ours in find_metrics(name) for kind in _DEFAULT_METRICS if fits(ours, kind)}
+        if len(types) == 1:
+            return types.pop()
     return None
 
 
 def known_problem_type(config: PipelineConfig) -> ProblemType | None:
     """Returns the problem type that a configuration sets or that its metrics imply; None if unknown."""
     settings = config.evaluator
-    bounds = (bound.metric for bound in settings.thresholds or ())
+    bounds = (
+        bound.metric if bound.class_ is None else f"{bound.metric}@{bound.class_}"
+        for bound in settings.thresholds or ()
+    )
     return config.data.problem_type or problem_type_of_metrics((*(settings.metrics or ()), *bounds))
 
 

@@ -1,6 +1,5 @@
 """Settings of the gate that come from the run that pushed the served version."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -8,11 +7,9 @@ from components.evaluator.gate.default_checks import DefaultChecks
 from components.evaluator.gate.leak_doubts import dominant_column
 from components.evaluator.gate.slice_columns import MAX_VALUES
 from components.evaluator.gate.slice_doubts import parse_excesses
-from pipelines.data.missing import MISSING_TOKENS
 from pipelines.root.baseline import baseline_when_pushed
 from pipelines.root.served_run import serving_run
 from pipelines.runs.definitions.run_plan import RunPlan
-from pipelines.tabular.plan import MISSING_CATEGORY
 
 MAX_CATEGORIES, MAX_NUMBERS = 20, 10
 """Numbers of columns that divide the examples for the gate's doubts: a number takes 4 bytes an example."""
@@ -41,25 +38,6 @@ def gate_settings(plan: RunPlan) -> DefaultChecks | None:
         numbers=tuple([name for name in first if name in numbers][:MAX_NUMBERS]),
         slices_then=then,
     )
-
-
-def same_values(plan: RunPlan, columns: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Returns the values that the generic model takes as one, for the slices of these columns.
-
-    They are the words for a missing value, and those of booleans in upper and lower case. See `Evaluator`.
-    """
-    parts = (
-        {} if plan.code.plan is None else {feature.column: feature for feature in plan.code.plan.categorical}
-    )
-    values_by_column = {}
-    for name in columns:
-        if name in parts and parts[name].date is None:
-            words = plan.profile.columns[name].distinct_values if parts[name].words else None
-            values_by_column[name] = {
-                **{word: word.lower() for word in words or ()},
-                **dict.fromkeys(MISSING_TOKENS, MISSING_CATEGORY),
-            }
-    return values_by_column
 
 
 def _accepted_columns(plan: RunPlan, served: str | None) -> set[str]:

@@ -73,6 +73,8 @@ def choose_model_code(
         return _user_code(config.module, config, profile)
     plan = infer_plan(profile, config, kinds)
     settings = config.evaluator
+    problem_type = plan.label.problem_type
+    metrics, thresholds = evaluation.resolve_metrics(config, problem_type, plan.label.classes)
     return ModelCode(
         preprocessing_fn="pipelines.tabular.preprocessing.preprocessing_fn",
         trainer="trainer_fn",
@@ -85,13 +87,13 @@ def choose_model_code(
         else plan.training.max_steps(plan.training.model),
         eval_steps=plan.training.eval_steps,
         label=settings.label or LABEL_KEY,
-        metrics=settings.metrics or evaluation.default_metrics(plan.label.problem_type),
-        thresholds=settings.thresholds or (),
+        metrics=metrics or evaluation.default_metrics(problem_type),
+        thresholds=evaluation.resolve_slices(thresholds, plan, profile),
         slices=_or(settings.slices, tuple((column,) for column in plan.slices)),
         required_label=plan.label.column,
         plan=plan,
         tuning=_tuning_of_plan(plan, config, profile.num_rows),
-        default_checks=evaluation.default_checks(settings, plan.label.problem_type),
+        default_checks=evaluation.default_checks(settings, problem_type),
     )
 
 
@@ -115,8 +117,8 @@ def _user_code(module_config: ModuleConfig, config: PipelineConfig, profile: Csv
             "model itself, and every process would write it. Workers need a trainer_fn; or leave "
             "trainer.workers out."
         )
-    metrics, thresholds = settings.metrics, settings.thresholds
     problem_type = evaluation.known_problem_type(config)
+    metrics, thresholds = evaluation.resolve_metrics(config, problem_type)
     fallback = problem_type
     evaluation.check_problem_is_known(config)
     if metrics is None and problem_type is None:
@@ -134,7 +136,7 @@ def _user_code(module_config: ModuleConfig, config: PipelineConfig, profile: Csv
         eval_steps=trainer.eval_steps or 150,
         label=settings.label,
         metrics=_or(metrics, evaluation.default_metrics(fallback)),
-        thresholds=thresholds or (),
+        thresholds=evaluation.resolve_slices(thresholds, None, profile),
         slices=settings.slices or (),
         tuning=_tuning_of_module(config, profile.num_rows),
         default_checks=evaluation.default_checks(settings, problem_type, fallback),

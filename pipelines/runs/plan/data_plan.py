@@ -187,8 +187,6 @@ def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = Tru
     if config.schema_.path is not None:
         used = code.plan.read_columns if code.plan else ()
         schema = read_curated_schema(config.schema_.path, data.profile, used, text_columns)
-    if code.plan is not None:
-        evaluation.check_metrics_fit(config, code.plan.label.problem_type)
     data.profile.check_unchanged()
     learned = {"code": code, "columns": rows, "leaks": tuple(leaks), "text_columns": text_columns}
     findings = data.findings + leak_notes + lost

@@ -233,6 +233,68 @@ def test_string_labels_of_a_multi_class_model(make_examples, make_model, evaluat
     }
 
 
+OF_A_CLASS = """
+  model_specs { example_weight_key: "weight" }
+  slicing_specs {}
+  slicing_specs { feature_values { key: "city" value: "Oslo" } feature_values { key: "day" value: "1" } }
+  slicing_specs { feature_values { key: "city" value: "Bern" } }
+  metrics_specs { metrics {
+    class_name: "SklearnMetric" module: "components.evaluator.metrics.sklearn_metrics"
+    config: '{"name": "recall@late"}'
+    per_slice_thresholds {
+      slicing_specs { feature_values { key: "city" value: "Oslo" } feature_values { key: "day" value: "1" } }
+      threshold { value_threshold { lower_bound { value: 0.8 } }
+                  change_threshold { direction: HIGHER_IS_BETTER absolute { value: -0.1 } } } }
+    per_slice_thresholds {
+      slicing_specs { feature_values { key: "city" value: "Bern" } }
+      threshold { value_threshold { lower_bound { value: 0.5 } } } } } }
+"""
+
+
+@pytest.mark.parametrize("by_example", [False, pytest.param(True, marks=pytest.mark.more)])
+def test_thresholds_of_one_class_and_a_slice(make_examples, make_model, evaluate, by_example, monkeypatch):
+    def model(name, *classes):
+        return make_model(
+            {"status": STRING, "p": FLOAT, "old": FLOAT},
+            predict=lambda f: {
+                "probabilities": tf.stack(
+                    [f[name] if label == "late" else 1 - f[name] for label in classes], axis=1
+                ),
+                "all_classes": tf.tile([classes], [tf.shape(f[name])[0], 1]),
+            },
+            label=lambda f: f["status"],
+            name=name,
+        )
+
+    rows = [  # (city, day, status, probability of "late": of the model, of the baseline, weight)
+        ("Oslo", 1, "late", 0.9, 0.9, 3.0),
+        ("Oslo", 1, "late", 0.2, 0.9, 2.0),
+        ("Oslo", 1, "on time", 0.8, 0.1, 1.0),
+        ("Oslo", 2, "late", 0.9, 0.1, 1.0),
+        ("Rome", 1, "late", 0.1, 0.1, 4.0),
+    ]
+    names = ("city", "day", "status", "p", "old", "weight")
+    examples = make_examples([dict(zip(names, row, strict=True)) for row in rows])
+    if by_example:
+        monkeypatch.setattr(batched_evaluation.Computations, "from_config", classmethod(lambda *_: None))
+    verdict = evaluate(
+        examples,
+        model("p", "on time", "late"),
+        eval_config(OF_A_CLASS),
+        baseline_model=model("old", "late", "on time"),
+    ).verdict
+    slice_name = "city_X_day:Oslo_X_1"
+    assert verdict.metrics["recall@late"] == pytest.approx(4 / 10)
+    assert verdict.slices[slice_name]["recall@late"] == pytest.approx(3 / 5)
+    assert verdict.baseline_slices[slice_name]["recall@late"] == 1
+    assert sorted(verdict.failures) == [
+        "A threshold is for city = 'Bern', and no example of the evaluation has this.",
+        "recall of 'late' where city = 'Oslo' and day = 1 changed by -0.4 from the baseline's 1 to 0.6, "
+        "where at least -0.1 is required",
+        "recall of 'late' where city = 'Oslo' and day = 1: 0.6 is below the lower bound 0.8",
+    ]
+
+
 def test_regression_metrics_are_those_computed_by_hand(make_examples, make_model, evaluate):
     rows = [{"y": 1.0, "p": 2.0}, {"y": 3.0, "p": 0.0}, {"y": -1.0, "p": -1.5}]
     model = make_model(

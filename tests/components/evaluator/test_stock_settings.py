@@ -66,7 +66,7 @@ def test_a_threshold_is_for_the_models_own_metric_and_an_unknown_label_key_is_lo
     unknown_label = (THRESHOLD % ("accuracy", 0.6)).replace('"label"', '"labell"')
     with caplog.at_level(logging.WARNING):
         failed = evaluate(examples, model, eval_config(unknown_label)).verdict
-    sentence = "accuracy 0.5 is below the lower bound 0.6 (slice: city:Oslo)"
+    sentence = "accuracy where city = 'Oslo': 0.5 is below the lower bound 0.6"
     assert failed.failures == [sentence]
     assert f"NOT_BLESSED: {sentence}" in caplog.messages
     (warning,) = [message for message in caplog.messages if "label_key" in message]
@@ -91,7 +91,7 @@ def test_thresholds_per_slice_and_across_slices(make_examples, model, evaluate):
     # TFMA subtracts the slice from all: 0.7 - 0.5 for Oslo, 0.7 - 0.8333 for Rome.
     assert sorted(verdict.failures) == [
         "accuracy 0.2 is above the upper bound 0.1 (slice: Overall against city:Oslo)",
-        "accuracy 0.833333 is below the lower bound 0.9 (slice: city:Rome)",
+        "accuracy where city = 'Rome': 0.833333 is below the lower bound 0.9",
     ]
 
 

@@ -51,6 +51,27 @@ def test_a_threshold_has_the_interval_that_is_known_of_its_metric():
     assert [against_text(c) for c in found] == ["baseline", "upper", "max_regression"]
 
 
+def test_bounds_of_a_class_and_a_slice():
+    oslo = {"city": "Oslo", "day": "Mon"}
+    bounds = [
+        ThresholdConfig(metric="recall@late", lower=0.7, max_regression=0.1, slice=values)
+        for values in (oslo, {"city": "Rome"})
+    ]
+    slices = {"city_X_day:Oslo_X_Mon": {"recall@late": 0.61}}
+    baseline = {"city_X_day:Oslo_X_Mon": {"recall@late": 0.7}}
+    overall = {"recall@late": 0.9}
+    intervals = {"recall@late": (0.8, 1.0)}  # of all rows
+    found = check_records([CHECK], bounds, overall, overall, intervals, slices, baseline)
+    assert [(c["against"], c["value"], c["passed"], c.get("slice")) for c in found[1:]] == [
+        ("lower", 0.61, False, oslo),
+        ("max_regression", 0.61, True, oslo),
+        ("lower", None, False, {"city": "Rome"}),  # no example is there
+    ]
+    assert check_line(found[1]) == (
+        "✗ recall of 'late' where city = 'Oslo' and day = 'Mon' 0.61 >= 0.7, lower (interval not known)"
+    )
+
+
 def test_lines_of_text():
     below, regression = records(
         ThresholdConfig(metric="auc", lower=0.8, max_regression=0.1), intervals={"auc": (0.65, 0.75)}

@@ -29,9 +29,32 @@ def test_a_metric_without_a_value_fails_its_threshold_and_the_sentence_says_why(
     failure.metric_key.name = "auc"
     failure.metric_threshold.value_threshold.lower_bound.value = 0.5
     failure.metric_value.double_value.value = float("nan")
-    assert judgement._sentence(failure, "(slice: Overall)", {}, {}) == (
+    assert judgement._sentence(failure, " (slice: Overall)", {}, {}, {}) == (
         "auc has a threshold but no value: the examples lack the data that it needs (slice: Overall)"
     )
+
+
+@pytest.mark.parametrize(
+    ("failure", "sentence"),
+    [
+        (
+            "metric_threshold { value_threshold { lower_bound { value: 0.7 } } }"
+            " metric_value { double_value { value: 0.61 } }",
+            "recall of 'late' where city = 'Oslo' and day = 1: 0.61 is below the lower bound 0.7",
+        ),
+        (
+            "metric_threshold { change_threshold { absolute { value: -0.1 } } }"
+            " metric_value { double_value { value: -0.2 } }",
+            "recall of 'late' where city = 'Oslo' and day = 1 changed by -0.2 from the baseline's 0.8 to "
+            "0.6, where at least -0.1 is required",
+        ),
+    ],
+)
+def test_a_sentence_names_class_and_slice(failure, sentence):
+    failure = text_format.Parse(failure, validation_result_pb2.ValidationFailure())
+    failure.metric_key.name = "recall@late"
+    mine, theirs = {"recall@late": 0.6}, {"recall@late": 0.8}
+    assert judgement._sentence(failure, "", mine, theirs, {"day": 1, "city": "Oslo"}) == sentence
 
 
 def test_a_failure_under_a_further_model_spec_names_it(monkeypatch):

@@ -59,6 +59,13 @@ def test_confusion_has_names_and_rare_classes_are_one():
     found = points([0, 0, 1, 2], answers, "multi-class", ("x", "y", "z"), [1, 2, 3, 4])
     table = [[1, 2, 0], [0, 3, 0], [0, 0, 4]]
     assert found["confusion"] == {"classes": ["x", "y", "z"], "table": table, "has_others": False}
+    shares = [tuple(row.values()) for row in found["by_class"]]  # rows, precision, recall, F1
+    assert shares == [("x", 3, 1, 1 / 3, 0.5), ("y", 3, 0.6, 1, 0.75), ("z", 4, 1, 1, 1)]
+    found = points([0, 0], [[0, 1.0, 0], [1, 0, 0]], "multi-class")
+    assert [tuple(row.values()) for row in found["by_class"]] == [
+        ("0", 2, 1, 0.5, pytest.approx(2 / 3)),
+        ("1", 0, 0, None, 0),  # no row is of this class; class 2 does not occur at all
+    ]
     labels = np.repeat(np.arange(40), 2)
     labels[-1] = 0  # class 39 is the rarest, with one
     found = points(labels, np.eye(40)[labels], "multi-class")["confusion"]

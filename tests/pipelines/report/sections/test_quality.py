@@ -4,6 +4,7 @@ from pipelines.report import words
 from pipelines.report.context import Context
 from pipelines.report.page import render_report
 from pipelines.report.sections.quality import _calibration_in_words, confusion_table, describe
+from pipelines.report.words import NOTHING
 
 from ..conftest import DETAILS, HOSTILE  # noqa: TID252
 from ..html_checks import check_page  # noqa: TID252
@@ -74,6 +75,22 @@ def test_many_classes_are_a_heat_map_without_zeros(full):
     places = [one.text for one in page.all("li") if "was predicted as" in one.text]
     assert len(places) == 8
     assert places[0] == "class_6 was predicted as class_0: 6 of 39 (15 %)"
+
+
+def test_the_classes_are_a_table_and_the_matrix_does_not_repeat_it(full):
+    by_class = [
+        {"name": "late", "rows": 12.0, "precision": 0.5, "recall": 0.25, "f1": 1 / 3},
+        {"name": HOSTILE, "rows": 0.0, "precision": 0.0, "recall": None, "f1": 0.0},
+    ]
+    confusion = {"classes": ["late", HOSTILE], "table": [[3, 9], [0, 0]], "has_others": False}
+    model = {"confusion": confusion, "by_class": by_class}
+    page = check_page(render_report(with_plots(full, problem_type="multi-class", model=model)))
+    table = next(one for one in page.all("table") if "F1" in one.text)
+    rows = [[cell.text for cell in row.all("td")] for row in table.all("tr")][1:]
+    assert rows == [["12", "50.0 %", "25.0 %", "33.3 %"], ["0", "0.0 %", NOTHING, "0.0 %"]]
+    assert [next(row.all("th")).text for row in list(table.all("tr"))[1:]] == ["late", HOSTILE]
+    matrix = next(one for one in page.all("table") if "actual" in one.text)
+    assert "recall" not in matrix.text
 
 
 def test_multi_class_and_regression(full):

@@ -3,10 +3,9 @@ from tensorflow_model_analysis.metrics import metric_specs, metric_types
 
 from components.evaluator.gate.default_checks import DefaultChecks
 from components.evaluator.metrics.batched_metrics import make_sums
-from pipelines.config.evaluator import METRICS, ThresholdConfig
+from pipelines.config.evaluator import ThresholdConfig
 from pipelines.config.load import load_config
 from pipelines.errors import BadInputError
-from pipelines.runs.definitions import evaluation
 from pipelines.runs.definitions.evaluation import (
     build_eval_config,
     check_evaluator_config,
@@ -15,6 +14,7 @@ from pipelines.runs.definitions.evaluation import (
     default_metrics,
     merge_thresholds,
     problem_type_of_metrics,
+    resolve_metrics,
 )
 
 
@@ -45,6 +45,7 @@ def test_the_default_checks_are_on_and_can_be_set_and_switched_off():
     [
         (("calibration", "example_count"), None),  # fit two or three
         (("mean_label", "f1_score"), "binary"),
+        (("accuracy", "recall@late", "neg_root_mean_squared_error"), "regression"),
         (("no_such",), None),
     ],
 )
@@ -71,22 +72,48 @@ def test_a_label_that_the_module_makes_needs_a_problem_type():
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ('evaluator.metrics=["AUC"]', r"no metric 'AUC'\. Did you mean"),
-        ('evaluator.slices=[["b"]]', r"no column 'b'\. Columns: a"),
+        ('evaluator.metrics=["acuracy"]', r"no metric 'acuracy'\. Did you mean 'binary_accuracy'"),
+        ('evaluator.slices=[["b"]]', r"evaluator\.slices: there is no column 'b'\. .* Columns: a"),
+        (
+            'evaluator.thresholds=[{metric = "auc", lower = 0.9, slice = {aa = "x"}}]',
+            r"evaluator\.thresholds: there is no column 'aa'\. Did you mean 'a'\? Columns: a",
+        ),
         (
             'evaluator.thresholds=[{metric = "mean_label", max_regression = 1}]',
             "max_regression = 1.0 does not apply to 'mean_label'",
         ),
         (
-            'evaluator.thresholds=[{metric = "auc", lower = 0.9}, {metric = "auc", upper = 0.8}]',
-            r"2 entries for 'auc': lower = 0\.9 is above upper = 0\.8",
+            'evaluator.thresholds=[{metric = "auc", lower = 0.9}, {metric = "roc_auc", upper = 0.8}]',
+            r"2 entries for auc: lower = 0\.9 is above upper = 0\.8",
         ),
+        (
+            'evaluator.thresholds=[{metric = "recall", lower = 0.9, class = "lte"}]',
+            r"'y' has no class 'lte'\. Did you mean 'late'\? Classes: late, on time",
+        ),
+        (
+            'evaluator.thresholds=[{metric = "brier_score", upper = 0.9, class = "late"}]',
+            r"'brier_score' has no value for one class, such as 'late'; these have: f1_score, recall",
+        ),
+        (
+            "evaluator.thresholds.f1=0.5",
+            r"thresholds are a list, .*--set 'evaluator\.thresholds=\[\{metric = \"f1\", lower = 0\.5\}\]'",
+        ),
+        (
+            "evaluator.thresholds.log_loss=0.5",
+            r"--set 'evaluator\.thresholds=\[\{metric = \"log_loss\", upper = 0\.5\}\]'",
+        ),
+        ("thresholds.f1=0.5", r"thresholds.*: there is no such key\. Did you mean evaluator\.thresholds\?"),
     ],
 )
 def test_names_and_bounds_are_checked(setting, message):
-    check_evaluator_config(config('evaluator.metrics=["auc"]', 'evaluator.slices=[[], ["a"]]'), ["a"])
+    def check(*settings):
+        configured = config(*settings)
+        check_evaluator_config(configured, ["a"])
+        return resolve_metrics(configured, "binary", ("late", "on time"))
+
+    check('evaluator.metrics=["auc"]', 'evaluator.slices=[[], ["a"]]')
     with pytest.raises(BadInputError, match=message):
-        check_evaluator_config(config(setting), ["a"])
+        check(setting)
 
 
 ENTRIES = [
@@ -120,9 +147,30 @@ def test_a_bound_is_a_finite_number(bound):
 
 def test_metrics_must_fit_the_problem():
     config = load_config(None, "a.csv", "kind", ('evaluator.metrics=["auc"]',))
-    evaluation.check_metrics_fit(config, "binary")
-    with pytest.raises(BadInputError, match=r"'auc' is not a metric for a multi-class problem.*'kind'"):
-        evaluation.check_metrics_fit(config, "multi-class")
+    assert resolve_metrics(config, "binary") == (("auc",), ())
+    with pytest.raises(
+        BadInputError,
+        match=r"'auc' is not a metric for a multi-class problem.*'kind'.*: auc@CLASS, auc_macro,",
+    ):
+        resolve_metrics(config, "multi-class")
+    module = load_config(None, "a.csv", "kind", ("module.path=m", 'evaluator.metrics=["auc"]'))
+    assert resolve_metrics(module, "multi-class") == (("auc",), ())  # of another label than the column
+
+
+def test_the_names_of_other_libraries_are_names_of_ours():
+    metrics = ["accuracy", "AUC", "roc_auc", "F1Score", "f1", "neg_brier_score", "log_loss"]
+    thresholds = """[
+        {metric = "neg_log_loss", lower = -0.5, max_regression = 0.1},
+        {metric = "Recall", class = "late", slice = {hour = 7}, lower = 0.6},
+        {metric = "recall@late", slice = {hour = "7"}, lower = 0.7}]"""
+    configured = config(f"evaluator.metrics={metrics}", f"evaluator.thresholds={thresholds}")
+    names, bounds = resolve_metrics(configured, "binary", ("late", "on time"))
+    assert names == ("binary_accuracy", "auc", "f1_score", "brier_score", "binary_crossentropy")
+    assert bounds == (
+        ThresholdConfig(metric="binary_crossentropy", upper=0.5, max_regression=0.1),
+        ThresholdConfig(metric="recall@late", slice={"hour": "7"}, lower=0.7),
+    )
+    assert ThresholdConfig(**bounds[1].model_dump()) == bounds[1]
 
 
 def test_the_eval_config_bounds_metrics_on_the_whole_data_set():
@@ -150,11 +198,36 @@ def test_the_eval_config_bounds_metrics_on_the_whole_data_set():
     assert not recall.HasField("threshold")
 
 
+def test_the_eval_config_bounds_slices():
+    thresholds = (
+        ThresholdConfig(metric="recall@late", lower=0.6, slice={"city": "Oslo", "day": "Mon"}),
+        ThresholdConfig(metric="recall@late", lower=0.7, slice={"shop": "007"}),
+        ThresholdConfig(metric="auc", lower=0.8, slice={"city": "Oslo"}),
+        ThresholdConfig(metric="auc", lower=0.9),
+    )
+    proto = build_eval_config("y", ("auc",), thresholds, (("city",),))
+    slices = [(list(spec.feature_keys), dict(spec.feature_values)) for spec in proto.slicing_specs]
+    # TFMA takes "007" for the number 7, which is not found in the text of the column.
+    assert slices == [([], {}), (["city"], {}), ([], {"city": "Oslo", "day": "Mon"}), (["shop"], {})]
+    auc, recall = proto.metrics_specs[0].metrics
+    bounds = [
+        (dict(bound.slicing_specs[0].feature_values), bound.threshold.value_threshold.lower_bound.value)
+        for metric in (auc, recall)
+        for bound in metric.per_slice_thresholds
+    ]
+    expected = [
+        ({"city": "Oslo"}, 0.8),
+        ({}, 0.9),
+        ({"city": "Oslo", "day": "Mon"}, 0.6),
+        ({"shop": "007"}, 0.7),
+    ]
+    assert bounds == expected
+
+
 @pytest.mark.parametrize("problem_type", ["binary", "multi-class", "regression"])
 def test_all_default_metrics_tell_the_problem_type_and_are_summed_over_arrays(problem_type):
     """Any other metric makes the whole evaluation go through TFMA, example by example."""
     metrics = default_metrics(problem_type)
-    assert set(metrics) <= set(METRICS)
     assert problem_type_of_metrics(metrics) == problem_type
     eval_config = build_eval_config("y", metrics, (), ())
     computations = metric_specs.to_computations(list(eval_config.metrics_specs), eval_config=eval_config)

@@ -5,8 +5,11 @@ import pytest
 
 from components.evaluator.gate.default_checks import DefaultChecks, ValueThen
 from components.evaluator.gate.slice_doubts import ALL, Slice, SliceExcess
+from pipelines.config.evaluator import ThresholdConfig
+from pipelines.errors import BadInputError
 from pipelines.runs.definitions import gate_settings as settings_of
-from pipelines.runs.definitions.gate_settings import gate_settings, same_values
+from pipelines.runs.definitions.evaluation import resolve_slices, same_values
+from pipelines.runs.definitions.gate_settings import gate_settings
 from tests.pushed_versions import serve_version
 
 EXCESSES = (SliceExcess(ALL, 900, -0.4, 0.01), SliceExcess(Slice("n2", low=3.0), 90, -0.2, 0.05))
@@ -101,8 +104,25 @@ def test_slices_take_as_one_what_the_model_takes_as_one(plan, tmp_path):
     rows = (f"{i * 0.5},{woods[i % 4]},{yes[i // 3 % 4]},{i % 2}" for i in range(200))
     file = tmp_path / "woods.csv"
     file.write_text("\n".join(["n,wood,dry,y", *rows]) + "\n")
-    found = same_values(plan(data=str(file)), ["n", "wood", "dry", "other"])
+    planned = plan(data=str(file))
+    found = same_values(planned.code.plan, planned.profile, ["n", "wood", "dry", "other"])
     assert list(found) == ["wood", "dry"]
     assert {found["wood"][word] for word in ("", "n/a", "N/A", "-")} == {"[missing]"}
     assert "oak" not in found["wood"]
     assert (found["dry"]["Yes"], found["dry"]["NO"], found["dry"]["?"]) == ("yes", "no", "[missing]")
+
+    def resolve(**values):
+        bound = ThresholdConfig(metric="auc", lower=0.6, slice=values)
+        return resolve_slices((bound,), planned.code.plan, planned.profile)[0].slice_
+
+    assert resolve(wood="N/A", dry="Yes", y=1) == {"wood": "[missing]", "dry": "yes", "y": "1"}
+    for values, message in (
+        (
+            {"wood": "oka"},
+            r"slice = \{wood = 'oka'\}: no row .* this value\. Did you mean 'oak'\? Values: oak, ",
+        ),
+        ({"dry": "?"}, r"dry = '\?'.* Values: "),
+        ({"n": "0.5"}, r"n = '0\.5'\}: the column has fractions"),
+    ):
+        with pytest.raises(BadInputError, match=message):
+            resolve(**values)
