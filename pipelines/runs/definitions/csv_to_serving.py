@@ -118,6 +118,13 @@ def csv_to_serving(plan: RunPlan, data: StagedData, beam_args: tuple[str, ...] =
         default_checks=gate,
         same_values=same_values(plan, (*sum(code.slices, ()), *(gate.categories if gate else ()))),
     )
+    serving_check = components.ServingCheck(
+        model=trainer.outputs["model"],
+        examples=examples,
+        model_blessing=evaluator.outputs["blessing"],
+        label=plan.config.data.label,
+        settings=plan.config.serving_check,
+    )
     test_evaluator = None
     if has_test:
         test_evaluator = components.Evaluator(
@@ -127,14 +134,7 @@ def csv_to_serving(plan: RunPlan, data: StagedData, beam_args: tuple[str, ...] =
             eval_config=build_eval_config(code.label, (*code.metrics, "example_count"), (), ()),
             schema=schema,
         ).with_id("TestEvaluator")
-        test_evaluator.add_upstream_node(evaluator)  # as for all that take time
-    serving_check = components.ServingCheck(
-        model=trainer.outputs["model"],
-        examples=examples,
-        model_blessing=evaluator.outputs["blessing"],
-        label=plan.config.data.label,
-        settings=plan.config.serving_check,
-    )
+        test_evaluator.add_upstream_node(serving_check)  # as all that take time wait for each other
     pusher = _pusher(plan, trainer, evaluator, serving_check)
     roles: dict[str, Any] = {
         "example_gen": example_gen,

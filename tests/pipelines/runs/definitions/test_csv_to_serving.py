@@ -173,9 +173,8 @@ def test_only_the_test_evaluator_reads_the_split_that_tests(define):
     assert (tested.id, json.loads(tested.exec_properties["example_splits"])) == ("TestEvaluator", ["test"])
     (specs,) = json.loads(tested.exec_properties["eval_config"])["metrics_specs"]
     assert [metric["class_name"] for metric in specs["metrics"]] == ["AUC", "ExampleCount"]
-    # Nothing waits for it, and the model that it evaluates is chosen.
-    assert not [node for node in pipeline.pipeline.components if tested in node.upstream_nodes]
-    assert pipeline.evaluator in tested.upstream_nodes
+    assert pipeline.serving_check in tested.upstream_nodes
+    assert not tested.downstream_nodes
 
 
 def test_a_search_gives_the_trainer_its_hyperparameters(define, data):
