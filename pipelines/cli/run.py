@@ -336,6 +336,8 @@ def _say_outcome(say: Any, record: "RunRecord") -> None:
         say(line)
     if record.report:
         say(f"  report: {record.report}")
+    if record.last_line:
+        say(f"  {record.last_line}")
 
 
 def next_steps(record: "RunRecord", root: "Root", program: str) -> list[str]:

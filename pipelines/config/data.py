@@ -1,6 +1,7 @@
 """`[data]`, `[columns]` and `[split]` of a configuration: the data to learn from."""
 
 import codecs
+from fractions import Fraction
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator, model_validator
@@ -12,6 +13,11 @@ ProblemType = Literal["binary", "multi-class", "regression"]
 
 ColumnUse = Literal["number", "category", "date", "list", "text", "id", "ignore"]
 """A value of `[columns]`."""
+
+TRAIN_SHARE = Fraction(2, 3)
+"""Share of the rows that train, of those that do not test."""
+
+MIN_TEST_SHARE = 0.01
 
 
 class Section(BaseModel):
@@ -109,7 +115,7 @@ class DataConfig(Section):
 
 
 class SplitConfig(Section):
-    """`[split]`: the division of the rows into those that train and those that evaluate.
+    """`[split]`: the division of the rows into those that train, those that evaluate, and those that test.
 
     Attributes:
         by: `row` draws a third of the rows for evaluation, by a hash of the row and the number of its copy.
@@ -118,6 +124,9 @@ class SplitConfig(Section):
         column: Name of the column for `column` and `time`.
         train: Training data for `files`: a file, or a pattern of files, in the folder `data.path`.
         eval: Evaluation data for `files`: a file, or a pattern of files, in the folder `data.path`.
+        test: Share of the rows that are used only for the last line of the report, such as 0.2; with `column`
+            the share of the values, with `time` the newest rows, and for `files` a file, or a pattern of
+            files. The other rows are divided as without it. Default: none.
         on_label_difference: Action if the distribution of the label differs between the splits by more than
             chance explains: `stop` or `warn`. Default: `stop`; with `column` and `time` `warn`, because
             groups and times may really differ.
@@ -127,6 +136,7 @@ class SplitConfig(Section):
     column: str | None = None
     train: str | None = None
     eval: str | None = None
+    test: float | str | None = None
     on_label_difference: Literal["stop", "warn"] | None = None
 
     @model_validator(mode="after")
@@ -138,7 +148,27 @@ class SplitConfig(Section):
                 raise ValueError(f'by = "{self.by}" needs {key} = "..."')
             if not wanted and getattr(self, key) is not None:
                 raise ValueError(f'{key} has no effect with by = "{self.by}"; remove one of the two')
+        if isinstance(self.test, str) != (self.by == "files") and self.test is not None:
+            form = 'a file or a pattern, such as "test.csv"' if self.by == "files" else "a share, such as 0.2"
+            raise ValueError(f'with by = "{self.by}", test is {form}. Received: {self.test!r}')
+        if isinstance(self.test, float) and not MIN_TEST_SHARE <= self.test <= 1 - MIN_TEST_SHARE:
+            raise ValueError(
+                f"test is a share of the rows, from {MIN_TEST_SHARE} to {1 - MIN_TEST_SHARE}. "
+                f"Received: {self.test}"
+            )
         return self
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the splits, in the order of time."""
+        return ("train", "eval") if self.test is None else ("train", "eval", "test")
+
+    @property
+    def shares(self) -> tuple[Fraction, ...]:
+        """Share of the rows of each split; for `files` a guess."""
+        test = Fraction(self.test).limit_denominator(1_000) if isinstance(self.test, float) else Fraction()
+        shares = (TRAIN_SHARE * (1 - test), (1 - TRAIN_SHARE) * (1 - test), test)
+        return shares[: len(self.names)]
 
     @property
     def stops_at_label_difference(self) -> bool:

@@ -1,9 +1,10 @@
-"""Divides the rows into those that train and those that evaluate, according to `[split]`."""
+"""Divides the rows into those that train, evaluate and test, according to `[split]`."""
 
 import glob
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import accumulate, combinations
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,6 @@ from pipelines.data.kinds import ColumnKind, to_date_format
 from pipelines.data.profile import CsvProfile
 from pipelines.errors import BadInputError, counted
 
-TRAIN_SHARE = 2 / 3
-"""Share of the rows."""
-
 
 @dataclass(frozen=True)
 class Splits:
@@ -28,9 +26,10 @@ class Splits:
 
     by: str = "row"
     column: str | None = None
-    eval_files: frozenset[Path] = frozenset()
-    # First value that evaluates, for `time`: seconds since 1970, or the column's number.
-    cutoff: float | None = None
+    names: tuple[str, ...] = ("train", "eval")  # in the order of time
+    split_of: Mapping[Path, str] = field(default_factory=dict)  # Split of each file, for `files`
+    # First value of each split after the first, for `time`: seconds since 1970, or the column's number.
+    cutoffs: tuple[float, ...] = ()
     kind: ColumnKind | None = None  # Kind of the column, for `time`
     note: str = ""  # Note for the user, or empty
 
@@ -43,14 +42,15 @@ class Splits:
     def identity(self) -> str:
         """Text that distinguishes it from other splits of the same files; empty when rows are drawn."""
         if self.by == "files":
-            return f"files {sorted(file.name for file in self.eval_files)}"
-        return f"time {self.column} {self.cutoff}" if self.by == "time" else ""
+            return f"files {sorted((split, file.name) for file, split in self.split_of.items())}"
+        return f"time {self.column} {self.cutoffs}" if self.by == "time" else ""
 
-    def is_late(self, cells: Any) -> Any:
-        """Returns a mask of the rows that evaluate, by their cells in the column of time."""
-        if self.kind is None or self.cutoff is None:
-            raise ValueError(f"Rows are divided by time only with a cutoff. Received: by={self.by}")
-        return _in_order(cells, self.kind) >= self.cutoff
+    def positions(self, cells: Any) -> Any:
+        """Returns the position in `names` of each row's split, by the rows' cells in the column of time."""
+        if self.kind is None:
+            raise ValueError(f"Rows are divided by time only with its kind. Received: by={self.by}")
+        order = _in_order(cells, self.kind)  # NaN is not beyond any cutoff
+        return sum((order >= cutoff).astype(np.int64) for cutoff in self.cutoffs)
 
 
 ROW_BY_ROW = Splits()
@@ -65,16 +65,17 @@ def find_split_files(path: str, split: SplitConfig) -> dict[str, list[Path]]:
             f'split.by = "files" needs a folder as data.path, in which split.train and split.eval '
             f"are looked for. Received: data.path = {path!r}."
         )
+    patterns = {name: str(getattr(split, name)) for name in split.names}
     files = {
         name: find_csv_files(os.path.join(glob.escape(path) if glob.has_magic(pattern) else path, pattern))
-        for name, pattern in (("train", split.train or ""), ("eval", split.eval or ""))
+        for name, pattern in patterns.items()
     }
-    shared = sorted(set(files["train"]) & set(files["eval"]))
-    if shared:
-        raise BadInputError(
-            f"split.train = {split.train!r} and split.eval = {split.eval!r} both match {shared[0]}. A file "
-            "can only be in one of them."
-        )
+    for one, other in combinations(patterns, 2):
+        if shared := sorted({*files[one]} & {*files[other]}):
+            raise BadInputError(
+                f"split.{one} = {patterns[one]!r} and split.{other} = {patterns[other]!r} both match "
+                f"{shared[0]}. A file can only be in one of them."
+            )
     return files
 
 
@@ -82,10 +83,13 @@ def plan_splits(
     split: SplitConfig,
     profile: CsvProfile,
     kinds: Mapping[str, ColumnKind],
-    eval_files: frozenset[Path] = frozenset(),
+    split_of: Mapping[Path, str] | None = None,
     label: str | None = None,
 ) -> Splits:
-    """Returns the division of the rows."""
+    """Returns the division of the rows.
+
+    `split_of`: split of each file, for `files`.
+    """
     column = split.column
     if column is not None and column not in profile.columns:
         raise BadInputError(
@@ -97,9 +101,9 @@ def plan_splits(
             "has not seen. Give another column, or leave [split] out."
         )
     if split.by == "files":
-        return Splits("files", eval_files=eval_files)
+        return Splits("files", names=split.names, split_of=split_of or {})
     if column is None:
-        return Splits()
+        return Splits(names=split.names)
     num_distinct, num_missing = (profile.columns[column].num_distinct, profile.columns[column].num_missing)
     if split.by == "column":
         if num_distinct is not None and num_distinct < 2:
@@ -109,11 +113,11 @@ def plan_splits(
             )
         are = "is" if num_missing == 1 else "are"
         note = f"{counted(num_missing, 'row')} without a {column!r} {are} divided row by row"
-        return Splits("column", column, note=note if num_missing else "")
-    return _by_time(profile, column, kinds[column])
+        return Splits("column", column, split.names, note=note if num_missing else "")
+    return _by_time(split, profile, column, kinds[column])
 
 
-def _by_time(profile: CsvProfile, column: str, kind: ColumnKind) -> Splits:
+def _by_time(split: SplitConfig, profile: CsvProfile, column: str, kind: ColumnKind) -> Splits:
     is_number = profile.columns[column].is_numeric or kind.number_format is not None
     if to_date_format(kind) is None and not is_number:
         raise BadInputError(
@@ -125,22 +129,34 @@ def _by_time(profile: CsvProfile, column: str, kind: ColumnKind) -> Splits:
     counts = np.concatenate([counts for _, counts in chunks])
     is_known = np.isfinite(order)
     order, counts = order[is_known], counts[is_known]
-    if np.unique(order).size < 2:
+    times, same = np.unique(order, return_inverse=True)
+    if times.size < 2:
         raise BadInputError(f"split.column = {column!r}: all rows have the same time, so none are newer.")
-    sorting = np.argsort(order, kind="stable")
-    order, num_up_to = order[sorting], np.cumsum(counts[sorting])
-    cutoff = order[np.searchsorted(num_up_to, TRAIN_SHARE * num_up_to[-1], side="right")]
-    if cutoff == order[0]:  # the first value has more than its share
-        cutoff = order[order > cutoff][0]
-    num_eval = int(counts[sorting][order >= cutoff].sum())
-    num_untimed = profile.num_rows - int(num_up_to[-1])
-    evaluate = "row from {} on evaluates" if num_eval == 1 else "rows from {} on evaluate"
-    num_train = profile.num_rows - num_eval
-    train = "trains" if num_train == 1 else "train"
-    note = f"{num_eval} {evaluate.format(_shown(cutoff, kind))}, {num_train} {train}"
+    if times.size < len(split.names):
+        raise BadInputError(
+            f"split.column = {column!r}: it has {counted(times.size, 'different time')}, too few for "
+            f"{len(split.names)} splits. Leave split.test out, or divide by another column."
+        )
+    ends = np.cumsum(np.bincount(same, counts))  # number of rows up to each time
+    firsts = [0]
+    for number, share in enumerate(accumulate(split.shares[:-1]), 1):
+        # Each split has at least one time, even if another time alone has more than its share.
+        latest = times.size - len(split.names) + number
+        first = int(np.searchsorted(ends, float(share) * ends[-1], side="right"))
+        firsts.append(min(max(first, firsts[-1] + 1), latest))
+    num_untimed = profile.num_rows - int(ends[-1])
+    sizes = np.diff([0, *(ends[first - 1] for first in firsts[1:]), ends[-1]]).astype(int)
+    sizes[0] += num_untimed
+    parts = [
+        f"{size} {'row' if size == 1 else 'rows'} from {_shown(times[first], kind)} on "
+        f"{verb}{'s' if size == 1 else ''}"
+        for verb, size, first in zip(("evaluate", "test"), sizes[1:], firsts[1:], strict=False)
+    ]
+    note = ", ".join([*parts[::-1], f"{sizes[0]} {'trains' if sizes[0] == 1 else 'train'}"])
     if num_untimed:
         note += f" ({num_untimed} of them without a time)"
-    return Splits("time", column, cutoff=float(cutoff), kind=kind, note=note)
+    cutoffs = tuple(float(times[first]) for first in firsts[1:])
+    return Splits("time", column, split.names, cutoffs=cutoffs, kind=kind, note=note)
 
 
 def _in_order(cells: Any, kind: ColumnKind) -> Any:

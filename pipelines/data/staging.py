@@ -1,11 +1,12 @@
 """The files that ExampleGen reads: the user's own, or a cleaned copy if they need it."""
 
+import contextlib
 import csv
 import hashlib
 import itertools
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
@@ -58,7 +59,7 @@ def stage(
     # The content of a copy depends on all of these.
     identity = " ".join(filter(None, (profile.fingerprint, str(required_label), splits.identity)))
     target = folder / hashlib.sha256(identity.encode()).hexdigest()[:16]
-    names = ("train", "eval") if splits.needs_copies else ()
+    names = splits.names if splits.needs_copies else ()
     if not target.exists():
         partial = folder / f".{target.name}.{os.getpid()}"
         shutil.rmtree(partial, ignore_errors=True)
@@ -128,30 +129,23 @@ def _copy(
         next(rows)
         kept = (row for row in rows if position is None or not is_missing(row[position].strip()))
         if splits.by == "time":
-            _write_parts(kept, header, folder, name, _lateness(header, splits))
+            _write_parts(kept, header, folder, name, splits)
         else:
-            subfolder = ""
-            if splits.by == "files":
-                subfolder = "eval" if source in splits.eval_files else "train"
-            with _started(folder / subfolder / name, header) as stream:
+            with _started(folder / splits.split_of.get(source, "") / name, header) as stream:
                 _write_rows(stream, kept)
 
 
-def _write_parts(
-    rows: Iterator[Row],
-    header: list[str],
-    folder: Path,
-    name: str,
-    are_late: Callable[[list[Row]], list[bool]],
-) -> None:
-    with (
-        _started(folder / "train" / name, header) as early_stream,
-        _started(folder / "eval" / name, header) as late_stream,
-    ):
+def _write_parts(rows: Iterator[Row], header: list[str], folder: Path, name: str, splits: Splits) -> None:
+    import pyarrow
+
+    column = header.index(splits.column or "")
+    with contextlib.ExitStack() as stack:
+        streams = [stack.enter_context(_started(folder / split / name, header)) for split in splits.names]
         while part := list(itertools.islice(rows, _ROWS_AT_A_TIME)):
-            late = are_late(part)
-            _write_rows(early_stream, (row for row, is_late in zip(part, late, strict=True) if not is_late))
-            _write_rows(late_stream, (row for row, is_late in zip(part, late, strict=True) if is_late))
+            cells = pyarrow.array([row[column].strip() for row in part], pyarrow.string())
+            positions = splits.positions(cells)
+            for position, stream in enumerate(streams):
+                _write_rows(stream, itertools.compress(part, positions == position))
 
 
 def _write_rows(stream: TextIO, rows: Iterable[Row]) -> None:
@@ -160,18 +154,6 @@ def _write_rows(stream: TextIO, rows: Iterable[Row]) -> None:
     quoted = csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_ALL)
     for row in rows:
         (quoted if any("\r" in cell for cell in row) else plain).writerow(row)
-
-
-def _lateness(header: list[str], splits: Splits) -> Callable[[list[Row]], list[bool]]:
-    import pyarrow
-
-    position = header.index(splits.column or "")
-
-    def are_late(rows: list[Row]) -> list[bool]:
-        cells = pyarrow.array([row[position].strip() for row in rows], pyarrow.string())
-        return list(splits.is_late(cells))
-
-    return are_late
 
 
 def _started(file: Path, header: list[str]) -> TextIO:

@@ -83,6 +83,7 @@ def render_report(
         has_index=has_index,
         sections=described,
         shown=[section for section in SECTIONS if described[section.id] is not None],
+        last_line=context.record.last_line,
     )
 
 

@@ -15,7 +15,7 @@ from pipelines import atomic_files
 from pipelines.config.load import check_has_no_pipeline, explain
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.config.span_selection import parse_selection
-from pipelines.errors import BadInputError, DamagedFileError
+from pipelines.errors import BadInputError, DamagedFileError, counted
 
 Status = Literal["running", "pushed", "unchanged", "finished", "held", "not_blessed", "failed", "interrupted"]
 """`finished` is for a pipeline that pushes nothing: it has no Pusher."""
@@ -47,6 +47,7 @@ Metrics = dict[str, float | None]
 """Metrics by name; None where a metric is not a number."""
 
 _PATHS = ("log", "report")
+_MAX_TEST_METRICS = 3  # in the last line
 
 UNFINISHED: tuple[Status, ...] = ("running", "failed", "interrupted")
 """States of runs that `--resume` continues."""
@@ -171,6 +172,8 @@ class RunRecord(VerdictRecord, RunFacts):
     models: tuple[dict[str, Any], ...] = ()
     # Id of the run on Kubeflow Pipelines; None for a run on this machine.
     kubeflow_run: str | None = None
+    # Metrics on the split `test`, with its number of rows as `example_count`; empty without one.
+    test_metrics: Metrics = field(default_factory=dict)
     # Files that were read: `path`, `bytes` and `sha256` of each; `bytes` is None for an import that is not
     # a local file.
     data_files: tuple[dict[str, Any], ...] = ()
@@ -203,6 +206,18 @@ class RunRecord(VerdictRecord, RunFacts):
     def shown_status(self) -> str:
         """The status for people: of a held model the decision, once there is one."""
         return self.decision.kind if self.decision else self.status
+
+    @property
+    def last_line(self) -> str:
+        """Quality of the model on the split `test`, in words; empty without one."""
+        metrics = dict(self.test_metrics)
+        num_rows = int(metrics.pop("example_count", None) or 0)
+        values = ", ".join(
+            f"{name} {'not a number' if value is None else f'{value:.5g}'}"
+            for name, value in list(metrics.items())[:_MAX_TEST_METRICS]
+        )
+        rows = counted(num_rows, "test row")
+        return f"On the {rows}, which nothing else used: {values}" if num_rows else ""
 
     def changed(self, **changes: Any) -> "RunRecord":
         """Returns a copy with some fields changed."""
@@ -254,6 +269,8 @@ class RunRecord(VerdictRecord, RunFacts):
             "not_checked": list(self.not_checked),
             "serving_version": self.serving_version,
         }
+        if self.test_metrics:
+            line["test_metrics"] = self.test_metrics
         if self.bad_rows:
             line["bad_rows"] = self.bad_rows
         if self.spans:

@@ -22,6 +22,7 @@ _SECTIONS = {
     "Tuner": ("tuner.", "trainer.", "columns.", "data.", "module."),
     "Trainer": ("trainer.", "columns.", "data.", "module."),
     "Evaluator": ("evaluator.", "gate."),
+    "TestEvaluator": ("evaluator.metrics", "split.test"),
     "ServingCheck": ("serving_check.",),
     "Pusher": ("pusher.",),
 }

@@ -135,6 +135,8 @@ class RunRecorder:
             changes["label_by_split"] = findings.label_comparison
         if findings.models:
             changes["models"] = findings.models
+        if findings.test_metrics:
+            changes["test_metrics"] = findings.test_metrics
         self._change(notes=(*self.record.notes, *findings.notes), **changes)
 
     def keep_bad_rows(self, bad_rows: BadRows) -> None:

@@ -9,7 +9,6 @@ from pipelines.data.column_profile import MAX_DISTINCT, ColumnProfile
 from pipelines.data.formats.date_format import DateFormat
 from pipelines.data.kinds import ColumnKind, recognise_columns, text_columns
 from pipelines.data.profile import CsvProfile
-from pipelines.data.splits import TRAIN_SHARE
 from pipelines.errors import BadInputError
 from pipelines.tabular.label import check_label_column, plan_label
 from pipelines.tabular.plan import (
@@ -266,7 +265,8 @@ def _plan_training(num_rows: int, label: LabelPlan, config: PipelineConfig) -> T
     trainer = config.trainer
     limits = ((2_000, 32), (10_000, 64), (100_000, 128), (1_000_000, 256))
     batch_size = trainer.batch_size or next((size for limit, size in limits if num_rows < limit), 512)
-    steps_per_epoch = max(1, num_rows * TRAIN_SHARE / batch_size)
+    num_training_rows = num_rows * float(config.split.shares[0])
+    steps_per_epoch = max(1, num_training_rows / batch_size)
     small = num_rows < 2_000
     early_stopping = trainer.early_stopping and num_rows >= MIN_ROWS_TO_HOLD_OUT
     model, reason = trainer.model, ""
@@ -279,7 +279,7 @@ def _plan_training(num_rows: int, label: LabelPlan, config: PipelineConfig) -> T
     # Ten epochs, or forty with early stopping.
     train_steps = round(max(10 * steps_per_epoch, 800))
     train_steps = min(4 * train_steps, 40_000) if early_stopping else min(train_steps, 20_000)
-    one_held_out_in = max(6, round(num_rows * TRAIN_SHARE / MAX_HELD_OUT_ROWS))
+    one_held_out_in = max(6, round(num_training_rows / MAX_HELD_OUT_ROWS))
     return TrainingPlan(
         model=model,
         reason=reason,
@@ -294,7 +294,7 @@ def _plan_training(num_rows: int, label: LabelPlan, config: PipelineConfig) -> T
         seed=trainer.seed,
         early_stopping=early_stopping,
         one_held_out_in=one_held_out_in,
-        held_out_rows=round(num_rows * TRAIN_SHARE / one_held_out_in) if early_stopping else 0,
+        held_out_rows=round(num_training_rows / one_held_out_in) if early_stopping else 0,
         folds=trainer.folds or (MAX_FOLDS if num_rows < MIN_ROWS_OF_ONE_FOLD else 1),
         time_limit=trainer.time_limit_secs,
         decide=trainer.decide,

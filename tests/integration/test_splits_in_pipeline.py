@@ -1,6 +1,7 @@
 """Rows divided by time and by files, through the whole pipeline."""
 
 import random
+from pathlib import Path
 
 import pytest
 import tensorflow as tf
@@ -27,18 +28,37 @@ def cells(root, split, column):
     return [row.features.feature[column].bytes_list.value[0].decode() for row in examples]
 
 
+def splits(root, component):
+    return {folder.name for folder in root.glob(f"artifacts/{component}/*/*/Split-*")}
+
+
 @pytest.mark.slow
-def test_the_newest_third_evaluates(run_pipeline, tmp_path):
+def test_the_newest_rows_test_and_those_before_them_evaluate(run_pipeline, tmp_path):
     write(tmp_path / "data.csv", rows(1))
-    settings = ("split.by=time", "split.column=sold", "trainer.train_steps=200", "trainer.model=linear")
+    settings = ("split.by=time", "split.column=sold", "split.test=0.2", "trainer.model=linear")
+    settings += ("trainer.train_steps=200",)
     code, line, shown = run_pipeline(tmp_path / "data.csv", tmp_path / "root", *settings)
     assert code == 0, shown[-2_000:]
     assert line["metrics"]["auc"] > 0.9
-    train, late = (cells(tmp_path / "root", split, "sold") for split in ("train", "eval"))
-    assert len(train) + len(late) == NUM_ROWS
-    assert max(train) < min(late)  # ISO dates are in the order of their text
-    assert NUM_ROWS / 3 - 1 <= len(late) < NUM_ROWS / 2
-    assert f"split: {len(late)} rows from {min(late)}" in shown
+    parts = {split: cells(tmp_path / "root", split, "sold") for split in ("train", "eval", "test")}
+    assert sum(map(len, parts.values())) == NUM_ROWS
+    # ISO dates are in the order of their text.
+    assert max(parts["train"]) < min(parts["eval"]) <= max(parts["eval"]) < min(parts["test"])
+    assert [len(part) / NUM_ROWS for part in parts.values()] == pytest.approx(
+        [8 / 15, 4 / 15, 1 / 5], abs=0.1
+    )
+    assert f"split: {len(parts['test'])} rows from {min(parts['test'])}" in shown
+    for component in ("StatisticsGen", "Transform"):
+        assert splits(tmp_path / "root", component) == {"Split-train", "Split-eval"}
+    # Another third of the rows has another AUC.
+    tested = line["test_metrics"]
+    assert (tested["example_count"], line["metrics"]["example_count"]) == tuple(
+        map(len, (parts["test"], parts["eval"]))
+    )
+    assert 0.9 < tested["auc"] != line["metrics"]["auc"]
+    last = f"On the {len(parts['test'])} test rows, which nothing else used: auc {tested['auc']:.5g}, "
+    assert shown.rstrip().splitlines()[-1].strip().startswith(last)
+    assert last in Path(line["report"]).read_text()
 
 
 def test_files_with_different_labels_end_the_run_before_the_training(run_pipeline, tmp_path):

@@ -22,8 +22,8 @@ from tensorflow_model_analysis.proto import config_pb2
 
 from components.errors import SettingError
 from components.evaluator.gate.check import OF_CLASS
-from components.tfx.decision_file import DEFAULT_THRESHOLD
 from components.nearest import nearest_first
+from components.tfx.decision_file import DEFAULT_THRESHOLD
 
 Array: TypeAlias = npt.NDArray[Any]
 Parts: TypeAlias = tuple[Any, ...]

@@ -50,6 +50,7 @@ class Findings:
     models: tuple[dict[str, Any], ...] = ()  # trained models, with the best one marked
     details: dict[str, Details] = field(default_factory=dict)  # for the report, by section
     verdict: VerdictRecord | None = None
+    test_metrics: Metrics = field(default_factory=dict)  # of the split `test`
     failure: RunFailedError | None = None  # reason why the run must not continue
 
 
@@ -260,6 +261,21 @@ def _confusion(plots: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
+class FinalMetricsCheck:
+    """Reads the metrics of the split `test`."""
+
+    metrics: tuple[str, ...]  # Names of the metrics, in configured order
+
+    def __call__(self, outputs: Outputs, root: Root) -> Findings:
+        import components
+
+        verdict = components.load_verdict(outputs["evaluation"][0].uri)
+        if not verdict.metrics.get("example_count"):
+            return Findings(notes=("the split 'test' has no rows, because the data have too few",))
+        return Findings(test_metrics=_in_order(verdict.metrics, self.metrics))
+
+
+@dataclass(frozen=True)
 class ServedModelCheck:
     """Reads what the ServingCheck compared and measured."""
 
@@ -282,6 +298,7 @@ _KINDS: dict[str, Any] = {
         SearchCheck,
         ModelCheck,
         VerdictCheck,
+        FinalMetricsCheck,
         ServedModelCheck,
     )
 }
@@ -321,6 +338,8 @@ def component_checks(
     }
     if pipeline.tuner is not None:
         checks[pipeline.tuner] = SearchCheck()
+    if pipeline.test_evaluator is not None:
+        checks[pipeline.test_evaluator] = FinalMetricsCheck(code.metrics)
     return checks
 
 

@@ -1,5 +1,6 @@
 """DAG of the pipeline from a CSV to a gated, versioned model."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -44,15 +45,20 @@ class CsvToServing:
     pusher: components.Pusher
     root_schema: components.ImportSchemaGen | None = None
     tuner: components.Tuner | None = None
+    test_evaluator: components.Evaluator | None = None
 
 
 def csv_to_serving(plan: RunPlan, data: StagedData, beam_args: tuple[str, ...] = ()) -> CsvToServing:
     code = plan.code
     example_gen = _example_gen(plan, data)
     examples = example_gen.outputs["examples"]
+    has_test = plan.config.split.test is not None
     parsed_columns = _parsed_columns(plan)
     statistics_gen = components.StatisticsGen(
-        examples=examples, stats_options=_stats_options(), parsed_columns=parsed_columns
+        examples=examples,
+        stats_options=_stats_options(),
+        exclude_splits=["test"] if has_test else None,
+        parsed_columns=parsed_columns,
     )
     statistics = statistics_gen.outputs["statistics"]
     schema_gen = _schema_gen(plan, statistics)
@@ -78,6 +84,7 @@ def csv_to_serving(plan: RunPlan, data: StagedData, beam_args: tuple[str, ...] =
         examples=examples,
         schema=schema,
         preprocessing_fn=code.preprocessing_fn,
+        splits_config=_without_test() if has_test else None,
         custom_config=code.transform_config,
         disable_statistics=True,
         disable_analyzer_cache=True,  # for which there is no reader in this pipeline
@@ -120,6 +127,16 @@ def csv_to_serving(plan: RunPlan, data: StagedData, beam_args: tuple[str, ...] =
         label=plan.config.data.label,
         settings=plan.config.serving_check,
     )
+    test_evaluator = None
+    if has_test:
+        test_evaluator = components.Evaluator(
+            examples=examples,
+            model=trainer.outputs["model"],
+            example_splits=["test"],
+            eval_config=build_eval_config(code.label, (*code.metrics, "example_count"), (), ()),
+            schema=schema,
+        ).with_id("TestEvaluator")
+        test_evaluator.add_upstream_node(serving_check)  # as all that take time wait for each other
     pusher = _pusher(plan, trainer, evaluator, serving_check)
     roles: dict[str, Any] = {
         "example_gen": example_gen,
@@ -138,6 +155,8 @@ def csv_to_serving(plan: RunPlan, data: StagedData, beam_args: tuple[str, ...] =
         roles["root_schema"] = root_schema
     if tuner:
         roles["tuner"] = tuner
+    if test_evaluator:
+        roles["test_evaluator"] = test_evaluator
     extension = plan.config.pipeline
     added = added_components(extension.extend, roles) if extension else []
     pipeline = components.Pipeline(
@@ -162,7 +181,7 @@ def _example_gen(plan: RunPlan, data: StagedData) -> components.CsvExampleGen:
         input_config=components.Input(
             splits=[components.Input.Split(name=name, pattern=pattern) for name, pattern in splits]
         ),
-        output_config=_output_config(plan.splits.column if plan.splits.by == "column" else None),
+        output_config=None if data.splits else _output_config(plan),
         text_columns=tuple(text),
         float_columns=tuple(floats),
         files=data.files,
@@ -179,18 +198,24 @@ def _types_by_cells(plan: RunPlan) -> dict[str, str] | None:
     return {name: names.get(column.stored_as, column.stored_as) for name, column in columns}
 
 
-def _output_config(column: str | None) -> Any:
-    """Returns the output config that draws a third of a column's values, or of the rows, for evaluation.
-
-    `column`: column to draw values of: all rows of a value are in the same split. None draws rows.
-    """
-    if column is None:
+def _output_config(plan: RunPlan) -> Any:
+    """Returns the output config that draws rows, or values of a column; None for CsvExampleGen's default."""
+    column, split = plan.splits.column, plan.config.split
+    if column is None and split.test is None:
         return None
     config = components.Output()
-    for name, buckets in (("train", 2), ("eval", 1)):
-        config.split_config.splits.add(name=name, hash_buckets=buckets)
-    config.split_config.partition_feature_name = column
+    num_buckets = math.lcm(*(share.denominator for share in split.shares))
+    for name, share in zip(split.names, split.shares, strict=True):
+        config.split_config.splits.add(name=name, hash_buckets=int(share * num_buckets))
+    if column is not None:
+        config.split_config.partition_feature_name = column  # all rows of a value are in one split
     return config
+
+
+def _without_test() -> Any:
+    from tfx.proto import transform_pb2
+
+    return transform_pb2.SplitsConfig(analyze=["train"], transform=["train", "eval"])
 
 
 def _stats_options() -> Any:

@@ -63,6 +63,8 @@ def component_fingerprints(
     }
     if pipeline.root_schema is not None:
         own[pipeline.root_schema] = {"root schema": root_schema[:16]}
+    if pipeline.test_evaluator is not None:
+        own[pipeline.test_evaluator] = {"components": components_code}
     if pipeline.tuner is not None:
         own[pipeline.tuner] = {**training, "optuna": metadata.version("optuna")}
     libraries = {"libraries": library_versions()}

@@ -38,7 +38,8 @@ def read_data(
 ) -> CsvData:
     """Reads the files of a configuration."""
     data = config.data
-    originals, eval_files, spans = _find_files(config, pinned_spans)
+    split_of, spans = _find_files(config, pinned_spans)
+    originals = list(split_of)
     texts, profile, bad_rows = _profile(originals, data)
     dialect = profile.dialect
     try:
@@ -48,12 +49,8 @@ def read_data(
         kinds = infer_kinds(profile, config, overrides.uses)
         notes = override_notes(overrides, kinds)
         profile, kinds = overrides.apply(profile, kinds, use_new_columns=config.module is not None)
-        in_eval = frozenset(
-            copy
-            for copy, original in zip(texts.files, texts.originals, strict=True)
-            if original in eval_files
-        )
-        splits = plan_splits(config.split, profile, kinds, in_eval, data.label)
+        copies = dict(zip(texts.files, (split_of[file] for file in texts.originals), strict=True))
+        splits = plan_splits(config.split, profile, kinds, copies, data.label)
     except BadInputError as error:
         raise BadInputError(texts.with_original_paths(str(error))) from error
     findings = list(spans.notes) if spans else []
@@ -106,7 +103,7 @@ def _profile(originals: list[Path], data: DataConfig) -> tuple[Utf8Files, CsvPro
 
 def check_same_files(config: PipelineConfig, data: CsvProfile, spans: ResolvedSpans | None) -> None:
     """Checks that a configuration still refers to the files that were read."""
-    now, _, _ = _find_files(config, spans.as_records() if spans else ())
+    now, _ = _find_files(config, spans.as_records() if spans else ())
     changed = sorted(set(now) ^ set(data.user_files))
     if changed:
         more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
@@ -118,22 +115,23 @@ def check_same_files(config: PipelineConfig, data: CsvProfile, spans: ResolvedSp
 
 def _find_files(
     config: PipelineConfig, pinned_spans: Sequence[SpanRecord]
-) -> tuple[list[Path], set[Path], ResolvedSpans | None]:
-    """Returns the files of a configuration, those of them that evaluate, and their spans."""
+) -> tuple[dict[Path, str], ResolvedSpans | None]:
+    """Returns the split of each file of a configuration (empty if its rows are divided), and their spans."""
     data = config.data
-    eval_files: set[Path] = set()
+    split_of: dict[Path, str] = {}
 
     def find(path: str) -> list[Path]:
         if config.split.by != "files":
             return find_csv_files(path)
-        split_files = find_split_files(path, config.split)
-        eval_files.update(split_files["eval"])
-        return split_files["train"] + split_files["eval"]
+        found = {file: name for name, files in find_split_files(path, config.split).items() for file in files}
+        split_of.update(found)
+        return list(found)
 
-    if not has_placeholder(data.path):
-        return find(data.path), eval_files, None
-    spans = resolve_spans(data.path, data.selection, find, pinned_spans)
-    return spans.files, eval_files, spans
+    spans = None
+    if has_placeholder(data.path):
+        spans = resolve_spans(data.path, data.selection, find, pinned_spans)
+    files = spans.files if spans else find(data.path)
+    return {file: split_of.get(file, "") for file in files}, spans
 
 
 def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = True) -> DataPlan:

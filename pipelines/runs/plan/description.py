@@ -54,7 +54,7 @@ def describe_plan(
     of_model = []
     if plan.code.plan:
         of_model = [*plan.code.plan.notes()[:1], *describe_cost(clock() - start)]
-    number = data.profile.num_rows
+    number, split = data.profile.num_rows, config.split
     lines = [
         *([f"{name_spans(data.spans.as_records())} of {data.spans.path}"] if data.spans else []),
         f"{counted(number, 'row')} in {counted(len(data.profile.files), 'file')}; "
@@ -62,7 +62,8 @@ def describe_plan(
         "",
         *table_lines(plan.columns),
         "",
-        f"split by {config.split.by}{f' ({config.split.column})' if config.split.column else ''}",
+        f"split by {split.by}{f' ({split.column})' if split.column else ''}"
+        + (f"; {split.test:.0%} are for the test" if isinstance(split.test, float) else ""),
         *of_model,
         *(f"! {finding}" for finding in (*plan.findings, *data.profile.notes())),
     ]

@@ -1,3 +1,5 @@
+from fractions import Fraction
+
 import pyarrow
 import pytest
 
@@ -31,15 +33,43 @@ def test_the_newest_third_evaluates_with_all_rows_of_one_time(plan):
     days = [f"{30 - number}.01.2014" for number in range(30)]  # newest first
     splits = plan({"t": days, "x": range(30)}, by="time", column="t")
     cells = pyarrow.array([*days, "", "soon"])
-    assert splits.is_late(cells).tolist() == [True] * 10 + [False] * 22
+    assert splits.positions(cells).tolist() == [1] * 10 + [0] * 22
     assert splits.note == "10 rows from 2014-01-21 00:00:00 on evaluate, 20 train"
     assert splits.needs_copies
     splits = plan({"year": [1] * 2 + [2] * 6 + [""] * 3, "x": range(11)}, by="time", column="year")
     # Two thirds of 8 lie within the second year: all of it evaluates.
-    assert splits.is_late(pyarrow.array(["1", "2", "3"])).tolist() == [False, True, True]
+    assert splits.positions(pyarrow.array(["1", "2", "3"])).tolist() == [0, 1, 1]
     assert splits.note == "6 rows from 2 on evaluate, 5 train (3 of them without a time)"
     first = plan({"year": [1] * 8 + [2], "x": range(9)}, by="time", column="year")
-    assert first.cutoff == 2  # or else nothing trains
+    assert first.cutoffs == (2,)  # or else nothing trains
+
+
+@pytest.mark.parametrize(
+    ("years", "positions", "note"),
+    [
+        # A fifth of 30 tests; 8 of the others evaluate, 16 train.
+        (range(30), [0] * 16 + [1] * 8 + [2] * 6, "6 rows from 24 on test, 8 rows from 16 on evaluate"),
+        ([1] * 28 + [2, 3], [0] * 28 + [1, 2], "1 row from 3 on tests, 1 row from 2 on evaluates, 28 train"),
+        ([1, 2, *[3] * 28], [0, 1] + [2] * 28, "28 rows from 3 on test, 1 row from 2 on evaluates, 1 trains"),
+    ],
+)
+def test_the_newest_rows_test(plan, years, positions, note):
+    splits = plan({"year": years, "x": range(30)}, by="time", column="year", test=0.2)
+    assert splits.names == ("train", "eval", "test")
+    assert splits.positions(pyarrow.array(map(str, years))).tolist() == positions
+    assert splits.note.startswith(note)
+
+
+def test_shares_of_the_rows():
+    assert SplitConfig().shares == (Fraction(2, 3), Fraction(1, 3))
+    assert SplitConfig(test=0.2).shares == (Fraction(8, 15), Fraction(4, 15), Fraction(1, 5))
+    for settings, message in (
+        ({"test": "test.csv"}, 'with by = "row", test is a share, such as 0.2'),
+        ({"by": "files", "train": "a", "eval": "b", "test": 0.2}, "test is a file or a pattern"),
+        ({"test": 1}, "from 0.01 to 0.99. Received: 1.0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            SplitConfig(**settings)
 
 
 @pytest.mark.parametrize(
@@ -48,11 +78,12 @@ def test_the_newest_third_evaluates_with_all_rows_of_one_time(plan):
         ({"by": "time", "column": "none"}, "split.column = 'none': there is no such column"),
         ({"by": "time", "column": "city"}, "the column is read as category, which has no order"),
         ({"by": "time", "column": "same"}, "all rows have the same time"),
+        ({"by": "time", "column": "two", "test": 0.5}, "it has 2 different times, too few for 3 splits"),
         ({"by": "column", "column": "same"}, "has 1 different value; at least two"),
     ],
 )
 def test_columns_that_cannot_divide(plan, settings, message):
-    columns = {"city": ["Oslo", "Rome"] * 10, "same": [5] * 20, "x": range(20)}
+    columns = {"city": ["Oslo", "Rome"] * 10, "same": [5] * 20, "two": [1, 2] * 10, "x": range(20)}
     with pytest.raises(BadInputError, match=message):
         plan(columns, **settings)
 
@@ -69,8 +100,18 @@ def test_files_of_each_split(tmp_path):
     found = find_split_files(str(tmp_path), SplitConfig(by="files", train="train*.csv", eval="eval.csv"))
     assert [file.name for file in found["train"]] == ["train-1.csv", "train-2.csv"]
     assert [file.name for file in found["eval"]] == ["eval.csv"]
+    settings = {"by": "files", "train": "train-1.csv", "eval": "eval.csv", "test": "train-2.csv"}
+    found = find_split_files(str(tmp_path), SplitConfig(**settings))
+    assert {name: [file.name for file in files] for name, files in found.items()} == {
+        name: [settings[name]] for name in ("train", "eval", "test")
+    }
     for split, path, message in (
         ({"train": "*.csv", "eval": "eval.csv"}, tmp_path, "both match .*eval.csv"),
+        (
+            {"train": "t*", "eval": "eval.csv", "test": "*l.csv"},
+            tmp_path,
+            "split.test = .* both match .*eval",
+        ),
         ({"train": "a*.csv", "eval": "eval.csv"}, tmp_path, "No file matches"),
         ({"train": "a", "eval": "b"}, tmp_path / "eval.csv", "needs a folder as data.path"),
     ):

@@ -108,6 +108,12 @@ def test_rows_are_divided_by_time(tmp_path):
     assert sorted(early[1:] + late[1:]) == sorted([*rows, ",5"])
     assert ",5" in early
     assert max(early[1:]) < min(late[1:])
+    splits = plan_splits(SplitConfig(by="time", column="t", test=0.3), profile, kinds)
+    staged = stage(profile, "y", tmp_path / "copies", splits)
+    assert staged.splits == (("train", "train/*.csv"), ("eval", "eval/*.csv"), ("test", "test/*.csv"))
+    # The rows with a time up to the 7th are 7 of 10, and two thirds of these are up to the 4th.
+    parts = [(staged.folder / name / "data-00000.csv").read_text().splitlines() for name in splits.names]
+    assert parts[1:] == [["t,y", *rows[6:]], ["t,y", rows[0], rows[2]]]
     # Another split of the same files is another copy.
     assert stage(profile, "y", tmp_path / "copies").folder != staged.folder
 
@@ -116,7 +122,7 @@ def test_files_of_each_split_stay_apart(tmp_path):
     files = [tmp_path / name for name in ("a.csv", "b.csv", "c.csv")]
     for number, file in enumerate(files):
         file.write_text(f"x,y\n{number},2\n")
-    splits = Splits("files", eval_files=frozenset([files[1]]))
+    splits = Splits("files", split_of=dict(zip(files, ("train", "eval", "train"), strict=True)))
     staged = stage(profile_csv(files), "y", tmp_path / "copies", splits)
     found = {
         str(file.relative_to(staged.folder)): file.read_text().splitlines()[1]

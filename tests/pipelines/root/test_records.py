@@ -57,6 +57,15 @@ def test_summary_is_the_last_line_of_a_run():
     assert "spans" not in RECORD.changed(spans=()).summary()
 
 
+def test_the_rows_that_test_are_the_last_line_in_words():
+    metrics = {"auc": 0.84, "recall": None, "precision": 2 / 3, "f1_score": 0.5, "example_count": 412.0}
+    tested = RECORD.changed(test_metrics=metrics)
+    assert tested.last_line == (
+        "On the 412 test rows, which nothing else used: auc 0.84, recall not a number, precision 0.66667"
+    )
+    assert (tested.summary()["test_metrics"], RECORD.last_line) == (metrics, "")
+
+
 def test_paths_in_a_root_that_is_moved_are_those_of_today(tmp_path):
     root = tmp_path / "root"
     record = RECORD.changed(log=str(root / "logs" / "1.log"), report=str(root / "runs" / "1.html"))

@@ -7,9 +7,11 @@ import pytest
 from tensorflow_metadata.proto.v0 import anomalies_pb2
 from tfx.types.standard_artifacts import ExampleAnomalies
 
+from components import Verdict
 from pipelines.data.staging import StagedData
 from pipelines.runs.checks.component_checks import (
     AnomalyCheck,
+    FinalMetricsCheck,
     LabelCheck,
     ModelCheck,
     ServedModelCheck,
@@ -30,6 +32,7 @@ from pipelines.runs.definitions.csv_to_serving import csv_to_serving
         AnomalyCheck("ExampleValidator", "warn", has_own_schema=True),
         ModelCheck(compares_models=False),
         VerdictCheck(("auc", "recall"), ({"metric": "auc", "lower": 0.5},), "7"),
+        FinalMetricsCheck(("auc",)),
         ServedModelCheck(),
     ],
 )
@@ -46,6 +49,7 @@ def test_the_checks_of_a_run(data, plan, model, compares):
         f"trainer.model={model}",
         "example_validator.on_anomalies=fail",
         "split.on_label_difference=warn",
+        "split.test=0.2",
         'evaluator.thresholds=[{metric = "auc", lower = 0.75}]',
     )
     pipeline = csv_to_serving(planned, StagedData(data.parent, data.name, ()))
@@ -57,6 +61,7 @@ def test_the_checks_of_a_run(data, plan, model, compares):
     assert verdict.baseline_version == "7"
     assert verdict.metrics[0] == "auc"
     assert verdict.thresholds[0]["lower"] == 0.75
+    assert found.pop("TestEvaluator") == FinalMetricsCheck(verdict.metrics)
     assert found == {"Trainer": ModelCheck(compares), "ServingCheck": ServedModelCheck()}
 
 
@@ -70,6 +75,19 @@ def test_what_the_serving_check_could_not_compare_is_noted(root, tmp_path):
     findings = ServedModelCheck()(_artifacts(tmp_path, "blessing"), root)
     assert findings.notes == ("ServingCheck: not compared: the signature 'a': its input 'b' is no column",)
     assert findings.details["serving_check"]["rows"] == 9
+
+
+def test_the_rows_that_test_may_be_none(root, tmp_path):
+    check = FinalMetricsCheck(("recall", "auc"))
+    for metrics, notes in (
+        ({"auc": 0.9, "example_count": 5.0, "recall": 0.5}, ()),
+        ({"example_count": 0.0}, ("the split 'test' has no rows, because the data have too few",)),
+        ({}, ("the split 'test' has no rows, because the data have too few",)),
+    ):
+        Verdict(metrics=metrics).write(str(tmp_path))
+        findings = check(_artifacts(tmp_path, "evaluation"), root)
+        assert findings.notes == notes
+        assert list(findings.test_metrics) == ([] if notes else ["recall", "auc", "example_count"])
 
 
 def test_details_that_cannot_be_read_or_stored_end_no_run(root, tmp_path):

@@ -152,6 +152,31 @@ def test_splits_and_columns_reach_example_gen(define, plan, data, tmp_path):
     assert "y=integer" not in csv_to_serving(made, copies).example_gen.exec_properties["custom_config"]
 
 
+def test_only_the_test_evaluator_reads_the_split_that_tests(define):
+    assert define().test_evaluator is None
+    pipeline = define("split.test=0.2", "evaluator.metrics=['auc']", "tuner.trials=2")
+    assert set(roles(pipeline).values()) == set(pipeline.pipeline.components)
+    output = json.loads(pipeline.example_gen.exec_properties["output_config"])["split_config"]
+    # A fifth tests; two thirds of the others train.
+    assert {part["name"]: part["hash_buckets"] for part in output["splits"]} == {
+        "train": 8, "eval": 4, "test": 3,
+    }  # fmt: skip
+    examples = pipeline.example_gen.outputs["examples"]
+    reading = {role for role, node in roles(pipeline).items() if examples in node.inputs.values()}
+    assert reading == {"statistics_gen", "transform", "evaluator", "serving_check", "test_evaluator"}
+    assert json.loads(pipeline.statistics_gen.exec_properties["exclude_splits"]) == ["test"]
+    transformed = json.loads(pipeline.transform.exec_properties["splits_config"])
+    assert transformed == {"analyze": ["train"], "transform": ["train", "eval"]}
+    for evaluating in (pipeline.evaluator, pipeline.serving_check):  # whose default is eval
+        assert json.loads(evaluating.exec_properties.get("example_splits") or "null") is None
+    tested = pipeline.test_evaluator
+    assert (tested.id, json.loads(tested.exec_properties["example_splits"])) == ("TestEvaluator", ["test"])
+    (specs,) = json.loads(tested.exec_properties["eval_config"])["metrics_specs"]
+    assert [metric["class_name"] for metric in specs["metrics"]] == ["AUC", "ExampleCount"]
+    assert pipeline.serving_check in tested.upstream_nodes
+    assert not tested.downstream_nodes
+
+
 def test_a_search_gives_the_trainer_its_hyperparameters(define, data):
     data.write_text("x,y\n" + "".join(f"{number}.5,{number % 2}\n" for number in range(400)))
     assert define().tuner is None

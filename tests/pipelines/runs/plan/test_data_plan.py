@@ -63,7 +63,8 @@ def test_files_of_each_split_are_looked_for_in_each_span(spans, tmp_path):
     data = read_data(load_config(data=spans, label="y", settings=settings))
     folders = [tmp_path / f"span-{number}" / "v1" for number in (8, 9)]
     assert data.profile.files == [folder / name for folder in folders for name in ("data.csv", "late-1.csv")]
-    assert data.splits.eval_files == {folder / "late-1.csv" for folder in folders}
+    late = {file for file, split in data.splits.split_of.items() if split == "eval"}
+    assert late == {folder / "late-1.csv" for folder in folders}
     assert data.findings == ("version 1 of span 10 has no data file (there is data.csv): it is skipped",)
     with pytest.raises(BadInputError, match="needs a folder as data"):
         read_data(load_config(data=f"{spans}/*.csv", label="y", settings=settings))
@@ -134,4 +135,4 @@ def test_files_divide_the_rows(tmp_path):
     config = load_config(data=str(tmp_path), label="y", settings=settings)
     data = read_data(config)
     assert data.profile.num_rows == 90
-    assert [file.name for file in data.splits.eval_files] == ["eval.csv"]
+    assert data.splits.split_of == {tmp_path / "train.csv": "train", tmp_path / "eval.csv": "eval"}
