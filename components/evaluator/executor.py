@@ -207,8 +207,16 @@ class Executor(InMemoryExecutor):
                     key,
                 )
         config = resolve_thresholds(config, graphs)
+        weight_key = config.model_specs[0].example_weight_key
+        if weight_key in features or weight_key not in graphs[models[0].name].features:
+            weight_key = ""
+        models[0] = replace(models[0], weight_key=weight_key)
         raw_features = extraction.RawFeatures.from_config(
-            config, request.schema, checks.categories if checks else (), checks.numbers if checks else ()
+            config,
+            request.schema,
+            checks.categories if checks else (),
+            checks.numbers if checks else (),
+            weight_key,
         )
         raw_features = replace(raw_features, same_values=request.same_values)
         # TFMA reads only the names and paths from these; it does not load them.

@@ -141,6 +141,20 @@ class PipelineConfig(Section):
             )
         return self
 
+    @model_validator(mode="after")
+    def _weighs_rows_of_the_generic_models(self) -> "PipelineConfig":
+        for key, value in (
+            ("data.weight", self.data.weight),
+            ("trainer.class_weights", self.trainer.class_weights),
+        ):
+            if value is not None and self.module is not None:
+                raise ValueError(
+                    f"{key} = {value!r} is for the generic models, and there is a [module]. Leave it out; in "
+                    "the module, return the weight from preprocessing_fn, and give its name to the Estimator "
+                    "as weight_column"
+                )
+        return self
+
     @property
     def has_default_name(self) -> bool:
         """True if the name is derived from the data."""

@@ -124,19 +124,31 @@ def build_eval_config(
     metrics: tuple[str, ...],
     thresholds: tuple[ThresholdConfig, ...],
     slices: tuple[tuple[str, ...], ...],
+    weight: str = "",
 ) -> Any:
-    """Returns the `EvalConfig` proto."""
+    """Returns the `EvalConfig` proto.
+
+    `weight`: feature of the evaluation model that weighs the rows; empty without weights.
+    """
     from tensorflow_model_analysis.proto import config_pb2
 
     bounds = {bound.metric: bound for bound in merge_thresholds(thresholds)}
     names = dict.fromkeys((*metrics, *bounds))
+    counts = [name for name in names if weight and name == "example_count"]  # of rows, not of their weights
+    parts = [
+        ([name for name in names if name not in counts], config_pb2.ExampleWeightOptions()),
+        (counts, config_pb2.ExampleWeightOptions(unweighted=True)),
+    ]
     return config_pb2.EvalConfig(
-        model_specs=[config_pb2.ModelSpec(label_key=label or "")],
+        model_specs=[config_pb2.ModelSpec(label_key=label or "", example_weight_key=weight)],
         slicing_specs=[config_pb2.SlicingSpec(feature_keys=keys) for keys in dict.fromkeys(((), *slices))],
         metrics_specs=[
             config_pb2.MetricsSpec(
-                metrics=[_metric_config(config_pb2, name, bounds.get(name)) for name in names]
+                metrics=[_metric_config(config_pb2, name, bounds.get(name)) for name in part],
+                example_weights=options,
             )
+            for part, options in parts
+            if part
         ],
     )
 
