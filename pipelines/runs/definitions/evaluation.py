@@ -135,10 +135,10 @@ def build_eval_config(
     bounds = {bound.metric: bound for bound in merge_thresholds(thresholds)}
     names = dict.fromkeys((*metrics, *bounds))
     counts = [name for name in names if weight and name == "example_count"]  # of rows, not of their weights
-    parts = [
-        ([name for name in names if name not in counts], config_pb2.ExampleWeightOptions()),
+    parts = (
+        ([name for name in names if name not in counts], None),
         (counts, config_pb2.ExampleWeightOptions(unweighted=True)),
-    ]
+    )
     return config_pb2.EvalConfig(
         model_specs=[config_pb2.ModelSpec(label_key=label or "", example_weight_key=weight)],
         slicing_specs=[config_pb2.SlicingSpec(feature_keys=keys) for keys in dict.fromkeys(((), *slices))],
