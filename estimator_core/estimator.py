@@ -439,7 +439,8 @@ class Estimator(FormerMembers):
                 outputs: Mapping[str, ExportOutput] = spec.export_outputs or {}
                 parts = (spec.loss, spec.predictions, spec.eval_metric_ops)
                 if spec.mode == ModeKeys.EVAL:
-                    outputs = {ModeKeys.EVAL: EvalOutput(*parts, getattr(receiver, "labels", None))}
+                    labels = getattr(receiver, "labels", None)
+                    outputs = {ModeKeys.EVAL: EvalOutput(*parts, labels, receiver.features)}
                 elif spec.mode == ModeKeys.TRAIN:
                     outputs = {ModeKeys.TRAIN: TrainOutput(*parts)}
                 writer.add(

@@ -223,8 +223,16 @@ class Executor(InMemoryExecutor):
                 )
         config = resolve_classes(resolve_thresholds(config, graphs), _class_names(models[0], request))
         config = with_decision_thresholds(config, request.decision_thresholds())
+        weight_key = config.model_specs[0].example_weight_key
+        if weight_key in features or weight_key not in graphs[models[0].name].features:
+            weight_key = ""
+        models[0] = replace(models[0], weight_key=weight_key)
         raw_features = extraction.RawFeatures.from_config(
-            config, request.schema, checks.categories if checks else (), checks.numbers if checks else ()
+            config,
+            request.schema,
+            checks.categories if checks else (),
+            checks.numbers if checks else (),
+            weight_key,
         )
         raw_features = replace(raw_features, same_values=request.same_values)
         # TFMA reads only the names and paths from these; it does not load them.

@@ -161,16 +161,17 @@ class PredictOutput(ExportOutput):
 
 
 class EvalOutput(ExportOutput):
-    """The results of an evaluation: loss, predictions, metrics, and the labels if they are known.
+    """The results of an evaluation: loss, predictions, metrics, and labels and features if they are known.
 
     Args:
         loss: Scalar `Tensor` or dict of name to scalar `Tensor`, or None.
         predictions: `Tensor` or dict of name to `Tensor`, or None.
         metrics: Dict of name to `(value, update_op)`, or None.
         labels: `Tensor` or dict of name to `Tensor`, or None.
+        features: `Tensor` or dict of name to `Tensor`, or None. Sparse ones are left out.
 
-    Source: `tf.estimator.export.EvalOutput`. Only ours has labels: a label may be derived from the
-    raw example, and metrics computed outside of the process need it.
+    Source: `tf.estimator.export.EvalOutput`. Only ours has labels and features: a label or a weight may be
+    derived from the raw example, and metrics computed outside of the process need them.
     """
 
     LOSS_NAME = "loss"
@@ -186,9 +187,17 @@ class EvalOutput(ExportOutput):
         predictions: Any = None,
         metrics: Mapping[str, Any] | None = None,
         labels: Any = None,
+        features: Any = None,
     ):
         outputs: dict[str, Any] = {}
-        groups = ((self.LOSS_NAME, loss), (self.PREDICTIONS_NAME, predictions), ("labels", labels))
+        if isinstance(features, Mapping):
+            features = {name: value for name, value in features.items() if isinstance(value, tf.Tensor)}
+        groups = (
+            (self.LOSS_NAME, loss),
+            (self.PREDICTIONS_NAME, predictions),
+            ("labels", labels),
+            ("features", features),
+        )
         for group, tensors in groups:
             if isinstance(tensors, Mapping):
                 outputs |= {f"{group}/{_joined(name)}": value for name, value in tensors.items()}

@@ -142,12 +142,24 @@ class PipelineConfig(Section):
         return self
 
     @model_validator(mode="after")
-    def _decides_for_the_generic_models(self) -> "PipelineConfig":
-        given = {"trainer.decide": self.trainer.decide, "data.positive": self.data.positive}
-        for name, value in given.items():
-            if self.module is not None and value is not None:
+    def _decides_for_and_weighs_rows_of_the_generic_models(self) -> "PipelineConfig":
+        for key, value in (
+            ("trainer.decide", self.trainer.decide),
+            ("data.positive", self.data.positive),
+        ):
+            if value is not None and self.module is not None:
                 raise ValueError(
-                    f"{name} is for the generic models; with a [module], its Estimator decides. Leave it out"
+                    f"{key} is for the generic models; with a [module], its Estimator decides. Leave it out"
+                )
+        for key, value in (
+            ("data.weight", self.data.weight),
+            ("trainer.class_weights", self.trainer.class_weights),
+        ):
+            if value is not None and self.module is not None:
+                raise ValueError(
+                    f"{key} = {value!r} is for the generic models, and there is a [module]. Leave it out; in "
+                    "the module, return the weight from preprocessing_fn, and give its name to the Estimator "
+                    "as weight_column"
                 )
         return self
 

@@ -55,6 +55,8 @@ class TrainerConfig(Section):
             classes.
         max_depth: Depth of a boosted tree.
         seed: `tf_random_seed` of the Estimator.
+        class_weights: Weight of each class, such as `{late = 5, "on time" = 1}`, which multiplies those of
+            `data.weight`; `balanced` gives all classes the same total. Default: classes are not weighted.
         early_stopping: Holds out one sixth of the training rows, without a `[module]`. Training stops when
             the loss on them stops falling, and the best checkpoint is kept. It needs at least 200 rows.
         decide: Goal of the decision threshold of a binary classifier, which is chosen on the held-out rows:
@@ -84,6 +86,7 @@ class TrainerConfig(Section):
     n_trees: int | None = Field(default=None, ge=1, le=100_000)
     max_depth: int = Field(default=6, ge=1, le=16)
     seed: int = Field(default=1, ge=0, le=_MAX_INT32)
+    class_weights: Literal["balanced"] | dict[str, float] | None = None
     early_stopping: bool = True
     decide: Decide | None = None
     warm_start: bool = False
@@ -142,6 +145,18 @@ class TrainerConfig(Section):
                 "n_trees, and leave train_steps out"
             )
         return self
+
+    @field_validator("class_weights", mode="before")
+    @classmethod
+    def _are_above_0(cls, weights: Any) -> Any:
+        if weights in (None, "balanced"):
+            return weights
+        if not isinstance(weights, dict) or not weights:
+            raise ValueError('give "balanced", or a weight for each class, such as {late = 5, "on time" = 1}')
+        for name, weight in weights.items():
+            if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < math.inf:
+                raise ValueError(f"the weight of the class {name!r} must be a number above 0")
+        return {str(name): weight for name, weight in weights.items()}
 
     @field_validator("custom_config")
     @classmethod

@@ -17,6 +17,15 @@ def serving_run(root: Root) -> RunRecord | None:
     return root.records.read(origin.pipeline_run_id) if origin else None
 
 
+def weighs_alike(record: RunRecord, config: PipelineConfig) -> bool:
+    """Returns True if a run weighed its rows as the configuration does, so that metrics are comparable."""
+    then, now = (
+        (settings.data.weight, settings.trainer.class_weights)
+        for settings in (record.validated_config(), config)
+    )
+    return then == now
+
+
 def named_as_in_root(root: Root, config: PipelineConfig) -> PipelineConfig:
     """Returns the configuration, with the name of the root's pipeline."""
     newest = root.records.newest()

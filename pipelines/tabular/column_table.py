@@ -79,6 +79,8 @@ def _uses(label: str, plan: TabularPlan | None) -> dict[str, list[str]]:
         uses.setdefault(lists.column, []).append(f"{counted(len(lists.parts), 'part')} of lists")
     uses |= {name: [f"not used: {reason}"] for name, reason in plan.ignored.items()}
     classes = f", {len(plan.label.classes)} classes" if plan.label.classes else ""
+    if plan.weight and plan.weight.column:
+        uses[plan.weight.column] = ["weight of the row"]
     return uses | {label: [f"label ({plan.label.problem_type}{classes})"]}
 
 

@@ -109,7 +109,7 @@ def choose_decision(decide: Decide, label: LabelPlan, held_out: HeldOut) -> Deci
     )
     if is_positive.all() or not is_positive.any():
         return replace(decision, problem="with one class there is nothing to choose from")
-    cuts = Cuts.between(held_out.predictions[:, 1], is_positive, np.ones(len(is_positive)))
+    cuts = Cuts.between(held_out.predictions[:, 1], is_positive, held_out.weights)
     quality = cuts.quality(decide)
     best = np.flatnonzero(quality >= quality.max() - _SAME * max(1.0, abs(quality.max())))
     index = best[np.argmin(np.abs(cuts.thresholds[best] - DEFAULT_THRESHOLD))]

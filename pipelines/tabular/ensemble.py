@@ -70,7 +70,13 @@ def combined(predictions: Mapping[Name, Floats], weights: Mapping[Name, float]) 
     return mean
 
 
-def ensemble(members: Sequence[Member], label: LabelPlan, model_dir: str, config: Any) -> Any:
+def ensemble(
+    members: Sequence[Member],
+    label: LabelPlan,
+    model_dir: str,
+    config: Any,
+    weight_column: str | None = None,
+) -> Any:
     """Returns an Estimator that predicts the weighted mean of its members' probabilities or numbers.
 
     It can't be trained: its variables are those of its members, see `write_checkpoint`.
@@ -85,20 +91,20 @@ def ensemble(members: Sequence[Member], label: LabelPlan, model_dir: str, config
                 spec = member.estimator.model_fn(features, None, estimator_core.ModeKeys.PREDICT, config)
             outputs.append(spec.predictions)
         weights = [member.weight for member in members]
-        return _head(label).create_estimator_spec(
+        return _head(label, weight_column).create_estimator_spec(
             features, mode, logits=_mean_logits(outputs, weights, label), labels=labels
         )
 
     return estimator_core.Estimator(model_fn, config=config.replace(model_dir=model_dir))
 
 
-def _head(label: LabelPlan) -> Any:
+def _head(label: LabelPlan, weight_column: str | None) -> Any:
     if label.problem_type == "regression":
-        return estimator_core.RegressionHead()
+        return estimator_core.RegressionHead(weight_column=weight_column)
     classes = list(label.classes)
     if len(classes) == 2:
-        return estimator_core.BinaryClassHead(label_vocabulary=classes)
-    return estimator_core.MultiClassHead(len(classes), label_vocabulary=classes)
+        return estimator_core.BinaryClassHead(weight_column, label_vocabulary=classes)
+    return estimator_core.MultiClassHead(len(classes), weight_column, label_vocabulary=classes)
 
 
 def _mean_logits(outputs: Sequence[Any], weights: Sequence[float], label: LabelPlan) -> Any:

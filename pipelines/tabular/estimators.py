@@ -12,7 +12,7 @@ import estimator_core
 from estimator_core.export import PredictOutput, RegressionOutput
 from pipelines.tabular.columns import dnn_columns, linear_columns, tree_columns
 from pipelines.tabular.inputs import HELD_OUT_KEY
-from pipelines.tabular.plan import ModelName, TabularPlan
+from pipelines.tabular.plan import WEIGHT_KEY, ModelName, TabularPlan
 
 _PATIENCE = 3  # times the trees between two summaries
 _CHANGE_BETWEEN = 2.5  # sum of the learning rates of these trees, at most
@@ -41,6 +41,8 @@ def build_estimator(
         **_intervals(model, plan),
     )
     settings: dict[str, Any] = {"model_dir": model_dir, "config": config}
+    if plan.weight:
+        settings["weight_column"] = WEIGHT_KEY
     if model == "boosted_trees":
         if report:
             settings["early_stopping"] = estimator_core.experimental.TreesEarlyStopping(

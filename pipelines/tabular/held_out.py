@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pipelines.tabular.plan import WEIGHT_KEY
+
 _OUTPUTS = ("probabilities", "predictions")  # of classifiers and of regressors
 
 
@@ -16,6 +18,7 @@ class HeldOut:
     labels: npt.NDArray[Any]  # Class names as bytes, or numbers; [rows]
     # Probabilities of the classes, [rows, classes]; numbers in the label's units, [rows, 1]
     predictions: npt.NDArray[np.float64]
+    weights: npt.NDArray[np.float64]  # 1 where rows have none; [rows]
 
 
 def predict_held_out(estimator: Any, input_fn: Any, checkpoint: str | None = None) -> HeldOut:
@@ -24,9 +27,15 @@ def predict_held_out(estimator: Any, input_fn: Any, checkpoint: str | None = Non
     `input_fn`: function that returns their (features, labels) batches, in the same order at each call.
     `checkpoint`: checkpoint to predict with; None means the newest one.
     """
-    labels = np.concatenate([labels.numpy().reshape(-1) for _, labels in input_fn()])
+    labels: list[npt.NDArray[Any]] = []
+    weights: list[npt.NDArray[Any]] = []
+    for features, of_batch in input_fn():
+        labels.append(of_batch.numpy().reshape(-1))
+        weights.append(np.reshape(features.get(WEIGHT_KEY, np.ones(len(labels[-1]))), -1))
     batches = estimator.predict(input_fn, checkpoint_path=checkpoint, yield_single_examples=False)
     parts = [next(batch[name] for name in _OUTPUTS if name in batch) for batch in batches]
-    if labels.dtype == object:
-        labels = labels.astype(np.bytes_)
-    return HeldOut(labels, np.concatenate(parts).astype(np.float64))
+    predictions = np.concatenate(parts).astype(np.float64)
+    names = np.concatenate(labels)
+    if names.dtype == object:
+        names = names.astype(np.bytes_)
+    return HeldOut(names, predictions, np.concatenate(weights).astype(np.float64))

@@ -21,6 +21,7 @@ from pipelines.tabular.plan import (
     TrainingPlan,
     TreesPlan,
 )
+from pipelines.tabular.weights import plan_weights
 
 MAX_MISSING_SHARE = 0.95
 MAX_VOCABULARY = 2_000  # categories with more values are hashed
@@ -74,6 +75,7 @@ def infer_plan(
     kinds = infer_kinds(profile, config) if kinds is None else kinds
     column = check_label_column(profile, data.label)
     label = plan_label(profile, column, data, kinds[column.name])
+    weight, label = plan_weights(profile, config, kinds, label)
     numeric: list[NumericFeature] = []
     categorical: list[CategoricalFeature] = []
     text: list[TextFeature] = []
@@ -82,7 +84,7 @@ def infer_plan(
     slices: list[str] = []
     for column in profile.columns.values():
         kind = kinds[column.name]
-        if column.name == data.label:
+        if column.name in (data.label, data.weight):
             continue
         reason = _why_ignored(column, kind, profile, config)
         if reason:
@@ -134,13 +136,14 @@ def infer_plan(
         categorical=tuple(categorical),
         num_buckets=num_buckets if profile.num_rows >= min_rows else 0,
         group=config.split.column if config.split.by == "column" else None,
+        weight=weight,
         text=tuple(text),
         lists=tuple(lists),
         ignored=ignored,
         slices=tuple(slices[:MAX_SLICE_COLUMNS]),
         training=_plan_training(profile.num_rows, label, config),
     )
-    used = set(plan.columns)
+    used = {*plan.columns, data.weight}
     return plan.model_copy(update={"text_columns": tuple(name for name in kept_as_text if name in used)})
 
 

@@ -17,7 +17,7 @@ from estimator_core.export import (
     build_parsing_serving_input_receiver_fn,
     build_rows_serving_input_receiver_fn,
 )
-from pipelines.tabular.plan import GROUP_KEY, LABEL_KEY, FeaturePlan
+from pipelines.tabular.plan import GROUP_KEY, LABEL_KEY, WEIGHT_KEY, FeaturePlan
 
 _ROWS = 1_024  # that are divided at a time
 
@@ -187,7 +187,7 @@ def serving_input_receiver_fn(
         spec = {name: kind for name, kind in _raw_feature_spec(schema).items() if name in used}
         raw = build_rows_serving_input_receiver_fn(spec, plan.packs)()
         features = _transformed(transform, raw.features)
-        for name in (LABEL_KEY, GROUP_KEY):
+        for name in (LABEL_KEY, GROUP_KEY, WEIGHT_KEY):
             features.pop(name, None)
         return raw.with_features(derive(features) if derive else features)
 

@@ -213,12 +213,12 @@ def _count_labels(column: ColumnProfile) -> dict[str, int] | None:
         return None
     counts: dict[str, int] = {}
     for value, count in column.distinct_values.items():
-        name = _class_name(value) if column.is_numeric else value
+        name = class_name(value) if column.is_numeric else value
         counts[name] = counts.get(name, 0) + count
     return counts
 
 
-def _class_name(number: str) -> str:
+def class_name(number: str) -> str:
     """Returns the name of a class that is a number, without a fraction of zero."""
     try:
         return str(int(number))
@@ -235,9 +235,7 @@ def _check_classes_differ(profile: CsvProfile, column: ColumnProfile, counts: di
     bits = 53 if column.type == "integer" else 24
     inexact = sorted((name for name in counts if abs(int(name)) > 2**bits), key=int)
     if inexact:
-        cell = profile.find_cell(
-            column.name, lambda text: is_number(text) and _class_name(text) == inexact[0]
-        )
+        cell = profile.find_cell(column.name, lambda text: is_number(text) and class_name(text) == inexact[0])
         raise BadInputError(
             f"{cell.file}, line {cell.line}, column {column.name!r}: "
             f"the class {inexact[0]} is beyond {2**bits}, where "

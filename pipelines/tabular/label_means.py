@@ -1,5 +1,7 @@
 """Means of the label, as numbers for trees: of each value of a category, and of the words of free text.
 
+Where the rows have weights, all means and sums are weighted.
+
 Trees split numbers in two. If the values of a category are sorted by the mean of their label, one split can
 reach the best division into two groups (for a squared error, and for two classes); in any other order it
 takes many splits.
@@ -13,7 +15,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from pipelines.tabular.inputs import HELD_OUT_KEY
-from pipelines.tabular.plan import FeaturePlan, LabelPlan
+from pipelines.tabular.plan import WEIGHT_KEY, FeaturePlan, LabelPlan
 from pipelines.tabular.preprocessing import text_key, text_mean_key
 
 MIN_ROWS = 20
@@ -45,8 +47,8 @@ def label_means(
     `keys`: features whose ids are counted. They share only the last id, of unknown values.
     Returns float32, shape [num_ids]; NaN for the last id, and for those of fewer than `MIN_ROWS` rows.
     """
-    sums, counts = np.zeros(num_ids), np.zeros(num_ids)
-    total, num_rows = 0.0, 0
+    sums, sizes, counts = np.zeros(num_ids), np.zeros(num_ids), np.zeros(num_ids)
+    total = size = 0.0
     for features, labels in batches:
         mask = ~features[HELD_OUT_KEY].numpy() if HELD_OUT_KEY in features else slice(None)
         values = labels.numpy()[mask]
@@ -54,15 +56,17 @@ def label_means(
             values = values.astype(np.float64)
         else:
             values = (values == label.classes[1].encode()).astype(np.float64)
-        total, num_rows = total + values.sum(), num_rows + len(values)
+        weights = _weights(features, len(labels))[mask]
+        total, size = total + values @ weights, size + weights.sum()
         for key in keys:
             ids = features[key].numpy()[mask]
-            weights = np.repeat(values, ids[0].size) if len(ids) else values
+            of_each = ids[0].size if len(ids) else 1
             ids = ids.ravel()
-            sums += np.bincount(ids, weights, num_ids)
+            sums += np.bincount(ids, np.repeat(values * weights, of_each), num_ids)
+            sizes += np.bincount(ids, np.repeat(weights, of_each), num_ids)
             counts += np.bincount(ids, minlength=num_ids)
-    mean = total / max(num_rows, 1)
-    shrunk = (sums + MIN_ROWS * mean) / (counts + MIN_ROWS)
+    mean = total / size if size else 0.0
+    shrunk = (sums + MIN_ROWS * mean) / (sizes + MIN_ROWS)
     is_frequent = counts >= MIN_ROWS
     is_frequent[-1] = False
     return np.where(is_frequent, shrunk, np.nan).astype(np.float32)
@@ -97,6 +101,7 @@ class TextMeans:
 
     def __init__(self, batches: Sequence[Any], plan: FeaturePlan):
         targets = np.concatenate([_targets(labels, plan.label) for _, labels in batches])
+        weights = np.concatenate([_weights(features, len(labels)) for features, labels in batches])
         held_out: npt.NDArray[np.bool_] = np.zeros(len(targets), bool)
         if HELD_OUT_KEY in batches[0][0]:
             held_out = np.concatenate([features[HELD_OUT_KEY].numpy() for features, _ in batches])
@@ -105,7 +110,9 @@ class TextMeans:
         self.of_rows: dict[str, npt.NDArray[np.float32]] = {}
         for index, text in enumerate(plan.text):
             rows, ids = _words([features[text_key(index)] for features, _ in batches])
-            parts = [_sums(rows, ids, folds == fold, targets, text.hash_buckets) for fold in range(FOLDS)]
+            parts = [
+                _sums(rows, ids, folds == fold, targets, weights, text.hash_buckets) for fold in range(FOLDS)
+            ]
             whole = tuple(sum(values) for values in zip(*parts, strict=True))
             learned = _means(*whole)
             means = np.zeros((len(targets), targets.shape[1]), np.float32)
@@ -142,6 +149,13 @@ def _targets(labels: Any, label: LabelPlan) -> npt.NDArray[np.float64]:
     return (values[:, np.newaxis] == classes).astype(np.float64)
 
 
+def _weights(features: Mapping[str, Any], num_rows: int) -> npt.NDArray[np.float64]:
+    """Returns the weights of rows, 1 if they have none."""
+    if WEIGHT_KEY not in features:
+        return np.ones(num_rows)
+    return np.asarray(features[WEIGHT_KEY], np.float64)
+
+
 def _words(texts: Sequence[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Returns the row and the id of each word, of all batches."""
     sizes = [int(text.dense_shape[0]) for text in texts]
@@ -150,20 +164,23 @@ def _words(texts: Sequence[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.
     return np.concatenate(rows), np.concatenate([text.values.numpy() for text in texts])
 
 
-def _sums(rows: Any, ids: Any, mask: Any, targets: Any, num_ids: int) -> tuple[Any, Any, Any, int]:
-    """Returns sums of the label and counts by word, the sum of the label, and the count, of a mask's rows."""
+def _sums(
+    rows: Any, ids: Any, mask: Any, targets: Any, weights: Any, num_ids: int
+) -> tuple[Any, Any, Any, float]:
+    """Returns sums of the label and of the weight by word, and both of all rows, of a mask's rows."""
     used = mask[rows]
     rows, ids = rows[used], ids[used]
-    sums = [np.bincount(ids, column[rows], num_ids) for column in targets.T]
-    counts = np.bincount(ids, minlength=num_ids)
-    return np.stack(sums, axis=1), counts, targets[mask].sum(axis=0), int(mask.sum())
+    weighted = targets * weights[:, np.newaxis]
+    sums = [np.bincount(ids, column[rows], num_ids) for column in weighted.T]
+    sizes = np.bincount(ids, weights[rows], num_ids)
+    return np.stack(sums, axis=1), sizes, weighted[mask].sum(axis=0), float(weights[mask].sum())
 
 
-def _means(sums: Any, counts: Any, total: Any, num_rows: int) -> npt.NDArray[np.float32]:
+def _means(sums: Any, sizes: Any, total: Any, size: float) -> npt.NDArray[np.float32]:
     """Returns the shrunk means of words, minus the mean of all rows."""
-    mean = total / max(num_rows, 1)
-    counts = counts[:, np.newaxis]
-    means: npt.NDArray[np.float32] = ((sums - counts * mean) / (counts + SHRINKAGE)).astype(np.float32)
+    mean = total / size if size > 0 else 0.0 * total
+    sizes = sizes[:, np.newaxis]
+    means: npt.NDArray[np.float32] = ((sums - sizes * mean) / (sizes + SHRINKAGE)).astype(np.float32)
     return means
 
 

@@ -67,6 +67,7 @@ class Combination:
     """Settings of an ensemble."""
 
     label: LabelPlan
+    weight_column: str | None = None  # Feature that weighs the rows
     folds: int = 1  # Number of trainings of a model, each of which holds out other rows
     time_limit: float = math.inf  # Seconds of training after which no further fold is begun
 
@@ -266,7 +267,7 @@ def _train_folds(
                     stream.write(buffer.getvalue())
                 tf.io.gfile.rename(f"{file}.partial", file, overwrite=True)
             with tf.io.gfile.GFile(file, "rb") as stream, np.load(io.BytesIO(stream.read())) as arrays:
-                held_out = HeldOut(arrays["labels"], arrays["predictions"])
+                held_out = HeldOut(arrays["labels"], arrays["predictions"], arrays["weights"])
                 folds[model].append(_Fold(held_out, int(arrays["step"]), float(arrays["seconds"])))
         took, now = time.monotonic() - began, time.monotonic()
         if fold + 1 < combination.folds and now - begin + took > combination.time_limit:
@@ -293,19 +294,21 @@ def _choose(
     """Returns the candidates with weights, as judged on all held-out rows, and the predictions for these."""
     first = next(iter(folds.values()))
     labels = np.concatenate([fold.held_out.labels for fold in first])
+    row_weights = np.concatenate([fold.held_out.weights for fold in first])
     predictions = {
         model: np.concatenate([fold.held_out.predictions for fold in parts]) for model, parts in folds.items()
     }
 
     def loss(values: Any) -> float:
-        return float(row_losses(values, labels, label).mean())
+        return float(np.average(row_losses(values, labels, label), weights=row_weights))
 
     losses = {model: loss(values) for model, values in predictions.items()}
     best = min(losses, key=losses.__getitem__)
     weights = greedy_weights(predictions, loss)
     mean = combined(predictions, weights)
     gains = row_losses(predictions[best], labels, label) - row_losses(mean, labels, label)
-    if gains.mean() <= gains.std() / math.sqrt(len(gains)):
+    gain = np.average(gains, weights=row_weights)
+    if gain <= np.linalg.norm(row_weights * (gains - gain)) / row_weights.sum():  # its standard error
         weights = dict.fromkeys(predictions, 0.0) | {best: 1.0}
     is_ensemble = weights[best] < 1
     judged = {}
@@ -325,7 +328,7 @@ def _choose(
             contribution=without - loss(mean) if weight and is_ensemble else None,
             folds=len(parts),
         )
-    return judged, HeldOut(labels, combined(predictions, weights))
+    return judged, HeldOut(labels, combined(predictions, weights), row_weights)
 
 
 def _fold_dir(folder: str, model: ModelName, fold: int) -> str:
@@ -385,7 +388,9 @@ def _final_training(
         if not is_complete:
             write_mean_checkpoint([members[0].checkpoint], model_dir, step)
         return _ended(prepare(heaviest.model, model_dir, step), step)
-    estimator = ensemble(members, combination.label, model_dir, base.estimator.config)
+    estimator = ensemble(
+        members, combination.label, model_dir, base.estimator.config, combination.weight_column
+    )
     if not is_complete:
         _copy_curves([(member.model, os.path.join(folder, member.model)) for member in chosen], model_dir)
         write_checkpoint(members, model_dir, step)

@@ -23,6 +23,9 @@ LABEL_KEY = "label"
 GROUP_KEY = "held_out_group"
 """Name of the transformed group, which no model uses."""
 
+WEIGHT_KEY = "weight_of_row"
+"""Name of the transformed weight of a row, which training and evaluation use, but no served model."""
+
 MAX_SEPARATE = 64
 """Largest number of columns of numbers and categories that are separate inputs, see `packs`."""
 
@@ -49,11 +52,30 @@ class LabelPlan(_Part):
     values: Literal["number", "text"]
     # Class names in order; the last of two is the positive one. Empty for regression.
     classes: tuple[str, ...] = ()
-    majority_share: float = 0.0  # Share of the rows that have the most frequent class
-    positive_share: float = 0.0  # Share of the rows that have the last of two classes
+    # Shares of the rows, by weight: that have the most frequent class, and that have the last of two
+    majority_share: float = 0.0
+    positive_share: float = 0.0
     mean: float = 0.0  # Mean of a regression label
     stddev: float = 1.0  # Standard deviation of a regression label
     number_format: NumberFormat | None = None  # Format of a label that `float` does not read
+
+
+class WeightPlan(_Part):
+    """Weight of a row: that of a column, times that of its class, times `scale`."""
+
+    column: str | None = None
+    number_format: NumberFormat | None = None  # Format of weights that `float` does not read
+    classes: tuple[float, ...] = ()  # Weight of each class; empty weighs all the same
+    scale: float = 1.0  # Factor that makes the mean weight 1, on which step sizes and leaf limits rely
+
+    def describe(self, label: LabelPlan) -> str:
+        """Returns the weights in words."""
+        by_class = ", ".join(
+            f"{name} {weight:.4g}" for name, weight in zip(label.classes, self.classes, strict=False)
+        )
+        of_classes = f"class ({by_class})" if by_class else ""
+        of_column = f"column {self.column!r}" if self.column else ""
+        return f"rows are weighted by {' times '.join(filter(None, [of_column, of_classes]))}"
 
 
 class NumericFeature(_Part):
@@ -184,6 +206,7 @@ class FeaturePlan(_Part):
     lists: tuple[ListFeature, ...] = ()  # Columns used as lists
     # Column each of whose values is either learned from or held out, but not both.
     group: str | None = None
+    weight: WeightPlan | None = None  # None weighs all rows the same
 
     @staticmethod
     def from_custom_config(custom_config: dict[str, Any]) -> "FeaturePlan":
@@ -245,8 +268,9 @@ class TabularPlan(FeaturePlan):
 
     @property
     def read_columns(self) -> tuple[str, ...]:
-        """Raw columns that `preprocessing_fn` reads: `columns` and the group's."""
-        return (*self.columns, *filter(None, [self.group]))
+        """Raw columns that `preprocessing_fn` reads: `columns`, the group's and the weight's."""
+        others = [self.group, self.weight.column if self.weight else None]
+        return (*self.columns, *(name for name in others if name))
 
     def notes(self) -> list[str]:
         """Returns notes about the plan for the user, one sentence each."""
@@ -261,6 +285,7 @@ class TabularPlan(FeaturePlan):
             f"{len(self.numeric)} numeric and {len(self.categorical)} categorical features{more}",
             self.training.describe(),
             *self._decision_notes(),
+            *([self.weight.describe(self.label)] if self.weight else ()),
             *(f"column {column!r} is not used: {reason}" for column, reason in self.ignored.items()),
         ]
 

@@ -18,12 +18,14 @@ from pipelines.tabular.plan import (
     LABEL_KEY,
     MISSING_CATEGORY,
     NUMBERS,
+    WEIGHT_KEY,
     CategoricalFeature,
     FeaturePlan,
     LabelPlan,
     ListFeature,
     NumericFeature,
     TextFeature,
+    WeightPlan,
 )
 
 NUMERIC_KEY = "numeric"
@@ -52,8 +54,8 @@ def preprocessing_fn(inputs: dict[str, Any], custom_config: dict[str, Any]) -> d
     (ids, int64, [batch_size]) or `category` (int64, [batch_size, num_words], with many columns of
     `FeaturePlan.words`), `text_<position>` (ids of words and pairs of words, sparse int64, [batch_size,
     None]), `list_<position>` (0 or 1 for each part of lists, float32, [batch_size, num_parts]),
-    `held_out_group` (int64, [batch_size], where the plan has one) and `label` (class names as string or
-    numbers as float32, [batch_size]).
+    `held_out_group` (int64, [batch_size], where the plan has one), `weight_of_row` (float32, [batch_size],
+    where the plan has one) and `label` (class names as string or numbers as float32, [batch_size]).
     """
     plan = FeaturePlan.from_custom_config(custom_config)
     outputs = {LABEL_KEY: _label(plan.label, _sparse(inputs[plan.label.column]))}
@@ -67,6 +69,8 @@ def preprocessing_fn(inputs: dict[str, Any], custom_config: dict[str, Any]) -> d
         outputs[list_key(index)] = _multi_hot(lists, _sparse(inputs[lists.column]))
     if plan.group:
         outputs[GROUP_KEY] = _group(plan, plan.group, inputs)
+    if plan.weight:
+        outputs[WEIGHT_KEY] = _weights(plan.weight, plan.label, outputs[LABEL_KEY], inputs)
     return outputs
 
 
@@ -294,6 +298,18 @@ def _group(plan: FeaturePlan, column: str, inputs: dict[str, Any]) -> Any:
         hashes = tf.strings.to_hash_bucket_fast(text.values, _NUM_GROUPS)
         numbers.append(_dense(_with_values(text, hashes), -1))
     return tf.reduce_max(tf.stack(numbers), axis=0)
+
+
+def _weights(weight: WeightPlan, plan: LabelPlan, label: Any, inputs: dict[str, Any]) -> Any:
+    """Returns the weight of each row, float32 of shape [batch_size]; NaN for a cell without a number."""
+    weights = tf.fill(tf.shape(label), tf.constant(weight.scale, tf.float64))
+    if weight.column:
+        numbers = _as_numbers(_sparse(inputs[weight.column]), weight.number_format)
+        weights *= _dense(numbers, float("nan"))
+    if weight.classes:
+        is_class = tf.cast(tf.equal(label[:, tf.newaxis], tf.constant(plan.classes)), tf.float64)
+        weights *= tf.linalg.matvec(is_class, tf.constant(weight.classes, tf.float64))
+    return tf.cast(weights, tf.float32)
 
 
 def _cells_of_column(plan: FeaturePlan, column: str, inputs: dict[str, Any]) -> list[Any]:

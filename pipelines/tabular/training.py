@@ -28,7 +28,7 @@ from pipelines.tabular.inputs import (
 )
 from pipelines.tabular.label_means import TextMeans, has_label_means, has_text_means, label_means, num_means
 from pipelines.tabular.model_selection import Combination, Training, select_model
-from pipelines.tabular.plan import ModelName, TabularPlan, possible_models
+from pipelines.tabular.plan import WEIGHT_KEY, ModelName, TabularPlan, possible_models
 from pipelines.tabular.preprocessing import VOCABULARY
 from pipelines.tabular.tuning import with_values
 
@@ -94,7 +94,9 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
         if settings.model != "auto" and not is_auto:
             models = (settings.model,)
         folds = settings.folds if is_auto else 1
-        combination = Combination(plan.label, folds, settings.time_limit or math.inf)
+        combination = Combination(
+            plan.label, WEIGHT_KEY if plan.weight else None, folds, settings.time_limit or math.inf
+        )
         training = select_model(
             prepare, model_dir, run_dir, models, settings.held_out_rows, combination, choose
         )

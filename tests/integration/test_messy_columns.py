@@ -8,11 +8,14 @@ import re
 
 import numpy as np
 import pytest
+import sklearn.metrics
 import tensorflow as tf
 import tensorflow_transform as tft
 from tensorflow_transform.tf_metadata import schema_utils
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
+
+import pipelines
 
 assert components
 
@@ -38,6 +41,7 @@ def rows():
             "review": " ".join(words),
             "city": draw.choice(("Oslo", "Rome")),
             "size": str(draw.randrange(1_000)),
+            "weight": f"{number % 11},{number % 7}5",
             "y": "late" if score > 1.2 else "fine",
         }
 
@@ -51,7 +55,8 @@ def run(run_pipeline, tmp_path_factory):
     lines = [";".join(row) for row in ([*table[0], "größe"], *([*row.values(), "é"] for row in table))]
     file.write_text("\r\n".join(lines) + "\r\n", encoding="cp1252", newline="")
     root = folder / "root"
-    code, line, shown = run_pipeline(file, root, "trainer.train_steps=400")
+    weights = ("data.weight=weight", "trainer.class_weights={late = 5, fine = 1}")
+    code, line, shown = run_pipeline(file, root, "trainer.train_steps=400", *weights)
     assert code == 0, shown[-2_000:]
     return line, shown, root
 
@@ -73,7 +78,7 @@ def test_terminal_record_and_report_list_every_column(run):
     assert taken_for == {
         "price": "number", "share": "number", "ordered at": "date", "vip": "boolean",
         "zip": "category", "review": "text", "city": "category", "size": "number", "y": "category",
-        "größe": "constant",
+        "größe": "constant", "weight": "number",
     }  # fmt: skip
     report = (root / "runs" / f"{line['run_id']}.html").read_text()
     for name, kind in taken_for.items():
@@ -108,6 +113,32 @@ def test_the_served_model_reads_cells_as_they_stand_in_the_csv(run):
     assert scores[1] < 0.1
     assert scores[2] == pytest.approx(scores[0], abs=1e-6)  # one price and one review
     assert np.isfinite(scores[3])
+
+
+def test_every_metric_weighs_the_rows_by_their_column_and_their_class(run):
+    line, _, root = run
+    model = pipelines.load(root)
+    assert "weight" not in model.columns
+    table = list(rows())
+    examples = [
+        tf.train.Example.FromString(record).features.feature
+        for file in root.glob("artifacts/CsvExampleGen/*/examples/Split-eval/*")
+        for record in tf.data.TFRecordDataset(str(file), "GZIP").as_numpy_iterator()
+    ]
+    judged = {(e["review"].bytes_list.value[0].decode(), e["size"].int64_list.value[0]) for e in examples}
+    table = [row for row in table if (row["review"], int(row["size"])) in judged]
+    assert len(table) == len(examples) == line["metrics"]["example_count"]
+    is_late = np.array([row["y"] == "late" for row in table])
+    weights = np.array([float(row["weight"].replace(",", ".")) for row in table]) * np.where(is_late, 5, 1)
+    late = np.asarray(model.predict(table)["probability_late"], np.float64)
+    metrics = line["metrics"]
+    assert metrics["binary_crossentropy"] == pytest.approx(
+        sklearn.metrics.log_loss(is_late, late, sample_weight=weights), rel=1e-3
+    )
+    assert metrics["auc"] == pytest.approx(
+        sklearn.metrics.roc_auc_score(is_late, late, sample_weight=weights), abs=1e-3
+    )
+    assert metrics["mean_label"] == pytest.approx(1 - np.average(is_late, weights=weights))
 
 
 def test_the_graph_that_is_served_gives_what_the_training_saw(run):

@@ -21,6 +21,7 @@ from estimator_core import tf1
 _TAG = "eval"
 _SIGNATURE = "eval"
 _LABELS = "labels"
+_FEATURES = "features"
 _PREDICTIONS = "predictions"
 _METRICS_PREFIX = "metrics/"
 _VALUE, _UPDATE = "/value", "/update_op"
@@ -62,8 +63,11 @@ class EvalGraph:
                     f"Received: {sorted(inputs)}"
                 )
             self._examples = graph.get_tensor_by_name(inputs[fed[0]].name)
-            # `tfma.export` wrote the labels among the inputs, estimator_core writes them as outputs.
-            self.labels = _tensors(graph, {**inputs, **outputs}, _LABELS)
+            # `tfma.export` wrote labels and features among the inputs, estimator_core writes them as outputs.
+            infos = {**inputs, **outputs}
+            self.labels = _tensors(graph, infos, _LABELS)
+            dense = {name: info for name, info in infos.items() if info.WhichOneof("encoding") == "name"}
+            self.features = _tensors(graph, dense, _FEATURES)
             self.predictions = _tensors(graph, outputs, _PREDICTIONS)
             names = [name.removesuffix(_UPDATE) for name in outputs if name.endswith(_UPDATE)]
             self.metric_names = tuple(sorted(name.removeprefix(_METRICS_PREFIX) for name in names))
@@ -127,7 +131,9 @@ class EvalModel:
     or else the only prediction of the model.
     """
 
-    def __init__(self, path: str, prediction_key: str = "", label_key: str = "") -> None:
+    def __init__(
+        self, path: str, prediction_key: str = "", label_key: str = "", weight_key: str = ""
+    ) -> None:
         self._path = path
         self._graph = load_graph(path)
         self._label = _find_label(self._graph.labels, label_key, path)
@@ -143,6 +149,9 @@ class EvalModel:
         # Fetching only these tensors skips the metrics, which would take more time than the rest.
         self._function = self._graph.fetch(outputs)
         self._labels_function = self._graph.fetch(labels)
+        self._weights_function = None
+        if weight_key:
+            self._weights_function = self._graph.fetch({"weights": self._graph.features[weight_key]})
         self._classes: npt.NDArray[Any] | None = None
 
     def __call__(self, serialized: npt.NDArray[Any]) -> Evaluated:
@@ -158,6 +167,12 @@ class EvalModel:
         """Returns the labels alone, which is cheaper than predicting."""
         self.classes(serialized[:1])
         return self._numbers(self._labels_function(serialized)["labels"])
+
+    def weights(self, serialized: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
+        """Returns the weights `[batch_size]`; None without `weight_key`, a feature of the model."""
+        if self._weights_function is None:
+            return None
+        return np.asarray(self._weights_function(serialized)["weights"], np.float64).reshape(len(serialized))
 
     def classes(self, serialized: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
         """Returns the names of the classes in their order; None if the model does not name them."""

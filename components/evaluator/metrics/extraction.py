@@ -34,6 +34,7 @@ class ModelToEvaluate:
     path: str  # Directory of the evaluation SavedModel
     prediction_key: str = ""  # See `EvalModel`
     label_key: str = ""  # See `EvalModel`
+    weight_key: str = ""  # See `EvalModel`
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,8 @@ class RawFeatures:
     """The raw features that slices and metrics read."""
 
     names: tuple[str, ...] = ()
-    example_weight: str = ""  # Feature that weighs examples; empty without weights
+    # Feature that weighs examples, which is the first model's if it is not in `names`; empty without weights.
+    example_weight: str = ""
     # Schema of `names` and of the columns; None infers types from the data.
     serialized_schema: bytes | None = field(default=None, repr=False)
     categories: tuple[str, ...] = ()  # Columns that the gate slices by their values
@@ -58,8 +60,12 @@ class RawFeatures:
         schema: schema_pb2.Schema | None,
         categories: Sequence[str] = (),
         numbers: Sequence[str] = (),
+        weight_key: str = "",
     ) -> "RawFeatures":
-        """Returns the features that a configuration names, and those of the columns that are features."""
+        """Returns the features that a configuration names, and those of the columns that are features.
+
+        `weight_key`: feature of the first model that weighs the examples; empty if that is a raw feature.
+        """
         names = set()
         slicing_specs = list(eval_config.slicing_specs)
         for cross in eval_config.cross_slicing_specs:
@@ -69,7 +75,7 @@ class RawFeatures:
             names.update(slicing_spec.feature_values)
         names.update(spec.query_key for spec in eval_config.metrics_specs if spec.query_key)
         weight = eval_config.model_specs[0].example_weight_key if eval_config.model_specs else ""
-        if weight:
+        if weight and not weight_key:
             names.add(weight)
         reads_all = has_user_code(eval_config)
         keeps_examples = reads_all or uses_model_metrics(eval_config)
@@ -149,7 +155,7 @@ class ReadAndEvaluate(beam.DoFn):
         wanted = self._raw_features
         asked = wanted.reads_all or (*wanted.names, *wanted.categories, *wanted.numbers)
         # Of the labels alone, nothing but the weight is asked for.
-        if wanted.example_weight if self._labels_only else asked:
+        if wanted.example_weight in wanted.names if self._labels_only else asked:
             self._decoder = example_coder.ExamplesToRecordBatchDecoder(self._raw_features.serialized_schema)
 
     def process(self, path: str) -> Iterator[Batch]:
@@ -182,6 +188,8 @@ class ReadAndEvaluate(beam.DoFn):
             ) from error
         classes = model.classes(serialized)
         features, columns = self._decode(serialized)
+        if (weights := model.weights(serialized)) is not None:
+            features[self._raw_features.example_weight] = weights[:, np.newaxis].tolist()
         return Batch(
             labels,
             predictions,
@@ -242,7 +250,9 @@ class _Models(dict[str, EvalModel]):
     """Models by name. A subclass of dict, since `Shared` needs an object that takes weak references."""
 
     def __init__(self, models: Sequence[ModelToEvaluate]) -> None:
-        super().__init__({m.name: EvalModel(m.path, m.prediction_key, m.label_key) for m in models})
+        super().__init__(
+            {m.name: EvalModel(m.path, m.prediction_key, m.label_key, m.weight_key) for m in models}
+        )
 
 
 def load_models(models_of: shared.Shared, models: Sequence[ModelToEvaluate]) -> dict[str, EvalModel]:

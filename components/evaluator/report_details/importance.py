@@ -114,8 +114,9 @@ class Importance(beam.DoFn):
         labels = np.concatenate([batch.labels for batch in batches])
         predictions = np.concatenate([batch.predictions for batch in batches])
         kind = self._gate.prediction_problem_type(model.prediction)
-        labelled = LabelledPredictions.from_batch(labels, {"": predictions}, None, kind)
-        if "" not in labelled.answers:
+        weights = model.weights(serialized[: len(labels)])
+        labelled = LabelledPredictions.from_batch(labels, {"": predictions}, weights, kind)
+        if "" not in labelled.answers or not labelled.weights.sum() > 0:
             return
         usual = losses(labelled, labelled.answers[""])
         if not np.isfinite(usual).all():
@@ -129,11 +130,11 @@ class Importance(beam.DoFn):
         if labelled.problem_type != "regression":
             classes = np.unique(labelled.labels, return_inverse=True)[1]
         importance = permutation_importance(
-            serialized[: len(usual)], model.predictions, loss, usual, classes, self._clock
+            serialized[: len(usual)], model.predictions, loss, usual, classes, self._clock, labelled.weights
         )
         tally = LabelTally.from_labels(labelled.labels, labelled.weights, labelled.problem_type)
         trivial = losses(labelled, trivial_answers(tally, labelled))
-        yield {**importance, "trivial_loss": float(trivial.mean())}
+        yield {**importance, "trivial_loss": float(np.average(trivial, weights=labelled.weights))}
 
 
 def read_sample(paths: Sequence[str], size: int) -> npt.NDArray[Any]:
@@ -163,10 +164,12 @@ def permutation_importance(
     usual: Values,
     classes: Indices,
     clock: Callable[[], float],
+    example_weights: Values | None = None,
 ) -> dict[str, Any]:
     """Returns the growth of the loss for each feature, the most important feature first."""
     start = clock()
     size = len(serialized)
+    example_weights = np.ones(size) if example_weights is None else example_weights
     parsed = (tf.train.Example.FromString(example) for example in serialized)
     names = sorted({name for example in parsed for name in example.features.feature})
     # A shift by a random number of rows moves every row; a random order would leave some in place. The values
@@ -195,14 +198,15 @@ def permutation_importance(
         affordable = int(done * (MAX_SECS - elapsed) / elapsed) if elapsed > 0 else size
         num_rows = min(size - done, affordable, rows_in_a_call)
     rows = sample[:done]
-    weights = (np.bincount(classes) / np.maximum(1, np.bincount(classes[rows])))[classes[rows]]
+    rows_for_one = np.bincount(classes) / np.maximum(1, np.bincount(classes[rows]))
+    weights = rows_for_one[classes[rows]] * example_weights[rows]
     features = [_feature(name, np.concatenate(parts), weights) for name, parts in growth.items()]
     features.sort(key=lambda item: -(item["growth"] or 0.0))
     return {
         "features": features,
         "left_out": [name for name in names if name not in growth],
         "num_rows": done,
-        "loss": float(usual.mean()),
+        "loss": float(np.average(usual, weights=example_weights)),
         "seconds": round(clock() - start, 3),
     }
 

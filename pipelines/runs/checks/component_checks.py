@@ -26,6 +26,7 @@ from pipelines.root.check_records import check_records
 from pipelines.root.details import Details
 from pipelines.root.history import run_of_version
 from pipelines.root.records import Metrics, VerdictRecord
+from pipelines.root.served_run import weighs_alike
 from pipelines.runs.checks.label_comparison import compare_labels, read_labels
 from pipelines.runs.definitions.evaluation import merge_thresholds
 
@@ -204,7 +205,7 @@ class VerdictCheck:
 
     metrics: tuple[str, ...]  # Names of the metrics, in configured order
     thresholds: tuple[dict[str, Any], ...]  # User's thresholds: the fields of `ThresholdConfig`
-    baseline_version: str | None  # Version that is served
+    baseline_version: str | None  # Version that is served; None if its run weighed rows in another way
 
     def __call__(self, outputs: Outputs, root: Root) -> Findings:
         """Returns the verdict, and compares the baseline's metrics with those at its push."""
@@ -313,6 +314,9 @@ def component_checks(
 ) -> dict["BaseNode", ComponentCheck]:
     code, split = plan.code, plan.config.split
     written = code.plan.label.number_format if code.plan else None
+    served = run_of_version(plan.root, baseline_version)
+    if served is not None and not weighs_alike(served, plan.config):
+        baseline_version = None
     checks: dict[BaseNode, ComponentCheck] = {
         pipeline.example_gen: LabelCheck(
             pipeline.example_gen.id,

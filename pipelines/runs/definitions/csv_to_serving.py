@@ -18,6 +18,7 @@ from pipelines.root.served_run import serving_run
 from pipelines.runs.definitions.evaluation import build_eval_config, same_values
 from pipelines.runs.definitions.gate_settings import gate_settings
 from pipelines.runs.definitions.run_plan import RunPlan
+from pipelines.tabular.plan import WEIGHT_KEY
 
 if TYPE_CHECKING:
     from tfx.dsl.components.base.base_node import BaseNode
@@ -92,6 +93,7 @@ def csv_to_serving(plan: RunPlan, data: StagedData, beam_args: tuple[str, ...] =
     transform.add_upstream_node(example_validator)  # so that no model learns from bad data
     served_model = _served_model(plan)
     gate = gate_settings(plan)
+    weight = WEIGHT_KEY if code.plan and code.plan.weight else ""
     training: dict[str, Any] = {
         "examples": transform.outputs["transformed_examples"],
         "transform_graph": transform.outputs["transform_graph"],
@@ -115,7 +117,7 @@ def csv_to_serving(plan: RunPlan, data: StagedData, beam_args: tuple[str, ...] =
         examples=examples,
         model=trainer.outputs["model"],
         baseline_model=served_model.outputs["model"],
-        eval_config=build_eval_config(code.label, code.metrics, code.thresholds, code.slices),
+        eval_config=build_eval_config(code.label, code.metrics, code.thresholds, code.slices, weight),
         schema=schema,
         default_checks=gate,
         same_values=same_values(code.plan, plan.profile, slice_columns),

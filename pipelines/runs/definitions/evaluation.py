@@ -222,8 +222,12 @@ def build_eval_config(
     metrics: tuple[str, ...],
     thresholds: tuple[ThresholdConfig, ...],
     slices: tuple[tuple[str, ...], ...],
+    weight: str = "",
 ) -> Any:
-    """Returns the `EvalConfig` proto."""
+    """Returns the `EvalConfig` proto.
+
+    `weight`: feature of the evaluation model that weighs the rows; empty without weights.
+    """
     from tensorflow_model_analysis.proto import config_pb2
 
     bounds: dict[str, list[ThresholdConfig]] = {name: [] for name in metrics}
@@ -239,13 +243,21 @@ def build_eval_config(
         for values in dict.fromkeys(tuple(sorted(bound.slice_.items())) for bound in thresholds)
         if values and frozenset(dict(values)) not in computed
     ]
+    counts = [name for name in bounds if weight and name == "example_count"]  # of rows, not of their weights
+    parts = (
+        ([name for name in bounds if name not in counts], None),
+        (counts, config_pb2.ExampleWeightOptions(unweighted=True)),
+    )
     return config_pb2.EvalConfig(
-        model_specs=[config_pb2.ModelSpec(label_key=label or "")],
+        model_specs=[config_pb2.ModelSpec(label_key=label or "", example_weight_key=weight)],
         slicing_specs=specs,
         metrics_specs=[
             config_pb2.MetricsSpec(
-                metrics=[_metric_config(config_pb2, name, of_metric) for name, of_metric in bounds.items()]
+                metrics=[_metric_config(config_pb2, name, bounds[name]) for name in part],
+                example_weights=options,
             )
+            for part, options in parts
+            if part
         ],
     )
 

@@ -8,7 +8,7 @@ from components.evaluator.gate.leak_doubts import dominant_column
 from components.evaluator.gate.slice_columns import MAX_VALUES
 from components.evaluator.gate.slice_doubts import parse_excesses
 from pipelines.root.baseline import baseline_when_pushed
-from pipelines.root.served_run import serving_run
+from pipelines.root.served_run import serving_run, weighs_alike
 from pipelines.runs.definitions.run_plan import RunPlan
 
 MAX_CATEGORIES, MAX_NUMBERS = 20, 10
@@ -20,17 +20,18 @@ def gate_settings(plan: RunPlan) -> DefaultChecks | None:
     if plan.code.default_checks is None:
         return None
     served = serving_run(plan.root)
+    is_comparable = served is not None and weighs_alike(served, plan.config)
     details: dict[str, Any] = {}
     if served is not None:
         details = plan.root.details(served.same_as or served.run_id).read("evaluation") or {}
-    then = parse_excesses(details.get("excesses", ()))
+    then = parse_excesses(details.get("excesses", ()) if is_comparable else ())
     categories, numbers = _columns(plan)
     importance = details.get("importance") or {"features": ()}
     important = [excess["feature"] for excess in importance["features"]]
     first = dict.fromkeys((*(excess.slice.column for excess in then), *important, *numbers))
     return replace(
         plan.code.default_checks,
-        baseline_then=baseline_when_pushed(plan.root),
+        baseline_then=baseline_when_pushed(plan.root) if is_comparable else None,
         doubts=plan.config.gate.doubts,
         known_doubts=plan.doubts,
         accepted=tuple(sorted(_accepted_columns(plan, dominant_column(importance)))),

@@ -57,6 +57,7 @@ def make_model(tmp_path, make_artifact):
         label,
         name="model",
         metrics=None,
+        derive=lambda features: {},
     ):
         def model_fn(features, labels, mode):
             step = tf1.train.get_global_step()
@@ -80,7 +81,9 @@ def make_model(tmp_path, make_artifact):
             serialized = tf1.placeholder(tf.string, [None])
             features = tf.io.parse_example(serialized, dict(parsing))
             return estimator.export.EvalInputReceiver(
-                features=features, receiver_tensors={"examples": serialized}, labels=label(features)
+                features={**features, **derive(features)},
+                receiver_tensors={"examples": serialized},
+                labels=label(features),
             )
 
         model_dir = tmp_path / f"{name}_dir"

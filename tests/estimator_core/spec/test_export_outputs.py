@@ -20,6 +20,9 @@ def test_what_an_eval_output_holds(one):
     assert set(output.predictions) == {"predictions/p", "predictions/head/q"}
     assert set(output.metrics) == {"metrics/m/value", "metrics/m/update_op"}
     assert set(output.outputs) == {*output.loss, *output.predictions, *output.metrics}
+    features = {"w": one, "words": tf.sparse.from_dense([[1]])}
+    more = EvalOutput(one, labels={"l": one}, features=features).outputs
+    assert set(more) == {EvalOutput.LOSS_NAME, "labels/l", "features/w"}
 
 
 def test_an_eval_output_of_single_tensors_and_of_nothing(one):

@@ -5,7 +5,7 @@ from pipelines.config.load import load_config
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.root.rollback import rollback
-from pipelines.root.served_run import named_as_in_root, serving_run
+from pipelines.root.served_run import named_as_in_root, serving_run, weighs_alike
 from tests.pushed_versions import write_version
 
 
@@ -42,6 +42,14 @@ def test_a_new_file_is_the_same_pipeline_under_the_name_that_it_has(root):
     given = root(2000, name="trips")
     assert named_as_in_root(Root(given), config("feb.csv")).name == "trips"
     assert named_as_in_root(Root(given), config("feb.csv", name="trips")).name == "trips"
+
+
+def test_runs_with_other_weights_are_not_comparable(root):
+    weights = {"data__weight": "w", "trainer__class_weights": "{late = 2}"}
+    record = serving_run(Root(root(1000, **weights)))
+    assert weighs_alike(record, config("feb.csv", **weights))
+    assert not weighs_alike(record, config())
+    assert not weighs_alike(record, config(**weights | {"trainer__class_weights": "{late = 3}"}))
 
 
 def test_roots_that_are_empty_or_of_unknown_origin_take_any_pipeline(tmp_path):

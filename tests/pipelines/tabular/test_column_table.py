@@ -35,6 +35,8 @@ def test_each_column_says_what_it_is_and_how_it_is_used_in_an_aligned_table(tmp_
         ("same", "constant", "not used: has the same value in every row", "0.0%", ""),
         ("y", "category", "label (binary, 2 classes)", "0.0%", ""),
     ]
+    (weight,) = (row for row in rows_of(tmp_path, "data.weight=hour") if row.name == "hour")
+    assert weight.cells()[1:3] == ("number", "weight of the row")
     lines = table_lines(rows_of(tmp_path))
     assert lines[0].split() == ["column", "kind", "used", "as", "missing", "note"]
     assert len(lines) == 8

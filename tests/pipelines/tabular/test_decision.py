@@ -16,7 +16,7 @@ LABEL = LabelPlan(column="y", problem_type="binary", values="text", classes=("no
 def held_out(scores, labels):
     scores = np.asarray(scores, float)
     names = np.array([b"yes" if label else b"no" for label in labels], object)
-    return HeldOut(names, np.stack([1 - scores, scores], axis=1))
+    return HeldOut(names, np.stack([1 - scores, scores], axis=1), np.ones(len(scores)))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from pipelines.tabular.inputs import HELD_OUT_KEY
 from pipelines.tabular.label_means import MAX_CONSTANTS, MIN_ROWS, has_label_means, label_means
-from pipelines.tabular.plan import LabelPlan
+from pipelines.tabular.plan import WEIGHT_KEY, LabelPlan
 from tests.pipelines.tabular.one_number_one_city import BINARY, REGRESSION
 
 SEVERAL = LabelPlan(column="y", problem_type="multi-class", values="text", classes=("a", "b", "c"))
@@ -45,6 +45,24 @@ def test_held_out_rows_do_not_count_and_the_second_class_counts_as_one():
     batches = batches_of(labels, city=[0] * 50, street=[1, 2] * 25, height=[0] * 50)
     found = label_means(batches, REGRESSION, ("city", "street"), 4)
     assert found[:3].tolist() == pytest.approx([3, (50 + 60) / 45, (100 + 60) / 45])
+
+
+def test_means_are_weighted_but_rows_are_counted():
+    labels = np.array([1.0, 5.0] * 30, np.float32)
+    batches = batches_of(labels, city=[0] * 60)
+    weighted = [({**f, WEIGHT_KEY: tf.where(y > 2, 3.0, 0.5)}, y) for f, y in batches]
+    found = label_means(weighted, REGRESSION, ("city",), 2)
+    assert found[0] == pytest.approx((0.5 * 1 + 3 * 5) / 3.5)  # that of all rows, too
+    few = [({**f, WEIGHT_KEY: tf.fill([len(y)], 9.0)}, y) for f, y in batches_of(labels[:19], city=[0] * 19)]
+    assert np.isnan(label_means(few, REGRESSION, ("city",), 2)).all()  # 19 rows
+    ids = [0] * 30 + [1] * 30
+    doubled = [
+        ({**f, WEIGHT_KEY: 1.0 + tf.cast(f["city"] == 0, tf.float32)}, y)
+        for f, y in batches_of(labels, city=ids)
+    ]
+    repeated = batches_of(np.concatenate([labels, labels[:30]]), city=[*ids, *[0] * 30])
+    expected = label_means(repeated, REGRESSION, ("city",), 3)
+    assert label_means(doubled, REGRESSION, ("city",), 3)[:2] == pytest.approx(expected[:2])
 
 
 @pytest.mark.parametrize(

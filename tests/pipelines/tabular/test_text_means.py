@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from pipelines.tabular.inputs import HELD_OUT_KEY
 from pipelines.tabular.label_means import FOLDS, SHRINKAGE, TextMeans, has_text_means
-from pipelines.tabular.plan import LabelPlan, TextFeature
+from pipelines.tabular.plan import WEIGHT_KEY, LabelPlan, TextFeature
 from tests.pipelines.tabular.one_number_one_city import BINARY, REGRESSION, make_plan
 
 SEVERAL = LabelPlan(column="y", problem_type="multi-class", values="text", classes=("a", "b", "c"))
@@ -29,6 +29,20 @@ def test_means_of_words_are_those_of_their_rows_less_that_of_all_shrunk():
     mean = 150 / 40
     expected = [(150 - 30 * mean) / (30 + SHRINKAGE), (90 - 10 * mean) / (10 + SHRINKAGE), 0, 0]
     assert table.ravel().tolist() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("label", [REGRESSION, SEVERAL])
+def test_a_text_of_weight_2_is_two_texts(label):
+    texts = [[0, 1], [0], [2, 1], []] * 5
+    labels = np.array([9.0, 3.0, 0.0, 1.0] * 5, np.float32)
+    if label is SEVERAL:
+        labels = np.array([b"a", b"b", b"c", b"a"] * 5)
+    weights = np.array([1.0, 2.0] * 10)
+    (found,) = TextMeans(batches_of(texts, labels, 7, **{WEIGHT_KEY: weights}), plan_for(label)).of_words
+    copies = [*texts, *texts[1::2]], np.concatenate([labels, labels[1::2]])
+    (expected,) = TextMeans(batches_of(*copies, 7), plan_for(label)).of_words
+    assert found == pytest.approx(expected, abs=1e-6)
+    assert np.abs(found).max() > 0.01
 
 
 def test_a_row_gets_its_mean_from_the_other_folds_alone():

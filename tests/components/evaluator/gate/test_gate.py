@@ -3,12 +3,14 @@
 import apache_beam as beam
 import numpy as np
 import pytest
+import scipy.stats
 import sklearn.metrics
 import tensorflow as tf
 
 from components.evaluator.gate.default_checks import DefaultChecks
 from components.evaluator.gate.gate import Gate, read_checks, write_checks
 from components.evaluator.metrics.extraction import Batch
+from components.evaluator.report_details.details import load_details
 from tests.components.evaluator.conftest import FLOAT, STRING, eval_config, save_serving_model, served
 
 
@@ -34,11 +36,13 @@ def make_scorer(make_model):
     """Returns a function that makes a model whose probability is a column."""
 
     def make(column, **kwargs):
+        weighted = {"weight": FLOAT} if "derive" in kwargs else {}
         return make_model(
-            {"label": tf.io.FixedLenFeature([], tf.int64), column: FLOAT},
+            {"label": tf.io.FixedLenFeature([], tf.int64), column: FLOAT, **weighted},
             predict=lambda f: {kwargs.get("key", "logistic"): f[column][:, tf.newaxis]},
             label=lambda f: f["label"],
             name=column,
+            derive=kwargs.get("derive", lambda f: {}),
         )
 
     return make
@@ -47,12 +51,19 @@ def make_scorer(make_model):
 AUC = 'model_specs { %s } metrics_specs { metrics { class_name: "AUC" } }'
 
 
-def test_the_prior_is_that_of_the_training_examples_and_weights_count(make_examples, make_scorer, evaluate):
+TRIPLED = {"derive": lambda f: {"tripled": 3 * f["weight"]}}
+
+
+@pytest.mark.parametrize(("key", "model"), [("weight", {}), ("tripled", TRIPLED)])
+def test_the_prior_is_that_of_the_training_examples_and_weights_count(
+    make_examples, make_scorer, evaluate, key, model
+):
+    """The weight is a raw feature, or a feature that the evaluation model derives."""
     evaluated, trained = rows(1, 200), rows(2, 300, positive=0.2)
-    config = eval_config(AUC % 'example_weight_key: "weight"')
-    verdict = evaluate(
-        make_examples(evaluated, trained), make_scorer("good"), config, checks=DefaultChecks()
-    ).verdict
+    config = eval_config(AUC % f'example_weight_key: "{key}"')
+    examples = make_examples(evaluated, trained)
+    evaluation = evaluate(examples, make_scorer("good", **model), config, checks=DefaultChecks())
+    verdict = evaluation.verdict
     auc, loss = verdict.checks
     labels, weights, area = weighted_area(evaluated)
     assert auc.value == pytest.approx(area, abs=1e-6)
@@ -64,6 +75,18 @@ def test_the_prior_is_that_of_the_training_examples_and_weights_count(make_examp
     assert verdict.blessed
     assert verdict.not_checked == ()
     assert verdict.intervals["auc"][0] < auc.value
+    assert verdict.metrics["auc"] == pytest.approx(area, abs=1e-3)
+    # By hand: the variance of a weighted mean of n differences, with n / (n - 1).
+    scores = np.array([row["good"] for row in evaluated])
+    differences = -np.log(np.where(labels == 1, scores, 1 - scores))
+    differences += np.log(np.where(labels == 1, prior, 1 - prior))
+    deviations = weights * (differences - np.average(differences, weights=weights))
+    error = np.sqrt((deviations**2).sum() / weights.sum() ** 2 * 200 / 199)
+    reach = scipy.stats.t.ppf(0.975, 199) * error
+    assert (loss.high - loss.low) / 2 == pytest.approx(reach, rel=1e-3)
+    if model:
+        importance = load_details(evaluation.evaluation.uri)["importance"]
+        assert importance["loss"] == pytest.approx(loss.value)
 
 
 def test_the_baseline_is_compared_on_the_same_examples_and_a_worse_model_is_not_blessed(

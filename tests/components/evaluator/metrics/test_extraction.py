@@ -42,6 +42,8 @@ def test_only_what_slices_and_weighs_is_decoded():
     assert [feature.name for feature in projected.feature] == ["city", "hour", "weight"]
     assert RawFeatures.from_config(CONFIG, None).serialized_schema is None
     assert RawFeatures.from_config(config_pb2.EvalConfig(), None) == RawFeatures()
+    derived = RawFeatures.from_config(CONFIG, schema("city", "hour"), weight_key="weight")
+    assert (derived.names, derived.example_weight) == (("city", "hour"), "weight")
     with pytest.raises(ValueError, match=r"by 'hour', which is not a raw feature.*: hours, fare"):
         RawFeatures.from_config(CONFIG, schema("fare", "hours", "city", "weight"))
 

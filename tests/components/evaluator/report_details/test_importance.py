@@ -33,15 +33,16 @@ def predict_sum(serialized):
     return np.array([3 * row["x"][0] + row["y"][0] for row in map(parse, serialized)])
 
 
-def importance(rows, clock=lambda: 0.0, predict=predict_sum, classes=None):
+def importance(rows, clock=lambda: 0.0, predict=predict_sum, classes=None, usual=None, weights=None):
     labels = predict(rows)
     return permutation_importance(
         np.array(rows, object),
         predict,
         lambda indices, predictions: (predictions - labels[indices]) ** 2,
-        np.zeros(len(rows)),
+        np.zeros(len(rows)) if usual is None else usual,
         np.zeros(len(rows), np.int64) if classes is None else np.array(classes),
         clock,
+        weights,
     )
 
 
@@ -58,6 +59,18 @@ def test_the_loss_grows_by_twice_the_variance():
     assert first["low"] < first["growth"] < first["high"]
     assert (found["num_rows"], found["left_out"], found["loss"]) == (400, [], 0)
     assert importance(rows) == found
+
+
+def test_examples_of_weight_0_do_not_count():
+    """x varies in the first half alone: there its growth is 18, and over all rows half of that."""
+    draw = np.random.default_rng(7)
+    x = np.concatenate([draw.normal(size=300), np.zeros(300)])
+    rows = [example(x=float(value), y=0.0) for value in x]
+    usual, weights = np.repeat([1.0, 5.0], 300), np.repeat([2.0, 0.0], 300)
+    found, other = (importance(rows, usual=usual, weights=chosen) for chosen in (weights, None))
+    assert (found["loss"], other["loss"]) == (1, 3)
+    growth = [values["features"][0]["growth"] for values in (found, other)]
+    assert growth[0] > 1.3 * growth[1]
 
 
 def test_what_there_is_no_time_for_is_said():

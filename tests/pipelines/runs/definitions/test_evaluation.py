@@ -229,9 +229,12 @@ def test_all_default_metrics_tell_the_problem_type_and_are_summed_over_arrays(pr
     """Any other metric makes the whole evaluation go through TFMA, example by example."""
     metrics = default_metrics(problem_type)
     assert problem_type_of_metrics(metrics) == problem_type
-    eval_config = build_eval_config("y", metrics, (), ())
+    eval_config = build_eval_config("y", metrics, (), (), "weight_of_row")
+    assert eval_config.model_specs[0].example_weight_key == "weight_of_row"
     computations = metric_specs.to_computations(list(eval_config.metrics_specs), eval_config=eval_config)
     kept = [one for one in computations if isinstance(one, metric_types.MetricComputation)]
     unknown = [one for one in kept if make_sums(one) is None]
     assert kept
     assert [type(one.combiner).__name__ for one in unknown] == []
+    weighted = {key.name: key.example_weighted for one in computations for key in one.keys}
+    assert {name for name in metrics if weighted[name]} == {*metrics} - {"example_count"}

@@ -70,6 +70,9 @@ def test_numbers_that_were_sliced_or_are_important_come_first(settings, serve, m
     assert later.numbers == ("n2", "n4", "n1")
     assert later.baseline_then == (ValueThen("auc", 0.9, 0.5),)
     assert json.loads(later.to_json())["numbers"] == ["n2", "n4", "n1"]
+    # Metrics of rows with other weights are not comparable; what is important stays so.
+    weighted = settings("data.weight=n3")
+    assert (weighted.baseline_then, weighted.slices_then, weighted.numbers[0]) == (None, (), "n4")
 
 
 def test_a_column_that_tells_the_label_is_doubted_until_it_is_named_or_serves(settings, serve):
