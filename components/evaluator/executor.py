@@ -53,7 +53,7 @@ from components.evaluator.report_details.importance import Importance
 from components.nearest import nearest_first
 from components.pusher.held import HELD_KEY
 from components.tfx.after_import import after_import
-from components.tfx.decision_file import read_decision
+from components.tfx.decision_file import DECISION_FILE, read_model_file
 from components.tfx.model_paths import eval_model_path, serving_model_path
 from components.user import code as user_code
 
@@ -112,7 +112,7 @@ class EvaluationRequest:
         thresholds = {}
         for spec in self.effective_config.model_specs:
             with contextlib.suppress(FileNotFoundError):  # a model without a SavedModel to serve
-                if decision := read_decision(serving_model_path(self.artifact(spec))):
+                if decision := read_model_file(serving_model_path(self.artifact(spec)), DECISION_FILE):
                     thresholds[spec.name] = float(decision["threshold"])
         return thresholds
 

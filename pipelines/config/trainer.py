@@ -62,6 +62,8 @@ class TrainerConfig(Section):
         decide: Goal of the decision threshold of a binary classifier, which is chosen on the held-out rows:
             `accuracy`, `f1`, `balanced` (accuracy of both classes), `{recall = 0.8}` or `{precision = 0.9}`
             (at least), `{cost = {false_positive = 1, false_negative = 20}}`; or the threshold. Default: 0.5.
+        interval: Share of the rows whose labels are to be between the `lower` and `upper` end that a
+            regression then predicts, too, such as 0.9. The ends follow from the errors on held-out rows.
         warm_start: Starts training from the model that serves, with a `[module]`. `trainer_fn` or `run_fn`
             finds it in `fn_args.base_model`, which is None while no version serves. Default: each run
             starts from new weights.
@@ -89,6 +91,7 @@ class TrainerConfig(Section):
     class_weights: Literal["balanced"] | dict[str, float] | None = None
     early_stopping: bool = True
     decide: Decide | None = None
+    interval: float | None = Field(default=None, gt=0, lt=1)
     warm_start: bool = False
     workers: int = Field(default=0, ge=0, le=_MAX_INT32)
     ps: int = Field(default=0, ge=0, le=_MAX_INT32, validate_default=True)

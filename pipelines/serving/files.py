@@ -242,7 +242,8 @@ def _fast_signature(model: Model) -> Signature:
         is_canned = usual.method == "classify" or model.decision is not None
         if is_canned and {"probabilities", "all_classes"} <= fast.outputs.keys():
             return fast
-        if usual.method == "regress" and list(fast.outputs) == ["predictions"]:
+        is_canned = usual.method == "regress" or model.interval is not None
+        if is_canned and set(fast.outputs) <= {"predictions", "lower", "upper"}:
             return fast
     return usual
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from components.pusher.listing import SAVED_MODEL_FILES
 from components.serving_check.clean_process import call_signature
-from components.tfx.decision_file import read_decision
+from components.tfx.decision_file import DECISION_FILE, INTERVAL_FILE, read_model_file
 from pipelines.errors import BadInputError, shown
 from pipelines.root import Root
 from pipelines.root.versions import Versions
@@ -82,7 +82,8 @@ class Model:
         self.version = _number(folder)
         self.folder = folder
         self.signatures = read_signatures(folder)
-        self.decision = read_decision(str(folder))
+        self.decision = read_model_file(str(folder), DECISION_FILE)
+        self.interval = read_model_file(str(folder), INTERVAL_FILE)
         try:
             with without_parameter_names():
                 # A TPUEstimator exports a second graph, for TPUs.
@@ -99,7 +100,8 @@ class Model:
         """Returns the predictions as columns, NumPy arrays with a value for each row.
 
         A classifier has `class` (text), `probability` (of that class), and up to 20 classes
-        `probability_CLASS` for each; a regression has `value`. A model with other outputs has these.
+        `probability_CLASS` for each; a regression has `value`, and
+        `lower` and `upper` if it was trained with `trainer.interval`. A model with other outputs has these.
 
         `rows`: list of dicts, a dict of columns, or a pandas DataFrame, with the columns of the CSV that
         the model was trained on. None, NaN, an empty text, or an absent column is a missing value.
@@ -145,10 +147,11 @@ class Model:
         """Returns the signature that predicts rows: one of tf.Examples, if the model has one."""
         signatures: Sequence[Signature] = sorted(
             (signature for signature in self.signatures.values() if signature.columns),
-            # Without a decision of its own, the model's class is the one with the highest score.
+            # Without the decision, the class would be the one with the highest score.
             key=lambda signature: (
                 not signature.takes_examples,
                 self.decision is not None and "class_ids" not in signature.outputs,
+                self.interval is not None and "lower" not in signature.outputs,
             ),
         )
         if not signatures:
@@ -172,8 +175,9 @@ def plain_columns(outputs: Mapping[str, Any], method: str) -> dict[str, Any]:
         return _class_columns(outputs["scores"], outputs.get("classes"))
     if "probabilities" in outputs and "all_classes" in outputs:  # of a canned classifier
         return _class_columns(outputs["probabilities"], outputs["all_classes"], outputs.get("class_ids"))
-    if list(outputs) == ["predictions"]:  # of a canned regressor
-        return _columns("value", outputs["predictions"])
+    if list(outputs) == ["predictions"] or set(outputs) == {"predictions", "lower", "upper"}:
+        renamed = {"predictions": "value"}  # of a canned regressor
+        return {renamed.get(name, name): outputs[name].reshape(-1) for name in sorted(outputs, reverse=True)}
     columns: dict[str, Any] = {}
     for name, values in outputs.items():
         columns.update(_columns(name, values))

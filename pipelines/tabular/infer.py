@@ -20,6 +20,7 @@ from pipelines.tabular.plan import (
     TextFeature,
     TrainingPlan,
     TreesPlan,
+    fewest_rows_of_interval,
 )
 from pipelines.tabular.weights import plan_weights
 
@@ -263,6 +264,29 @@ def _check_decision(num_rows: int, label: LabelPlan, config: PipelineConfig) -> 
         )
 
 
+def _check_interval(num_held_out: int, label: LabelPlan, config: PipelineConfig) -> None:
+    """Checks that a number is predicted, and that there are enough errors on held-out rows."""
+    level = config.trainer.interval
+    if level is None:
+        return
+    if label.problem_type != "regression":
+        raise BadInputError(
+            f"trainer.interval = {level}: intervals are for numbers, and the label {label.column!r} has "
+            f"{len(label.classes)} classes, whose probabilities are predicted. Remove the setting."
+        )
+    if config.trainer.workers or not config.trainer.early_stopping:
+        raise BadInputError(
+            f"trainer.interval = {level}: the interval follows from the errors on held-out training rows, "
+            "which takes trainer.early_stopping = true, and a training without trainer.workers."
+        )
+    fewest = fewest_rows_of_interval(level)
+    if num_held_out < fewest:
+        raise BadInputError(
+            f"trainer.interval = {level}: an interval of this level takes at least {fewest} held-out "
+            f"training rows, and there are {num_held_out}. Set a lower level, or give more rows."
+        )
+
+
 def _plan_training(num_rows: int, label: LabelPlan, config: PipelineConfig) -> TrainingPlan:
     _check_decision(num_rows, label, config)
     trainer = config.trainer
@@ -283,6 +307,9 @@ def _plan_training(num_rows: int, label: LabelPlan, config: PipelineConfig) -> T
     train_steps = round(max(10 * steps_per_epoch, 800))
     train_steps = min(4 * train_steps, 40_000) if early_stopping else min(train_steps, 20_000)
     one_held_out_in = max(6, round(num_training_rows / MAX_HELD_OUT_ROWS))
+    held_out_rows = round(num_training_rows / one_held_out_in) if early_stopping else 0
+    folds = trainer.folds or (MAX_FOLDS if num_rows < MIN_ROWS_OF_ONE_FOLD else 1)
+    _check_interval(held_out_rows * (folds if model == "auto" else 1), label, config)
     return TrainingPlan(
         model=model,
         reason=reason,
@@ -297,10 +324,11 @@ def _plan_training(num_rows: int, label: LabelPlan, config: PipelineConfig) -> T
         seed=trainer.seed,
         early_stopping=early_stopping,
         one_held_out_in=one_held_out_in,
-        held_out_rows=round(num_training_rows / one_held_out_in) if early_stopping else 0,
-        folds=trainer.folds or (MAX_FOLDS if num_rows < MIN_ROWS_OF_ONE_FOLD else 1),
+        held_out_rows=held_out_rows,
+        folds=folds,
         time_limit=trainer.time_limit_secs,
         decide=trainer.decide,
+        interval=trainer.interval,
     )
 
 

@@ -3,6 +3,7 @@
 It is passed as JSON in the components' `custom_config`.
 """
 
+import math
 from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
@@ -170,6 +171,7 @@ class TrainingPlan(_Part):
     held_out_rows: int = 0  # Number of held-out rows, about; 0 without early stopping
     folds: int = 1  # Number of trainings of each model of "auto", which hold out other rows
     time_limit: float | None = None  # Seconds of training after which no further fold is begun
+    interval: float | None = None  # Share of the labels in the intervals of a regression; None without
     # Goal of the decision threshold of a binary classifier, or the threshold; None decides at 0.5.
     decide: Decide | None = None
 
@@ -316,3 +318,8 @@ def possible_models(plan: FeaturePlan) -> tuple[ModelName, ...]:
     if plan.numeric or plan.categorical or plan.lists:
         return models
     return tuple(model for model in models if model != "boosted_trees")
+
+
+def fewest_rows_of_interval(level: float) -> int:
+    """Returns the number of held-out rows without which an interval of this level would be infinite."""
+    return math.ceil(2 / (1 - level) - 1e-9) - 1

@@ -9,7 +9,7 @@ import tensorflow as tf
 import tensorflow_transform as tft
 
 import estimator_core
-from components.tfx.decision_file import DECISION_FILE
+from components.tfx.decision_file import DECISION_FILE, INTERVAL_FILE
 from pipelines.config.trainer import describe_goal
 from pipelines.data.formats.cell_format import FILE, CellFormat, formats_to_json
 from pipelines.tabular.best_checkpoint import LOSS, BestCheckpointExporter
@@ -26,6 +26,7 @@ from pipelines.tabular.inputs import (
     read_marked,
     serving_input_receiver_fn,
 )
+from pipelines.tabular.interval import choose_interval, read_interval, with_interval, write_interval
 from pipelines.tabular.label_means import TextMeans, has_label_means, has_text_means, label_means, num_means
 from pipelines.tabular.model_selection import Combination, Training, select_model
 from pipelines.tabular.plan import WEIGHT_KEY, ModelName, TabularPlan, possible_models
@@ -81,15 +82,19 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
         goal = describe_goal(settings.decide)
         write_decision(decision_file, Decision(settings.decide, plan.label.classes[1], goal))
     chooses = decides and not isinstance(settings.decide, float)
+    level = None if trainer_fn_args.trial else settings.interval
+    interval_file = os.path.join(run_dir, INTERVAL_FILE)
 
     def choose(held_out: HeldOut) -> None:
         if chooses:
             decision = choose_decision(settings.decide or "accuracy", plan.label, held_out)
             write_decision(decision_file, decision)
+        if level is not None:
+            write_interval(interval_file, choose_interval(level, held_out))
 
     is_auto = configured.training.model == "auto"
     grows_again = settings.model == "boosted_trees" and settings.early_stopping
-    if trainer_fn_args.trial is None and (is_auto or grows_again or chooses):
+    if trainer_fn_args.trial is None and (is_auto or grows_again or chooses or level):
         models: tuple[ModelName, ...] = possible_models(configured)
         if settings.model != "auto" and not is_auto:
             models = (settings.model,)
@@ -107,6 +112,8 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
     estimator = training.estimator
     if decides:
         estimator = deciding(estimator, read_decision(decision_file).threshold)
+    if level is not None:
+        estimator = with_interval(estimator, read_interval(interval_file))
     return {
         "estimator": estimator,
         "train_spec": training.train_spec,
@@ -173,6 +180,8 @@ def _training(
     assets_extra = _write_formats(plan, args.model_run_dir)
     if plan.decides and args.trial is None:
         assets_extra[DECISION_FILE] = os.path.join(args.model_run_dir, DECISION_FILE)
+    if settings.interval is not None and args.trial is None:
+        assets_extra[INTERVAL_FILE] = os.path.join(args.model_run_dir, INTERVAL_FILE)
     exporter: estimator_core.Exporter = estimator_core.FinalExporter(
         EXPORTER_NAME, receive_serving, assets_extra
     )

@@ -78,8 +78,8 @@ def test_columns_of_text_agree_with_their_count(num, words):
         ("linear", "model: linear (900 steps of 64 at most)"),
         (
             "auto",
-            "model: the best of boosted_trees, wide_deep, linear, or an ensemble of them, on held-out training rows "
-            "(30 trees, 900 steps of 64 at most)",
+            "model: the best of boosted_trees, wide_deep, linear, or an ensemble of them, on held-out "
+            "training rows (30 trees, 900 steps of 64 at most)",
         ),
     ],
 )
