@@ -1,6 +1,7 @@
 """Runs TFMA on a model and writes the evaluation, the verdict and the blessing."""
 
 import contextlib
+import json
 import logging
 import os
 import re
@@ -39,8 +40,8 @@ from components.evaluator.gate.verdict import Verdict
 from components.evaluator.metrics import batched_evaluation, extraction
 from components.evaluator.metrics.eval_config import (
     resolve_thresholds,
-    with_decision_thresholds,
     with_defaults,
+    with_settings_of_models,
     with_single_output,
     with_stock_arguments,
 )
@@ -53,7 +54,7 @@ from components.evaluator.report_details.importance import Importance
 from components.nearest import nearest_first
 from components.pusher.held import HELD_KEY
 from components.tfx.after_import import after_import
-from components.tfx.decision_file import DECISION_FILE, read_model_file
+from components.tfx.decision_file import DECISION_FILE, INTERVAL_FILE, read_model_file
 from components.tfx.model_paths import eval_model_path, serving_model_path
 from components.user import code as user_code
 
@@ -109,12 +110,25 @@ class EvaluationRequest:
 
     def decision_thresholds(self) -> dict[str, float]:
         """Returns the decision thresholds of the models that have one, by their names in the evaluation."""
-        thresholds = {}
+        files = self._model_files(DECISION_FILE)
+        return {name: float(decision["threshold"]) for name, decision in files.items()}
+
+    def model_settings(self) -> dict[str, dict[str, Any]]:
+        """Returns the arguments of metrics that the models determine, by the names of the models."""
+        settings = {
+            name: {"threshold": threshold, "thresholds": threshold}
+            for name, threshold in self.decision_thresholds().items()
+        }
+        intervals = self._model_files(INTERVAL_FILE).items()
+        return settings | {name: {"interval": json.dumps(interval)} for name, interval in intervals}
+
+    def _model_files(self, file: str) -> dict[str, dict[str, Any]]:
+        contents = {}
         for spec in self.effective_config.model_specs:
             with contextlib.suppress(FileNotFoundError):  # a model without a SavedModel to serve
-                if decision := read_model_file(serving_model_path(self.artifact(spec)), DECISION_FILE):
-                    thresholds[spec.name] = float(decision["threshold"])
-        return thresholds
+                if content := read_model_file(serving_model_path(self.artifact(spec)), file):
+                    contents[spec.name] = content
+        return contents
 
     def training_files(self) -> list[str]:
         """Returns the files of the split `train`; empty if it is evaluated on, or does not exist."""
@@ -222,7 +236,7 @@ class Executor(InMemoryExecutor):
                     key,
                 )
         config = resolve_classes(resolve_thresholds(config, graphs), _class_names(models[0], request))
-        config = with_decision_thresholds(config, request.decision_thresholds())
+        config = with_settings_of_models(config, request.model_settings())
         weight_key = config.model_specs[0].example_weight_key
         if weight_key in features or weight_key not in graphs[models[0].name].features:
             weight_key = ""
@@ -298,7 +312,7 @@ class Executor(InMemoryExecutor):
         # Of a Keras 2 model, TFMA computes the metrics that were compiled into it.
         if not any(model.model_type == tfma.TF_KERAS for model in models):
             config = resolve_thresholds(config, {})
-        config = with_decision_thresholds(config, request.decision_thresholds())
+        config = with_settings_of_models(config, request.model_settings())
         tfxio_factory = tfxio_utils.get_tfxio_factory_from_artifact(
             examples=request.examples,
             telemetry_descriptors=_TELEMETRY_DESCRIPTORS,

@@ -71,6 +71,8 @@ METRICS = {
     "root_mean_squared_error": Metric(False, _NUMBER, "RootMeanSquaredError", ("rmse",)),
     "mean_absolute_error": Metric(False, _NUMBER, "MeanAbsoluteError", ("mae",)),
     "median_absolute_error": Metric(False, _NUMBER),
+    "interval_coverage": Metric(None, _NUMBER),
+    "interval_width": Metric(False, _NUMBER),
     "mean_absolute_percentage_error": Metric(False, _NUMBER, aliases=("mape",)),
     "root_mean_squared_log_error": Metric(False, _NUMBER, aliases=("rmsle",)),
     "quantile_loss": Metric(False, _NUMBER, aliases=("mean_pinball_loss", "pinball_loss"), example="0.9"),

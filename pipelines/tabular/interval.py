@@ -43,7 +43,7 @@ def choose_interval(level: float, held_out: HeldOut) -> Interval:
     Source: Vovk, "Conditional validity of inductive conformal predictors", 2012.
     """
     predictions = held_out.predictions[:, 0]
-    errors: npt.NDArray[np.float64] = held_out.labels.astype(np.float64) - predictions
+    errors = np.asarray(held_out.labels, np.float64) - predictions
     least = max(_ROWS_OF_RANGE, fewest_rows_of_interval(level))
     num_ranges = max(1, min(_MAX_RANGES, len(errors) // least))
     shares = np.arange(1, num_ranges) / num_ranges
@@ -54,7 +54,7 @@ def choose_interval(level: float, held_out: HeldOut) -> Interval:
     for number in range(len(edges) + 1):
         mask = ranges == number
         if mask.sum() < fewest_rows_of_interval(level):  # many predictions are equal
-            mask = np.ones(len(ranges), bool)
+            mask = np.ones_like(mask)
         below.append(_bound(-errors[mask], held_out.weights[mask], level))
         above.append(_bound(errors[mask], held_out.weights[mask], level))
     return Interval(level, edges.tolist(), below, above, len(errors))

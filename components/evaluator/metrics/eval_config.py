@@ -117,31 +117,32 @@ def with_single_output(eval_config: config_pb2.EvalConfig) -> config_pb2.EvalCon
     return config
 
 
-def with_decision_thresholds(
-    eval_config: config_pb2.EvalConfig, thresholds: Mapping[str, float]
+def with_settings_of_models(
+    eval_config: config_pb2.EvalConfig, settings_by_model: Mapping[str, Mapping[str, Any]]
 ) -> config_pb2.EvalConfig:
-    """Returns the configuration whose metrics of decisions use the decision thresholds of the models.
+    """Returns the configuration whose metrics use the decision thresholds and intervals of the models.
 
-    A metric for which the user has set a threshold keeps it.
+    A metric for which the user has set a threshold keeps it. A model without a threshold decides at 0.5.
 
-    `thresholds`: decision thresholds by the names of the models; a model without one decides at 0.5.
+    `settings_by_model`: arguments of metrics by the names of the models.
     """
     config = config_pb2.EvalConfig()
     config.CopyFrom(eval_config)
-    if not thresholds:
+    if not settings_by_model:
         return config
     del config.metrics_specs[:]
     for spec in eval_config.metrics_specs:
-        decided = [(metric, argument) for metric in spec.metrics if (argument := _threshold_argument(metric))]
-        others = [metric for metric in spec.metrics if not _threshold_argument(metric)]
+        decided = [(metric, argument) for metric in spec.metrics if (argument := _model_argument(metric))]
+        others = [metric for metric in spec.metrics if not _model_argument(metric)]
         if others:
             _add_spec(config, spec, others)
         for name in spec.model_names or [""]:
             metrics = []
             for metric, argument in decided:
                 settings = json.loads(metric.config or "{}")
-                if name in thresholds:
-                    settings[argument] = thresholds[name]
+                settings_of_model = settings_by_model.get(name, {})
+                if argument in settings_of_model:
+                    settings[argument] = settings_of_model[argument]
                 metrics.append(config_pb2.MetricConfig.FromString(metric.SerializeToString()))
                 metrics[-1].config = json.dumps(settings)
             if metrics:
@@ -160,11 +161,12 @@ def _add_spec(
     return added
 
 
-def _threshold_argument(metric: config_pb2.MetricConfig) -> str | None:
-    """Returns the argument that sets the threshold of a metric; None without one, or if the user set it."""
+def _model_argument(metric: config_pb2.MetricConfig) -> str | None:
+    """Returns the argument of a metric that the model determines; None without one, or if the user set it."""
     settings = json.loads(metric.config or "{}")
     if metric.class_name == SklearnMetric.__name__:
-        return None if "threshold" in settings else "threshold"
+        argument = "interval" if settings["name"].startswith("interval_") else "threshold"
+        return None if argument in settings else argument
     metric_class = None if metric.module else metric_types.registered_metrics().get(metric.class_name)
     if metric_class is None or not issubclass(metric_class, confusion_matrix_metrics.ConfusionMatrixMetric):
         return None

@@ -249,6 +249,20 @@ def _pinball_loss(labels: Array, predictions: Array, quantile: str) -> Array:
     return np.maximum(share * errors, (share - 1) * errors)
 
 
+def _ends(predictions: Array, interval: str) -> tuple[Array, Array]:
+    """Returns the lower and the upper ends of prediction intervals; NaN for a model without intervals."""
+    if not interval:
+        nothing = np.full(len(predictions), np.nan)
+        return nothing, nothing
+    tables = json.loads(interval)
+    ranges = np.searchsorted(tables["edges"], predictions, side="right")
+    return predictions - np.take(tables["below"], ranges), predictions + np.take(tables["above"], ranges)
+
+
+def _is_covered(labels: Array, lower: Array, upper: Array) -> Array:
+    return np.where(np.isnan(lower), np.nan, (lower <= labels) & (labels <= upper))
+
+
 _LOSSES: dict[str, Callable[[Array, Array, str], Array]] = {
     "squared": lambda labels, predictions, _: (labels - predictions) ** 2,
     "squared_log": _squared_log_error,
@@ -256,12 +270,14 @@ _LOSSES: dict[str, Callable[[Array, Array, str], Array]] = {
         np.abs(labels - predictions) / np.maximum(np.abs(labels), np.finfo(np.float64).eps)
     ),
     "pinball": _pinball_loss,
+    "covered": lambda labels, predictions, interval: _is_covered(labels, *_ends(predictions, interval)),
+    "width": lambda _, predictions, interval: np.subtract(*reversed(_ends(predictions, interval))),
 }
 
 
 @dataclass(frozen=True)
 class _Settings:
-    argument: str  # The part of the name after "@"
+    argument: str  # The part of the name after "@"; of intervals, the content of the model's file
     class_id: int | None  # Class of a metric of one class
     threshold: float
 
@@ -313,6 +329,8 @@ METRICS: dict[str, _Metric] = {
     "root_mean_squared_log_error": _of_loss("squared_log", math.sqrt),
     "quantile_loss": _of_loss("pinball"),
     "median_absolute_error": (lambda _: _AbsoluteErrors(), lambda errors, _: _median(errors)),
+    "interval_coverage": _of_loss("covered"),
+    "interval_width": _of_loss("width"),
     "r2": (lambda _: _SquaredErrors(), lambda sums, _: _r_squared(sums)),
 }
 
@@ -320,12 +338,19 @@ METRICS: dict[str, _Metric] = {
 class SklearnMetric(metric_types.Metric):
     """A metric of `METRICS`; `class_id` is the class of a metric of one class, see `resolve_classes`."""
 
-    def __init__(self, name: str, class_id: int | None = None, threshold: float = DEFAULT_THRESHOLD) -> None:
+    def __init__(
+        self,
+        name: str,
+        class_id: int | None = None,
+        threshold: float = DEFAULT_THRESHOLD,
+        interval: str = "",
+    ) -> None:
         super().__init__(
             metric_util.merge_per_key_computations(_computations),
             name=name,
             class_id=class_id,
             threshold=threshold,
+            interval=interval,
         )
 
 
@@ -333,13 +358,14 @@ def _computations(
     name: str,
     class_id: int | None,
     threshold: float,
+    interval: str,
     eval_config: config_pb2.EvalConfig | None,
     model_name: str,
     output_name: str,
     example_weighted: bool,
 ) -> list[Any]:
     base, _, argument = name.partition("@")
-    settings = _Settings(argument, class_id, threshold)
+    settings = _Settings(interval or argument, class_id, threshold)
     make_statistic, value = METRICS[base]
     statistic = make_statistic(settings)
     rest = {"model_name": model_name, "output_name": output_name, "example_weighted": example_weighted}

@@ -87,7 +87,7 @@ def choose_model_code(
         else plan.training.max_steps(plan.training.model),
         eval_steps=plan.training.eval_steps,
         label=settings.label or LABEL_KEY,
-        metrics=metrics or evaluation.default_metrics(problem_type),
+        metrics=metrics or evaluation.default_metrics(problem_type) + _interval_metrics(plan),
         thresholds=evaluation.resolve_slices(thresholds, plan, profile),
         slices=_or(settings.slices, tuple((column,) for column in plan.slices)),
         required_label=plan.label.column,
@@ -95,6 +95,10 @@ def choose_model_code(
         tuning=_tuning_of_plan(plan, config, profile.num_rows),
         default_checks=evaluation.default_checks(settings, problem_type),
     )
+
+
+def _interval_metrics(plan: TabularPlan) -> tuple[str, ...]:
+    return ("interval_coverage", "interval_width") if plan.training.interval else ()
 
 
 def _user_code(module_config: ModuleConfig, config: PipelineConfig, profile: CsvProfile) -> ModelCode:
