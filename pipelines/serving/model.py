@@ -176,8 +176,9 @@ def plain_columns(outputs: Mapping[str, Any], method: str) -> dict[str, Any]:
     if "probabilities" in outputs and "all_classes" in outputs:  # of a canned classifier
         return _class_columns(outputs["probabilities"], outputs["all_classes"], outputs.get("class_ids"))
     if list(outputs) == ["predictions"] or set(outputs) == {"predictions", "lower", "upper"}:
-        renamed = {"predictions": "value"}  # of a canned regressor
-        return {renamed.get(name, name): outputs[name].reshape(-1) for name in sorted(outputs, reverse=True)}
+        ends = {name: outputs[name] for name in ("lower", "upper") if name in outputs}
+        columns = {"value": outputs["predictions"], **ends}  # of a canned regressor
+        return {name: values.reshape(-1) for name, values in columns.items()}
     columns: dict[str, Any] = {}
     for name, values in outputs.items():
         columns.update(_columns(name, values))

@@ -212,10 +212,10 @@ def select_model(
             candidates[best.model] = dataclasses.replace(best, is_chosen=True, weight=1.0)
         _write(work_dir, candidates.values())
     chosen = [candidate for candidate in candidates.values() if candidate.is_chosen]
+    _LOGGER.info("Trained %s", describe_choice(chosen))
     training = _final_training(chosen, prepare, model_dir, folder, combination)
     if tf.io.gfile.exists(folder):
         tf.io.gfile.rmtree(folder)
-    _LOGGER.info("The best model is %s.", describe_choice(chosen))
     return training
 
 
@@ -255,12 +255,11 @@ def _train_folds(
     folds: dict[ModelName, list[_Fold]] = {model: [] for model in models}
     for fold in range(combination.folds):
         began = time.monotonic()
-        if fold:
-            _LOGGER.info("Training on fold %d of %d.", fold + 1, combination.folds)
         for model in models:
             file = os.path.join(_fold_dir(folder, model, fold), _HELD_OUT)
             if not tf.io.gfile.exists(file):
-                result = _train_fold(candidates[model], prepare, os.path.dirname(file), fold)
+                name = f"{model} on fold {fold + 1} of {combination.folds}"
+                result = _train_fold(candidates[model], prepare, os.path.dirname(file), fold, name)
                 buffer = io.BytesIO()
                 np.savez(buffer, **vars(result.held_out), step=result.step, seconds=result.seconds)
                 with tf.io.gfile.GFile(f"{file}.partial", "wb") as stream:
@@ -276,10 +275,12 @@ def _train_folds(
     return folds
 
 
-def _train_fold(candidate: Candidate, prepare: Callable[..., Training], model_dir: str, fold: int) -> _Fold:
+def _train_fold(
+    candidate: Candidate, prepare: Callable[..., Training], model_dir: str, fold: int, name: str
+) -> _Fold:
     if fold:
         training = prepare(candidate.model, model_dir, fold=fold)
-        candidate = _train(candidate.model, training, math.inf, to_first_rung=False)
+        candidate = _train(candidate.model, training, math.inf, to_first_rung=False, name=name)
         if candidate.failure:
             raise RuntimeError(f"{candidate.model} failed on fold {fold}: {candidate.failure}")
     else:
@@ -460,8 +461,10 @@ class _BestSoFar(BestCheckpointExporter):
         return super().export(estimator, export_path, checkpoint_path, eval_result, False)
 
 
-def _train(model: ModelName, training: Training, to_beat: float, to_first_rung: bool) -> Candidate:
-    """Trains a model, without exports."""
+def _train(
+    model: ModelName, training: Training, to_beat: float, to_first_rung: bool, name: str = ""
+) -> Candidate:
+    """Trains a model, without exports. The name is for the log."""
     estimator, spec = training.estimator, training.train_spec
     every = estimator.config.save_checkpoints_steps
     max_steps = spec.max_steps or 0
@@ -479,7 +482,7 @@ def _train(model: ModelName, training: Training, to_beat: float, to_first_rung: 
 
     if every and max_steps:  # even if it can't stop: its variable is in the checkpoints
         hooks.append(estimator_core.experimental.make_early_stopping_hook(estimator, is_behind, None, every))
-    _LOGGER.info("Training %s: %d of %d steps at most.", model, rung, max_steps)
+    _LOGGER.info("Training %s: %d of %d steps at most.", name or model, rung, max_steps)
     begin = time.monotonic()
     try:
         train_and_evaluate(

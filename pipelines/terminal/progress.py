@@ -14,7 +14,9 @@ _LOSS = re.compile(r"^loss = (?P<loss>[-+.\deEnaif]+), step = (?P<step>\d+)")
 _SPEED = re.compile(r"^global_step/sec: (?P<speed>[.\deE+-]+)")
 _EVALUATION = re.compile(r"^Saving dict for global step (?P<step>\d+): (?P<metrics>.+)")
 _RESTORED = re.compile(r"^Restoring parameters from .*-(?P<step>\d+)$")
-_CANDIDATE = re.compile(r"^Training (?P<model>\w+): (?:\d+ of )?(?P<steps>\d+) steps at most")
+_CANDIDATE = re.compile(
+    r"^Training (?P<model>\w+(?: on fold \d+ of \d+)?): (?:\d+ of )?(?P<steps>\d+) steps at most"
+)
 _TRIAL = re.compile(r"^Trial (?P<trial>\d+) of (?P<trials>\d+): ")
 _TREES = re.compile(r"^Steps of a tree: (?P<steps>\d+)")
 _TRAINED = re.compile(r"^Trained (?P<outcome>.+)")
