@@ -177,8 +177,8 @@ def plain_columns(outputs: Mapping[str, Any], method: str) -> dict[str, Any]:
         return _class_columns(outputs["probabilities"], outputs["all_classes"], outputs.get("class_ids"))
     if list(outputs) == ["predictions"] or set(outputs) == {"predictions", "lower", "upper"}:
         ends = {name: outputs[name] for name in ("lower", "upper") if name in outputs}
-        columns = {"value": outputs["predictions"], **ends}  # of a canned regressor
-        return {name: values.reshape(-1) for name, values in columns.items()}
+        numbers = {"value": outputs["predictions"], **ends}  # of a canned regressor
+        return {name: values.reshape(-1) for name, values in numbers.items()}
     columns: dict[str, Any] = {}
     for name, values in outputs.items():
         columns.update(_columns(name, values))
