@@ -12,7 +12,7 @@ DEFAULT_THRESHOLD = 0.5
 
 
 def read_decision(saved_model: str) -> dict[str, Any] | None:
-    """Returns the content of a SavedModel's decision file; None without one."""
+    """Returns the content of a SavedModel's decision file, or None."""
     import tensorflow as tf  # here, since a plan needs the names and no TensorFlow
 
     path = os.path.join(saved_model, "assets.extra", DECISION_FILE)

@@ -194,7 +194,7 @@ def over_thresholds(axes: Any, series: Sequence[Series], threshold: float) -> No
             color=(Color.BASELINE if number % 2 else Color.MODEL).value,
             linestyle=_DASHES[number],
         )
-    axes.axvline(threshold, color=Color.INK.value, linewidth=1, linestyle=_DASHES[2], label="the model's")
+    axes.axvline(threshold, color=Color.INK.value, linewidth=1, label="the model's")
     axes.set_xscale("function", functions=(lambda x: abs(x) ** 0.5, lambda x: x**2))
     reach = max([threshold, *(x for line in series for x, _ in line.points)])
     axes.set(xlim=(0, reach), ylim=(-0.01, 1.03), xlabel="threshold")

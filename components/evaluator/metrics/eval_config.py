@@ -160,7 +160,7 @@ def _add_spec(
 
 
 def _threshold_argument(metric: config_pb2.MetricConfig) -> str | None:
-    """Returns the argument that sets the threshold of a metric; None without one, or if the user set it."""
+    """Returns the argument that sets the threshold of a metric; None if the user has set it."""
     metric_class = None if metric.module else metric_types.registered_metrics().get(metric.class_name)
     if metric_class is None or not issubclass(metric_class, confusion_matrix_metrics.ConfusionMatrixMetric):
         return None

@@ -174,7 +174,7 @@ def regression_plots(model: Mapping[str, Any]) -> list[Plot]:
 
 
 def decision(record: RunRecord, model: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns what the threshold of a binary model finds, next to other thresholds."""
+    """Returns the outcome of a binary model at its threshold, next to other thresholds."""
     decide = record.section("trainer").get("decide")
     costs = decide.get("cost") if isinstance(decide, Mapping) else None
     costs = costs or {"false_positive": 1, "false_negative": 1}
