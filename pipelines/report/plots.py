@@ -185,6 +185,23 @@ def calibration(
 
 
 @_plot
+def over_thresholds(axes: Any, series: Sequence[Series], threshold: float) -> None:
+    """A plot of shares by threshold, with a line at the model's; low thresholds have more room."""
+    for number, line in enumerate(series):
+        axes.plot(
+            *zip(*line.points, strict=True),
+            label=line.name,
+            color=(Color.BASELINE if number % 2 else Color.MODEL).value,
+            linestyle=_DASHES[number],
+        )
+    axes.axvline(threshold, color=Color.INK.value, linewidth=1, label="the model's")
+    axes.set_xscale("function", functions=(lambda x: abs(x) ** 0.5, lambda x: x**2))
+    reach = max([threshold, *(x for line in series for x, _ in line.points)])
+    axes.set(xlim=(0, reach), ylim=(-0.01, 1.03), xlabel="threshold")
+    axes.legend(loc="best")
+
+
+@_plot
 def two_histograms(axes: Any, counts: Sequence[Sequence[float]], names: Sequence[str], x_label: str) -> None:
     """Histograms of the probabilities of two classes, in intervals of equal width from 0 to 1."""
     for number, (values, label) in enumerate(zip(counts, names, strict=True)):

@@ -279,6 +279,8 @@ class RunRecord(VerdictRecord, RunFacts):
             line["scheduled_by"] = self.scheduled_by
         if self.reason:
             line["reason"] = self.reason
+        if self.confusion:
+            line["confusion"] = self.confusion
         if self.doubts:
             line["doubts"] = list(self.doubts)
         if self.decision:

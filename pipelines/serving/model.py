@@ -147,7 +147,7 @@ class Model:
         """Returns the signature that predicts rows: one of tf.Examples, if the model has one."""
         signatures: Sequence[Signature] = sorted(
             (signature for signature in self.signatures.values() if signature.columns),
-            # Without the decision, the class would be the one with the highest score.
+            # A classify signature has scores only, from which a decision threshold cannot be told.
             key=lambda signature: (
                 not signature.takes_examples,
                 self.decision is not None and "class_ids" not in signature.outputs,

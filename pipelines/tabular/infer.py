@@ -240,17 +240,18 @@ def _hash_buckets(column: ColumnProfile) -> int | None:
 
 def _check_decision(num_rows: int, label: LabelPlan, config: PipelineConfig) -> None:
     """Checks that there are two classes to decide between, and held-out rows to choose a threshold on."""
-    trainer = config.trainer
+    trainer, positive = config.trainer, config.data.positive
     given = f"trainer.decide = {trainer.decide!r}"
-    if trainer.decide is None or (trainer.decide == "accuracy" and label.problem_type == "multi-class"):
-        return
     if label.problem_type != "binary":
+        takes_the_most_probable = trainer.decide == "accuracy" and label.problem_type == "multi-class"
+        if positive is None and (trainer.decide is None or takes_the_most_probable):
+            return
         what = "is a number" if label.problem_type == "regression" else f"has {len(label.classes)} classes"
+        given = given if positive is None else f"data.positive = {positive!r}"
         raise BadInputError(
-            f"{given}: a threshold decides between two classes, and the label {label.column!r} {what}. "
-            "Remove the setting."
+            f"{given}: this is for two classes, and the label {label.column!r} {what}. Remove the setting."
         )
-    if isinstance(trainer.decide, float):
+    if trainer.decide is None or isinstance(trainer.decide, float):
         return
     if not trainer.early_stopping or num_rows < MIN_ROWS_TO_HOLD_OUT or trainer.workers:
         reason = f"at least {MIN_ROWS_TO_HOLD_OUT} rows (there are {num_rows})"

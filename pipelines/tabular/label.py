@@ -102,8 +102,8 @@ def plan_label(
     if problem_type == "binary" and len(counts) != 2:
         raise BadInputError(f"{where}: binary classification needs 2 classes; received {len(counts)}.")
     classes = sorted(counts, key=int) if column.is_numeric else sorted(counts)
-    if data.positive is not None:
-        _move_to_end(classes, str(data.positive), where, problem_type)
+    if data.positive is not None and problem_type == "binary":
+        classes = _positive_last(classes, str(data.positive), where)
     num_rows = sum(counts.values())
     return LabelPlan(
         column=column.name,
@@ -115,19 +115,12 @@ def plan_label(
     )
 
 
-def _move_to_end(classes: list[str], positive: str, where: str, problem_type: ProblemType) -> None:
-    """Makes a class the last one, which is the positive one of two."""
-    if problem_type != "binary" or positive not in classes:
-        has = (
-            "is not binary"
-            if problem_type != "binary"
-            else f"has the classes {classes[0]!r} and {classes[1]!r}"
-        )
+def _positive_last(classes: list[str], positive: str, where: str) -> list[str]:
+    if positive not in classes:
         raise BadInputError(
-            f"{where}: data.positive = {positive!r}, and the label {has}. Correct it or remove it."
+            f"{where}: data.positive = {positive!r}; the classes are {classes[0]!r} and {classes[1]!r}."
         )
-    classes.remove(positive)
-    classes.append(positive)
+    return sorted(classes, key=lambda name: name == positive)
 
 
 def _plan_formatted(

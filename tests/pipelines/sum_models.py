@@ -6,6 +6,8 @@ import tensorflow as tf
 
 import estimator_core as est
 from components.pusher.provenance import Provenance, write_provenance
+from components.tfx.decision_file import DECISION_FILE
+from pipelines.tabular.decision import Decision, deciding, write_decision
 
 COLUMNS = {
     "x": tf.io.VarLenFeature(tf.float32),
@@ -34,7 +36,11 @@ def model_fn(features, labels, mode, params):
     )
 
 
-def export(folder, head, factor=1.0, receiver_fn=None):
+THRESHOLD = 0.9
+"""Decision threshold of the model `decided`."""
+
+
+def export(folder, head, factor=1.0, receiver_fn=None, threshold=None):
     """Exports the model, and returns its folder."""
     estimator = est.Estimator(
         model_fn, model_dir=str(folder / "model"), params={"head": head, "factor": factor}
@@ -47,7 +53,14 @@ def export(folder, head, factor=1.0, receiver_fn=None):
 
     estimator.train(input_fn, steps=1)
     receiver_fn = receiver_fn or est.export.build_rows_serving_input_receiver_fn(COLUMNS)
-    return estimator.export_saved_model(str(folder / "export"), receiver_fn).decode()
+    if threshold is None:
+        return estimator.export_saved_model(str(folder / "export"), receiver_fn).decode()
+    file = folder / DECISION_FILE
+    write_decision(str(file), Decision(threshold, "yes", "f1"))
+    decided = deciding(estimator, threshold)
+    return decided.export_saved_model(
+        str(folder / "export"), receiver_fn, assets_extra={DECISION_FILE: str(file)}
+    ).decode()
 
 
 def classifier():
@@ -63,6 +76,8 @@ def export_by_name(name, folder):
         return export(folder, classifier())
     if name == "negated":
         return export(folder, classifier(), factor=-1.0)
+    if name == "decided":
+        return export(folder, classifier(), threshold=THRESHOLD)
     if name == "regressor":
         return export(folder, head)
     if name == "raw":

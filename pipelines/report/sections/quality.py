@@ -12,16 +12,21 @@ from pipelines.report.plots import (
     Series,
     calibration,
     histogram,
+    over_thresholds,
     scatter,
     two_histograms,
     unit_square,
 )
+from pipelines.root.decision_lines import decision_lines
+from pipelines.root.records import RunRecord
 
 _SHADES = 9
 _MAX_WITH_SHARES = 6
 """Classes of a confusion matrix that has room for a share in each cell."""
 
 _MAX_CONFUSIONS = 8
+_RECALLS = (0.99, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.3)
+"""Recalls whose thresholds a report shows."""
 
 
 def describe(context: Context) -> dict[str, Any] | None:
@@ -42,6 +47,7 @@ def describe(context: Context) -> dict[str, Any] | None:
         "plots": [],
         "by_class": model.get("by_class", []),
         "confusion": None,
+        "decision": None,
         "calibration": model.get("calibration", []),
         "quantiles": model.get("residual_quantiles", {}),
         "missing": None if model else context.missing("Evaluator"),
@@ -49,6 +55,7 @@ def describe(context: Context) -> dict[str, Any] | None:
     if kind == "binary" and model:
         values["plots"] = binary_plots(model, baseline, classes, record.metrics)
         values["confusion"] = binary_confusion(model["confusion"], classes)
+        values["decision"] = decision(record, model)
     elif kind == "multi-class" and model:
         values["plots"] = multi_class_plots(model)
         values["confusion"] = confusion_table(**model["confusion"])
@@ -165,6 +172,74 @@ def regression_plots(model: Mapping[str, Any]) -> list[Plot]:
         scatter(predicted, model["pairs"], "actual", "predicted"),
         histogram(residuals, counts, edges, "predicted minus actual"),
     ]
+
+
+def decision(record: RunRecord, model: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the outcome of a binary model at its threshold, next to other thresholds."""
+    decide = record.section("trainer").get("decide")
+    costs = decide.get("cost") if isinstance(decide, Mapping) else None
+    costs = costs or {"false_positive": 1, "false_negative": 1}
+    rows = threshold_rows(model, costs)
+    return {
+        "lines": [line[:1].upper() + line[1:] for line in decision_lines(record)],
+        "plot": _thresholds_plot(model) if rows else None,
+        "rows": rows,
+        "costs": f"{costs['false_positive']:g} for a false positive, {costs['false_negative']:g} for a false "
+        "negative",
+    }
+
+
+def _thresholds_plot(model: Mapping[str, Any]) -> Plot:
+    threshold = model["confusion"]["threshold"]
+    text = PlotText(
+        "thresholds",
+        "Precision and recall by threshold",
+        "Precision, recall and F1, their harmonic mean, by the threshold above which a row is predicted as "
+        f"positive. The model's threshold is {words.number(threshold, 4)}.",
+    )
+    points = sorted((row[2], row[1], row[0]) for row in model["precision_recall"])
+    series = [
+        Series(name, [(point[0], point[index]) for point in points])
+        for index, name in ((1, "precision"), (2, "recall"))
+    ]
+    series.append(Series("F1", [(point[0], _f1(point[1], point[2])) for point in points]))
+    return over_thresholds(text, series, threshold)
+
+
+def threshold_rows(model: Mapping[str, Any], costs: Mapping[str, float]) -> list[dict[str, Any]]:
+    """Returns a row for the model's threshold, and others by their recall; none without both classes."""
+    counts = model["confusion"]
+    if "precision_recall" not in model or "roc" not in model:
+        return []
+    positives = counts["true_positives"] + counts["false_negatives"]
+    shown = {counts["threshold"]: (counts["true_positives"], counts["false_positives"])}
+    for wanted in _RECALLS:
+        reached = (row for row in model["precision_recall"] if row[0] >= wanted)
+        recall, precision, threshold = max(reached, key=lambda row: row[2])
+        shown.setdefault(threshold, (recall * positives, recall * positives * (1 / precision - 1)))
+    rows = []
+    for threshold, (found, wrong) in sorted(shown.items(), reverse=True):
+        recall, precision = found / positives, found / (found + wrong) if found else 0.0
+        missed = positives - found
+        rows.append(
+            {
+                "threshold": words.number(threshold, 4),
+                "is_chosen": threshold == counts["threshold"],
+                "recall": words.percent(recall),
+                "precision": words.percent(precision) if found + wrong else words.NOTHING,
+                "f1": words.number(_f1(precision, recall), 3),
+                "false_positives": words.number(round(wrong)),
+                "false_negatives": words.number(round(missed)),
+                "cost": words.number(
+                    costs["false_positive"] * round(wrong) + costs["false_negative"] * round(missed)
+                ),
+            }
+        )
+    return rows
+
+
+def _f1(precision: float, recall: float) -> float:
+    return 2 * precision * recall / (precision + recall) if recall else 0.0
 
 
 def binary_confusion(counts: Mapping[str, float], classes: Sequence[str]) -> dict[str, Any]:

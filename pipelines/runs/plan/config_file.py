@@ -72,6 +72,8 @@ def _inferred(plan: DataPlan) -> dict[str, dict[str, Any]]:
     if code.plan is not None:
         training = code.plan.training
         values["data"]["problem_type"] = code.plan.label.problem_type
+        if code.plan.label.problem_type == "binary":
+            values["data"]["positive"] = code.plan.label.classes[1]
         for key in ("train_steps", "batch_size", "hidden_units", "learning_rate"):
             values["trainer"][key] = getattr(training, key)
         values["trainer"]["n_trees"] = training.trees.n_trees

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+import tomllib
 
 from pipelines.config.load import load_config
 from pipelines.config.pipeline_config import PipelineConfig
@@ -183,3 +184,36 @@ def test_the_section_of_the_metadata_store_that_runs_had_is_to_be_removed(tmp_pa
     )
     with pytest.raises(BadInputError, match=r"^\[metadata\]: runs no longer use a metadata store"):
         load_config(data="d.csv", label="y", settings=("metadata.url=mysql://pipe@db/mlmd",))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *('"accuracy"', '"f1"', '"balanced"', "{recall = 0.8}", "{precision = 1}", "0.3"),
+        "{cost = {false_positive = 1, false_negative = 20.5}}",
+    ],
+)
+def test_goals_of_a_decision_threshold(tmp_path, text):
+    config = load_config(write(tmp_path, MINIMAL + f"[trainer]\ndecide = {text}\n"))
+    assert config.trainer.decide == tomllib.loads(f"decide = {text}")["decide"]
+    assert PipelineConfig.model_validate(config.model_dump(mode="json")) == config
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *('"F1"', '"recall"', "0", "1", "1.5", "true", "[0.3]", "nan", "{recall = 0}", "{recall = 1.1}"),
+        *("{f1 = 0.8}", '{recall = "high"}', "{recall = 0.8, precision = 0.5}", "{cost = 3}", "{}"),
+        *("{cost = {false_positive = 1}}", "{cost = {false_positive = 1, false_negative = -1}}"),
+        "{cost = {false_positive = 1, false_negative = inf}}",
+    ],
+)
+def test_what_is_no_goal_of_a_decision_threshold(tmp_path, text):
+    with pytest.raises(BadInputError, match=r'trainer\.decide = .*: give "accuracy", .*, such as 0\.3\.$'):
+        load_config(write(tmp_path, MINIMAL + f"[trainer]\ndecide = {text}\n"))
+
+
+@pytest.mark.parametrize("setting", ["trainer.decide=f1", "data.positive=late"])
+def test_a_module_decides_itself(setting):
+    with pytest.raises(BadInputError, match=f"{setting.partition('=')[0]} is for the generic models"):
+        load_config(data="d.csv", label="y", settings=[setting, "module.file=m.py"])

@@ -24,7 +24,7 @@ def held_out(scores, labels):
     [
         # By hand: of the scores 0.1, 0.2, 0.3*, 0.35 and 0.8* those with a star are "yes". A threshold of
         # 0.25 has one false positive and finds both, one of 0.575 finds one without a false positive.
-        ("accuracy", 0.575),  # one error each: the one nearer to 0.5
+        ("accuracy", 0.575),  # one error each; this is nearer to 0.5
         ("f1", 0.25),  # 4/5 against 2/3
         ("balanced", 0.25),  # (1 + 2/3) / 2 against (1/2 + 1) / 2
         ({"recall": 0.5}, 0.575),

@@ -1,3 +1,5 @@
+import re
+
 import lightgbm
 import numpy as np
 import pytest
@@ -336,3 +338,76 @@ def test_the_steps_of_a_training(tmp_path, num_rows, settings, steps):
         "y": [number % 2 for number in range(num_rows)],
     }
     assert plan_for(tmp_path, columns, "y", *settings).training.train_steps == steps
+
+
+@pytest.mark.parametrize(
+    ("decide", "note"),
+    [
+        ("", "positive class: 'late', 25 % of the rows; predicted at p > 0.5"),
+        ("=0.25", "positive class: 'late', 25 % of the rows; predicted at p > 0.25"),
+        (
+            ".recall=0.8",
+            "positive class: 'late', 25 % of the rows; predicted at p > a threshold that is chosen on "
+            "held-out rows (recall of at least 0.8)",
+        ),
+    ],
+)
+def test_the_positive_class_is_named(tmp_path, decide, note):
+    """The labels sort as "late", "punctual"."""
+    settings = ["data.positive=late", *([f"trainer.decide{decide}"] if decide else [])]
+    columns = {"x": X * 7, "y": ["late", "punctual", "punctual", "punctual"] * 105}
+    plan = plan_for(tmp_path, columns, "y", *settings)
+    assert plan.label.classes == ("punctual", "late")
+    assert plan.notes()[2] == note
+    assert plan.training.decide == ({"recall": 0.8} if "recall" in decide else 0.25 if decide else None)
+    assert type(plan).model_validate(plan.model_dump(mode="json")) == plan
+
+
+@pytest.mark.parametrize(
+    ("num_rows", "values", "settings", "message"),
+    [
+        (300, ["a", "b", "c"], ["trainer.decide=f1"], "is for two classes, and the label 'y' has 3 classes"),
+        (300, [0.5, 1.5], ["trainer.decide=0.3"], "is for two classes, and the label 'y' is a number"),
+        (
+            199,
+            ["a", "b"],
+            ["trainer.decide=f1"],
+            "takes at least 200 rows (there are 199). Or give a threshold",
+        ),
+        (
+            300,
+            ["a", "b"],
+            ["trainer.decide=f1", "trainer.early_stopping=false"],
+            "takes trainer.early_stopping = true",
+        ),
+        (
+            300,
+            ["a", "b"],
+            ["trainer.decide=f1", "trainer.workers=1", "trainer.ps=1"],
+            "takes a training without trainer.workers",
+        ),
+        (
+            300,
+            ["a", "b"],
+            ["data.positive=c"],
+            "data.positive = 'c'; the classes are 'a' and 'b'",
+        ),
+        (300, ["a", "b", "c"], ["data.positive=c"], "data.positive = 'c': this is for two classes"),
+        (300, [0.5, 1.5], ["data.positive=1"], "data.positive = 1: this is for two classes"),
+    ],
+)
+def test_decisions_that_can_not_be_made(tmp_path, num_rows, values, settings, message):
+    label = (values * num_rows)[:num_rows]
+    with pytest.raises(BadInputError, match=re.escape(message)):
+        plan_for(tmp_path, {"x": (X * 5)[:num_rows], "y": label}, "y", *settings)
+
+
+def test_decisions_that_need_no_held_out_rows(tmp_path):
+    columns = {"x": X, "y": [0, 1] * 30}
+    assert plan_for(tmp_path, columns, "y", "trainer.decide=0.3", "data.positive=0").label.classes == (
+        "1",
+        "0",
+    )
+    columns["y"] = ["a", "b", "c"] * 20
+    plan = plan_for(tmp_path, columns, "y", "trainer.decide=accuracy")
+    assert not plan.decides

@@ -9,7 +9,9 @@ import estimator_core
 from components.trainer.fn_args import Trial
 from pipelines.data.formats.cell_format import CellFormat, read_formats
 from pipelines.data.formats.number_format import COMMA
+from pipelines.serving.model import Model
 from pipelines.tabular import training
+from pipelines.tabular.decision import Decision, read_decision
 from pipelines.tabular.model_selection import read_candidates
 from pipelines.tabular.preprocessing import BUCKET_KEY, NUMERIC_KEY
 from tests.circles import in_circles
@@ -288,3 +290,44 @@ def test_where_growing_trees_takes_long_models_train_an_eighth_first(call, held_
         )
         estimator = call(plan, lambda x, city: b"yes" if x > 0 else b"no")["estimator"]
         assert training._first_rung(plan, estimator) == steps
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("model", in_circles(["linear", "boosted_trees"], slow=["boosted_trees"]))
+def test_the_decision_threshold_is_part_of_the_model_and_chosen_once(call, tmp_path, model):
+    plan = make_plan(
+        BINARY, model=model, early_stopping=True, train_steps=50, trees={"n_trees": 8}, decide={"recall": 0.9}
+    )
+
+    def label_of(x, city):
+        noise = 10_000 * x % 4 - 2
+        return b"yes" if x + noise > 1.5 - 0.3 * city else b"no"
+
+    made = call(plan, label_of)
+    file = tmp_path / "decision.json"
+    chosen = read_decision(str(file))
+    assert chosen.threshold < 0.4
+    assert chosen.recall >= 0.9
+    assert 30 < chosen.held_out_rows < 70  # a sixth of 300
+    assert not (tmp_path / "candidates").exists()
+    before = file.read_bytes(), file.stat().st_mtime_ns
+    made = call(plan, label_of)  # as after an interruption
+    assert (file.read_bytes(), file.stat().st_mtime_ns) == before
+    estimator_core.train_and_evaluate(made["estimator"], made["train_spec"], made["eval_spec"])
+    (export,) = (tmp_path / "model" / "export" / training.EXPORTER_NAME).iterdir()
+    assert (export / "assets.extra" / "decision.json").read_bytes() == file.read_bytes()
+    signature = tf.saved_model.load(str(export)).signatures["predict"]
+    examples = [serialize(x=x, city=city) for x in np.linspace(-2, 2, 41) for city in range(3)]
+    outputs = signature(examples=tf.constant(examples))
+    scores, classes = outputs["logistic"].numpy()[:, 0], outputs["classes"].numpy()[:, 0]
+    assert classes.tolist() == [b"yes" if score > chosen.threshold else b"no" for score in scores]
+    assert ((scores > chosen.threshold) != (scores > 0.5)).any()
+
+
+@pytest.mark.more
+def test_a_threshold_that_is_given_needs_no_held_out_rows(call, tmp_path):
+    made = call(make_plan(BINARY, model="linear", train_steps=10, decide=0.25), lambda x, city: b"yes")
+    assert read_decision(str(tmp_path / "decision.json")) == Decision(0.25, "yes", "as configured")
+    estimator_core.train_and_evaluate(made["estimator"], made["train_spec"], made["eval_spec"])
+    (export,) = (tmp_path / "model" / "export" / training.EXPORTER_NAME).iterdir()
+    assert Model(export).decision["threshold"] == 0.25

@@ -36,6 +36,33 @@ def test_metrics_beside_the_baseline_plots_and_confusion(full):
     assert (second["recall"], second["precision"]) == ("80.0 %", "70.6 %")
 
 
+def test_thresholds_by_hand(full):
+    """Of the 75 positives, the model's own threshold finds 60; of the curve's points, 0.7 finds 45."""
+    cost = {"trainer": {"decide": {"cost": {"false_positive": 1, "false_negative": 20}}}}
+    counts = DETAILS["evaluation"]["plots"]["model"]["confusion"]
+    record = full.record.changed(config=cost, confusion={"classes": ["no", HOSTILE], **counts})
+    context = Context(record, full.root, full.details, full.records)
+    found = describe(context)["decision"]
+    assert found["lines"] == [
+        f"Positive class: {HOSTILE!r}, 41.7 % of the evaluation rows; predicted at p > 0.5 (a false positive "
+        "costs 1, a false negative 20)",
+        f"60 of 75 {HOSTILE!r} rows are found (recall 80 %); 60 of 85 rows predicted as {HOSTILE!r} are "
+        "right (precision 70.6 %)",
+    ]
+    names = ("threshold", "recall", "precision", "false_positives", "false_negatives", "cost", "is_chosen")
+    assert [tuple(row[name] for name in names) for row in found["rows"]] == [
+        ("0.7", "60.0 %", "80.0 %", "11", "30", "611", False),  # 45 / 0.8 - 45 = 11.25
+        ("0.5", "80.0 %", "70.6 %", "25", "15", "325", True),
+        ("0", "100.0 %", "25.0 %", "225", "0", "225", False),
+    ]
+    assert found["rows"][1]["f1"] == "0.75"  # 120 / (120 + 25 + 15)
+    page = render_report(context)
+    check_page(page)
+    assert "► 0.5" in page
+    assert "Cost: 1 for a false positive, 20 for a false negative" in page
+    assert describe(full)["decision"]["rows"][0]["cost"] == "41"  # 11 + 30: an error costs 1
+
+
 def test_confusions_by_hand_and_in_words():
     rows = confusion_table(["a", "b", "2 other classes"], [[8, 2, 0], [0, 0, 0], [1, 2, 3]], True)["rows"]
     assert [cell["shade"] for cell in rows[0]["cells"]] == [7, 2, 0]  # 9 x 0.8 and 9 x 0.2

@@ -1,5 +1,11 @@
 import pytest
 
+import pipelines
+from pipelines.serving.files import Reading, predict_files
+from tests.pipelines import sum_models
+
+from .conftest import served  # noqa: TID252
+
 URL = "/v2/models/sums"
 
 
@@ -87,3 +93,29 @@ def test_other_paths_are_refused(client):
     assert client.get(f"{URL}/versions/6").status_code == 404
     assert client.get(f"{URL}/train").status_code == 404
     assert client.post("/v2/health/live", {}).status_code == 405
+
+
+def test_the_class_follows_the_decision_threshold_in_every_answer(exported, tmp_path):
+    """The sums -1, 1, 2 and 3 have the probabilities 0.27, 0.73, 0.88 and 0.95; the threshold is 0.9."""
+    root = sum_models.push(exported("decided"), tmp_path / "root", 5)
+    sums, classes = [-1.0, 1.0, 2.0, 3.0], ["no", "no", "no", "yes"]
+    model = pipelines.load(root)
+    predicted = model.predict({"x": sums})
+    assert predicted["class"].tolist() == classes
+    assert predicted["probability"] == pytest.approx([0.731, 0.269, 0.119, 0.953], abs=1e-3)
+    data = tmp_path / "new.csv"
+    data.write_text("x\n-1\n1\n2\n3\n")
+    predict_files(model, str(data), tmp_path / "out.csv", Reading(), print)
+    assert [line.split(",")[1] for line in (tmp_path / "out.csv").read_text().split()[1:]] == classes
+    with served(root) as client:
+        body = {"inputs": [tensor("x", sums)], "outputs": [{"name": "class"}]}
+        assert client.post(f"{URL}/infer", body).json()["outputs"][0]["data"] == classes
+        for signature in ("predict", "serving_rows"):
+            body = {"signature_name": signature, "instances": [{"x": x} for x in sums]}
+            rows = client.post("/v1/models/sums:predict", body).json()["predictions"]
+            assert [row["classes"] for row in rows] == [[name] for name in classes]
+            assert [row["class_ids"] for row in rows] == [[0], [0], [0], [1]]
+        body = {"examples": [{"x": 2.0}]}  # scores of both classes, without a decision
+        ((no, yes),) = client.post("/v1/models/sums:classify", body).json()["results"]
+        assert (no[0], yes[0]) == ("no", "yes")
+        assert no[1] < yes[1] < sum_models.THRESHOLD
