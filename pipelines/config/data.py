@@ -29,8 +29,8 @@ class DataConfig(Section):
         label: Raw column to predict. With a `[module]`: the column from which it computes its label.
         spans: Spans of the path to read: `newest`, `last 5`, a single one, or a range. Default: `newest`.
         problem_type: `binary`, `multi-class` or `regression`. Default: inferred from the label.
-        weight: Column of numbers that weigh the rows in training and evaluation; it is no feature. Default:
-            all rows weigh the same.
+        weight: Column of numbers that weigh the rows in training and evaluation. It is not a feature.
+            Default: all rows weigh the same.
         exclude: Columns that the model does not use; the same as `"ignore"` in `[columns]`.
         numeric: Columns to treat only as numbers, regardless of the inference.
         categorical: Columns to treat as categories, regardless of the inference.

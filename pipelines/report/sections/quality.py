@@ -39,6 +39,10 @@ def describe(context: Context) -> dict[str, Any] | None:
         "baseline_version": record.baseline_version if record.baseline_metrics else None,
         "kind": kind,
         "num_examples": plots.get("num_examples"),
+        "is_weighted": bool(
+            record.config.get("data", {}).get("weight")
+            or record.config.get("trainer", {}).get("class_weights")
+        ),
         "plots": [],
         "confusion": None,
         "calibration": model.get("calibration", []),
