@@ -37,8 +37,8 @@ class DataConfig(Section):
         problem_type: `binary`, `multi-class` or `regression`. Default: inferred from the label.
         positive: Class of two that precision, recall, F1 and the decision threshold are about. Default: the
             last one in order, such as `1` or `yes`.
-        weight: Column of numbers that weigh the rows in training and evaluation; it is no feature. Default:
-            all rows weigh the same.
+        weight: Column of numbers that weigh the rows in training and evaluation. It is not a feature.
+            Default: all rows weigh the same.
         exclude: Columns that the model does not use; the same as `"ignore"` in `[columns]`.
         numeric: Columns to treat only as numbers, regardless of the inference.
         categorical: Columns to treat as categories, regardless of the inference.

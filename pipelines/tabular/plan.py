@@ -271,8 +271,8 @@ class TabularPlan(FeaturePlan):
     @property
     def read_columns(self) -> tuple[str, ...]:
         """Raw columns that `preprocessing_fn` reads: `columns`, the group's and the weight's."""
-        others = [self.group, self.weight.column if self.weight else None]
-        return (*self.columns, *(name for name in others if name))
+        weight = self.weight.column if self.weight else None
+        return (*self.columns, *filter(None, [self.group, weight]))
 
     def notes(self) -> list[str]:
         """Returns notes about the plan for the user, one sentence each."""
@@ -282,12 +282,12 @@ class TabularPlan(FeaturePlan):
             for parts, what in ((self.text, "text"), (self.lists, "lists"))
             if parts
         )
+        weights = f"; {self.weight.describe(self.label)}" if self.weight else ""
         return [
             f"{self.label.problem_type} problem: {self.label.column!r}{classes} from "
-            f"{len(self.numeric)} numeric and {len(self.categorical)} categorical features{more}",
+            f"{len(self.numeric)} numeric and {len(self.categorical)} categorical features{more}{weights}",
             self.training.describe(),
             *self._decision_notes(),
-            *([self.weight.describe(self.label)] if self.weight else ()),
             *(f"column {column!r} is not used: {reason}" for column, reason in self.ignored.items()),
         ]
 

@@ -25,7 +25,7 @@ _MAX_WEIGHT = float(np.finfo(np.float32).max)
 def plan_weights(
     profile: CsvProfile, config: PipelineConfig, kinds: Mapping[str, ColumnKind], label: LabelPlan
 ) -> tuple[WeightPlan | None, LabelPlan]:
-    """Returns the plan of the weights, None without any, and the label with its statistics by weight."""
+    """Returns the plan of the weights, if the rows have any, and the label with its statistics by weight."""
     column, class_weights = config.data.weight, config.trainer.class_weights
     if column is None and class_weights is None:
         return None, label

@@ -39,7 +39,7 @@ def plot_points(
 ) -> dict[str, Any]:
     """Returns the points of a model's plots in JSON form; empty if nothing was counted."""
     if sums.by_class is not None:
-        return _binary(sums.by_class, threshold)
+        return _binary(sums.by_class, sums.squares, threshold)
     if sums.confidence is not None:
         return _multi_class(sums, classes)
     if sums.sample is not None:
@@ -47,14 +47,14 @@ def plot_points(
     return {}
 
 
-def _binary(by_class: Values, threshold: float) -> dict[str, Any]:
+def _binary(by_class: Values, squares: float, threshold: float) -> dict[str, Any]:
     negative, positive = by_class
     # True and false positives, with the threshold at the lower end of each bin from the highest down.
     true = np.concatenate([[0.0], np.cumsum(positive[::-1])])
     false = np.concatenate([[0.0], np.cumsum(negative[::-1])])
     thresholds = 1 - np.arange(NUM_BINS + 1) / NUM_BINS
     points: dict[str, Any] = {
-        "calibration": _calibration(negative, positive),
+        "calibration": _calibration(negative, positive, squares),
         "histogram": [
             part.reshape(_HISTOGRAM_BINS, -1).sum(axis=1).tolist() for part in (negative, positive)
         ],
@@ -78,12 +78,13 @@ def _binary(by_class: Values, threshold: float) -> dict[str, Any]:
     return points
 
 
-def _calibration(negative: Values, positive: Values) -> list[dict[str, float]]:
+def _calibration(negative: Values, positive: Values, squares: float) -> list[dict[str, float]]:
     """Returns mean prediction and observed rate for tenths of the examples by probability."""
     total = negative + positive
     weight = float(total.sum())
     if not weight > 0:
         return []
+    size_of_1 = weight / squares  # effective number of examples for a weight of 1 (Kish)
     middles = (np.arange(NUM_BINS) + 0.5) / NUM_BINS
     share_below = np.cumsum(total) / weight
     tenth = np.minimum(((share_below - total / weight / 2) * _CALIBRATION_BINS).astype(int), 9)
@@ -93,7 +94,7 @@ def _calibration(negative: Values, positive: Values) -> list[dict[str, float]]:
         size = float(total[inside].sum())
         if size > 0:
             happened = float(positive[inside].sum())
-            low, high = wilson_interval(happened, size, CONFIDENCE)
+            low, high = wilson_interval(happened * size_of_1, size * size_of_1, CONFIDENCE)
             rows.append(
                 {
                     "predicted": float(middles[inside] @ total[inside]) / size,
@@ -122,9 +123,10 @@ def _multi_class(sums: PredictionSums, classes: tuple[str, ...]) -> dict[str, An
     names = [classes[ident] if ident < len(classes) else str(ident) for ident in order]
     confidence = sums.confidence if sums.confidence is not None else np.zeros((3, 0))
     calibration = []
+    size_of_1 = float(confidence[2].sum()) / sums.squares if sums.squares else 1.0
     for predicted, right, weight in confidence.T:
         if weight > 0:
-            low, high = wilson_interval(right, weight, CONFIDENCE)
+            low, high = wilson_interval(right * size_of_1, weight * size_of_1, CONFIDENCE)
             calibration.append(
                 {
                     "predicted": float(predicted / weight),

@@ -42,6 +42,7 @@ class PredictionSums:
     # Regression: label, prediction and a random number of some examples, those with the lowest
     # random numbers, `[at most MAX_SAMPLE, 3]`.
     sample: Values | None = None
+    squares: float = 0.0  # Classifications: sum of the squared weights
 
     @classmethod
     def from_batch(
@@ -80,7 +81,7 @@ class PredictionSums:
         by_class = np.stack(
             [np.bincount(bins, weights * (numbers == label), minlength=NUM_BINS) for label in (0, 1)]
         )
-        return cls("binary", len(numbers), by_class)
+        return cls("binary", len(numbers), by_class, squares=float(weights @ weights))
 
     @classmethod
     def _count_classes(cls, labels: npt.NDArray[Any], answers: Values, weights: Values) -> "PredictionSums":
@@ -102,7 +103,13 @@ class PredictionSums:
                 for part in (weights * highest, weights * (ids == chosen), weights)
             ]
         )
-        return cls("multi-class", len(ids), confusion=confusion, confidence=confidence)
+        return cls(
+            "multi-class",
+            len(ids),
+            confusion=confusion,
+            confidence=confidence,
+            squares=float(weights @ weights),
+        )
 
     @classmethod
     def _sample_numbers(cls, labels: Values, answers: Values) -> "PredictionSums":
@@ -126,6 +133,7 @@ class PredictionSums:
             confusion,
             _sum(self.confidence, other.confidence),
             _lowest(np.concatenate(samples)) if samples else None,
+            self.squares + other.squares,
         )
 
 

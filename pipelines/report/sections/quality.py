@@ -44,6 +44,10 @@ def describe(context: Context) -> dict[str, Any] | None:
         "baseline_version": record.baseline_version if record.baseline_metrics else None,
         "kind": kind,
         "num_examples": plots.get("num_examples"),
+        "is_weighted": bool(
+            record.config.get("data", {}).get("weight")
+            or record.config.get("trainer", {}).get("class_weights")
+        ),
         "plots": [],
         "by_class": model.get("by_class", []),
         "confusion": None,

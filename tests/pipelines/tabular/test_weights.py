@@ -40,7 +40,7 @@ def test_balanced_classes_are_those_of_scikit_learn(tmp_path):
 
 
 def test_the_weight_is_no_feature_and_the_label_is_described_by_weight(tmp_path):
-    """Of a row without a label, the weight does not matter."""
+    """The last row has no label, so its weight does not matter."""
     settings = (WEIGHT, 'trainer.class_weights={late = 3, "on time" = 1}')
     columns = table(w=[*W, "?"], x=[*X, 1], y=[*LABELS, ""])
     plan = plan_for(tmp_path, columns, "y", *settings)
@@ -50,7 +50,7 @@ def test_the_weight_is_no_feature_and_the_label_is_described_by_weight(tmp_path)
     products = np.array(W) * np.where(late, 3, 1)
     assert plan.label.majority_share == pytest.approx(products[late].sum() / products.sum())
     assert plan.weight.scale == pytest.approx(60 / products.sum())
-    assert "rows are weighted by column 'w' times class (late 3, on time 1)" in plan.notes()
+    assert plan.notes()[0].endswith("; rows are weighted by column 'w' times class (late 3, on time 1)")
 
 
 def test_the_moments_of_a_number_are_weighted(tmp_path):

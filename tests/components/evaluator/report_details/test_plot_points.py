@@ -54,6 +54,17 @@ def test_calibration_in_tenths():
     assert (rows[0]["low"], rows[0]["high"]) == pytest.approx(wilson_interval(1, 2, 0.95))
 
 
+@pytest.mark.parametrize("kind", ["binary", "multi-class"])
+@pytest.mark.parametrize("scale", [1.0, 1_000.0])
+def test_weights_of_1_and_3_widen_the_intervals_of_a_calibration(kind, scale):
+    """Eight examples with a total weight of 16 are worth 16^2 / (4 * 1 + 4 * 9) = 6.4 (Kish)."""
+    labels, weights = np.tile([0, 1], 4), np.repeat([1.0, 3.0], 4) * scale
+    answers = np.full(8, 0.7) if kind == "binary" else np.tile([0.3, 0.7], (8, 1))
+    (row,) = points(labels, answers, kind, weights=weights)["calibration"]
+    assert row["happened"] == 0.5
+    assert (row["low"], row["high"]) == pytest.approx(wilson_interval(3.2, 6.4, 0.95))
+
+
 def test_confusion_has_names_and_rare_classes_are_one():
     answers = np.eye(3)[[0, 1, 1, 2]]
     found = points([0, 0, 1, 2], answers, "multi-class", ("x", "y", "z"), [1, 2, 3, 4])

@@ -48,6 +48,7 @@ def test_parts_add_up_to_the_whole(kind):
     ]
     added = add_by_model([*parts, {"m": PredictionSums()}])["m"]
     assert added.num_examples == whole.num_examples == 300
+    assert added.squares == whole.squares == (0 if kind == "regression" else (weights**2).sum())
     if kind == "regression":
         assert sorted(map(tuple, added.sample[:, :2])) == sorted(map(tuple, whole.sample[:, :2]))
     elif kind == "binary":
