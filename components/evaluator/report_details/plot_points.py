@@ -1,6 +1,6 @@
 """Points of plots from sums over examples: ROC, precision and recall, calibration, confusion."""
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -146,8 +146,8 @@ def _multi_class(sums: PredictionSums, classes: tuple[str, ...]) -> dict[str, An
 
 def _by_class(confusion: Mapping[tuple[int, int], float], classes: tuple[str, ...]) -> list[dict[str, Any]]:
     """Returns the weight, precision, recall and F1 of each class; None without a denominator."""
-    rows: Counter[int] = Counter()
-    predicted: Counter[int] = Counter()
+    rows: defaultdict[int, float] = defaultdict(float)
+    predicted: defaultdict[int, float] = defaultdict(float)
     for (label, answer), weight in confusion.items():
         rows[label] += weight
         predicted[answer] += weight

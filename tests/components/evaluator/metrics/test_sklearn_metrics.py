@@ -193,7 +193,7 @@ def test_the_median_counts_a_row_as_often_as_it_weighs():
         ("top_k_accuracy@2", ([0, 1], [[0.9, 0.1], [math.nan, 0.9]]), 0.5),
     ],
 )
-def test_limits(name, rows, expected):
+def test_values_at_the_limits_of_a_definition(name, rows, expected):
     rows = tuple(map(np.array, rows))
     assert computed(name, rows, None) == pytest.approx(expected, nan_ok=True)
 
