@@ -321,6 +321,9 @@ class SklearnMetric(metric_types.Metric):
     """A metric of `METRICS`; `class_id` is the class of a metric of one class, see `resolve_classes`."""
 
     def __init__(self, name: str, class_id: int | None = None, threshold: float = DECISION_THRESHOLD) -> None:
+        if name.partition("@")[0] not in METRICS:
+            near = ", ".join(nearest_first(name, METRICS))
+            raise SettingError(f"SklearnMetric: there is no metric {name!r}. Its metrics: {near}.")
         super().__init__(
             metric_util.merge_per_key_computations(_computations),
             name=name,

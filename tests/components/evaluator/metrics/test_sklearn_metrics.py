@@ -203,6 +203,11 @@ def test_an_auc_needs_probabilities():
         computed("auc@x", (np.array([0, 1]), np.array([0.5, 1.5])), None, 1)
 
 
+def test_an_unknown_metric_lists_the_known_ones():
+    with pytest.raises(SettingError, match=r"there is no metric 'f1'\. Its metrics: f1_score, f1_macro, "):
+        SklearnMetric("f1")
+
+
 @pytest.mark.parametrize(("classes", "class_id"), [(("on time", "late"), 1), ((), 7)])
 def test_names_of_classes_become_ids(classes, class_id):
     def config(name):
