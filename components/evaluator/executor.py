@@ -386,7 +386,7 @@ def _describe_empty_slices(request: EvaluationRequest) -> tuple[str, ...]:
         for key, _ in result.slicing_metrics
         if not slicer_lib.is_cross_slice_key(key)
     ]
-    wanted = [{*spec.feature_keys} for spec in request.eval_config.slicing_specs if not spec.feature_values]
+    wanted = [{*spec.feature_keys, *spec.feature_values} for spec in request.eval_config.slicing_specs]
     return tuple(
         f"the slices by {', '.join(sorted(features))}: they have no examples. Slices are by raw columns"
         for features in wanted

@@ -75,7 +75,7 @@ class EvaluatorConfig(Section):
     @field_validator("thresholds", mode="before")
     @classmethod
     def _is_a_list(cls, value: Any) -> Any:
-        """Explains the list to whoever sets `evaluator.thresholds.auc=0.6`."""
+        """Explains how to write what somebody tried as `evaluator.thresholds.auc=0.6`."""
         if not isinstance(value, Mapping):
             return value
         name, bound = next(iter(value.items()), ("auc", 0.6))

@@ -102,6 +102,9 @@ def _anchor_paths(tree: dict[str, Any], folder: Path) -> None:
 def _assign(tree: dict[str, Any], keys: list[str], value: Any, origin: str) -> None:
     for depth, key in enumerate(keys[:-1]):
         tree = tree.setdefault(key, {})
+        if isinstance(tree, list):
+            name = ".".join(keys[: depth + 1])
+            raise BadInputError(f"{origin}: {name} is a list. Set all of it: --set '{name}=[...]'.")
         if not isinstance(tree, dict):
             raise BadInputError(f"{origin}: {'.'.join(keys[: depth + 1])} is not a section.")
     tree[keys[-1]] = value

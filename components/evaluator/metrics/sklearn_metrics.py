@@ -345,6 +345,9 @@ class SklearnMetric(metric_types.Metric):
         threshold: float = DEFAULT_THRESHOLD,
         interval: str = "",
     ) -> None:
+        if name.partition("@")[0] not in METRICS:
+            near = ", ".join(nearest_first(name, METRICS))
+            raise SettingError(f"SklearnMetric: there is no metric {name!r}. Its metrics: {near}.")
         super().__init__(
             metric_util.merge_per_key_computations(_computations),
             name=name,

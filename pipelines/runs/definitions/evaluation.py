@@ -74,7 +74,7 @@ def resolve_metrics(
 
     def resolve(name: str, where: str) -> str:
         why = f", which follows from the column {config.data.label!r}"
-        # A module's label may be another one than the column.
+        # A module may have made a label of another type.
         name = resolve_metric(name, problem_type, where, why, must_fit=config.module is None)
         base, _, argument = name.partition("@")
         if classes and argument and base in OF_CLASS and argument not in classes:

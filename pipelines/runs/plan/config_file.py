@@ -66,7 +66,7 @@ def _inferred(plan: DataPlan) -> dict[str, dict[str, Any]]:
         "evaluator": {
             "metrics": code.metrics,
             "slices": code.slices,
-            "thresholds": [bound.model_dump(mode="json", exclude_none=True) for bound in code.thresholds],
+            "thresholds": list(code.thresholds),
         },
     }
     if code.plan is not None:
@@ -101,7 +101,7 @@ def _columns(config: PipelineConfig, plan: DataPlan) -> list[str]:
 
 def _toml(value: Any) -> str:
     if isinstance(value, BaseModel):
-        return _toml(value.model_dump(mode="json", exclude_none=True))
+        return _toml(value.model_dump(mode="json", exclude_defaults=True))
     if isinstance(value, dict):
         items = (f"{_toml(str(key))} = {_toml(item)}" for key, item in value.items())
         return "{" + ", ".join(items) + "}"

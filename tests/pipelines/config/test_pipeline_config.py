@@ -115,6 +115,7 @@ def test_values_that_cannot_be_used(tmp_path, text, message):
         ("trainer", r"section\.key=value, received 'trainer'"),
         ("columns.a.b=number", r"is quoted: --set 'columns\.\"a\.b\"=number'"),
         ("data.path.x=1", r"data\.path is not a section"),
+        ("evaluator.slices.x=1", r"x=1: evaluator\.slices is a list\. .*'evaluator\.slices=\[\.\.\.\]'"),
         (f"trainer.seed={'9' * 5000}", r"^--set trainer\.seed=9+\.\.\..* has 5000 digits"),
         (f"trainer.custom_config.x={'[' * 5000}{']' * 5000}", "nested too deeply"),
         (f"trainer.custom_config{'.x' * 5000}=1", "nested more than 50 levels deep"),
@@ -123,7 +124,7 @@ def test_values_that_cannot_be_used(tmp_path, text, message):
 )
 def test_settings_that_cannot_be_used(setting, message):
     with pytest.raises(BadInputError, match=message) as error:
-        load_config(data="a.csv", label="y", settings=[setting])
+        load_config(data="a.csv", label="y", settings=["evaluator.slices=[[]]", setting])
     assert len(str(error.value)) < 600
 
 

@@ -193,7 +193,7 @@ def test_the_median_counts_a_row_as_often_as_it_weighs():
         ("top_k_accuracy@2", ([0, 1], [[0.9, 0.1], [math.nan, 0.9]]), 0.5),
     ],
 )
-def test_limits(name, rows, expected):
+def test_values_at_the_limits_of_a_definition(name, rows, expected):
     rows = tuple(map(np.array, rows))
     assert computed(name, rows, None) == pytest.approx(expected, nan_ok=True)
 
@@ -201,6 +201,11 @@ def test_limits(name, rows, expected):
 def test_an_auc_needs_probabilities():
     with pytest.raises(ValueError, match=r"probabilities between 0 and 1\. Received: 1\.5"):
         computed("auc@x", (np.array([0, 1]), np.array([0.5, 1.5])), None, 1)
+
+
+def test_an_unknown_metric_lists_the_known_ones():
+    with pytest.raises(SettingError, match=r"there is no metric 'f1'\. Its metrics: f1_score, f1_macro, "):
+        SklearnMetric("f1")
 
 
 @pytest.mark.parametrize(("classes", "class_id"), [(("on time", "late"), 1), ((), 7)])

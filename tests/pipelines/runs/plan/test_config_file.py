@@ -41,13 +41,15 @@ def plan_of(config):
 
 def test_a_run_with_the_file_has_the_same_plan(csv, tmp_path):
     settings = ("columns.outcome=ignore", "trainer.train_steps=7", "evaluator.metrics=['auc']",
-                "evaluator.thresholds=[{metric='auc', lower=0.6}]")  # fmt: skip
+                "evaluator.thresholds=[{metric='roc_auc', lower=0.6}, "
+                "{metric='recall', class='q', slice={zip='00003', hour=1}, max_regression=0.1}]")  # fmt: skip
     config = load_config(data=str(csv), label="y", settings=settings)
     before = plan_of(config)
     target = tmp_path / "plan.toml"
     target.write_text(render_plan_file(config, before, tmp_path))
     after = plan_of(load_config(target))
     assert after.code == before.code
+    assert after.code.thresholds[1].slice_ == {"zip": "00003", "hour": "1"}
     assert [row.kind for row in after.columns] == [row.kind for row in before.columns]
     assert 'path = "data/orders.csv"' in target.read_text()
 
