@@ -40,6 +40,7 @@ from pipelines.data.missing import is_missing
 from pipelines.data.opening import known_types
 from pipelines.data.quotes import QuoteFindings, QuoteSearch, check_quotes, examine_quotes
 from pipelines.data.reading import parse
+from pipelines.data.row_copies import RowCopies, RowHashes
 from pipelines.data.row_sample import RowSample
 from pipelines.errors import BadInputError, counted
 
@@ -79,6 +80,7 @@ class CsvProfile:
     known_types: dict[str, ColumnType] = field(default_factory=dict)
     # User's files by their UTF-8 copies, if they are in another encoding.
     originals: dict[Path, Path] = field(default_factory=dict)
+    copies: RowCopies = field(default_factory=RowCopies)  # Rows that are equal
     num_set_aside: int = 0  # Number of rows that could not be read, and are not in `files`
     # States of the files, and of `originals`, before they were examined.
     states: dict[Path, FileState] = field(default_factory=dict)
@@ -241,7 +243,7 @@ def _profile(
             has_mark |= text.head.startswith(codecs.BOM_UTF8)
             is_plain &= faults.is_plain_header(text.first_line(), header, dialect)
             search = None if is_parquet(file) else QuoteSearch(dialect)
-            _add_rows(scan, file, text.checked(search), header, dialect, look_closer)
+            _add_rows(scan, file, text.checked(search, scan.hashes), header, dialect, look_closer)
             states[file] = known_states.get(file) or state_of_hashed(file, status, content.finish())
         if search is not None and search.finds_any():
             quotes.append(examine_quotes(file, header, dialect, quote_is_given))
@@ -288,6 +290,7 @@ class TableScan:
     def __init__(self, header: Sequence[str], known_types: Mapping[str, ColumnType]):
         self._header, self._known = header, dict(known_types)
         self._cells, self._sample = CellStore(), RowSample(len(header))
+        self.hashes = RowHashes()  # that take in the text of each file
         names = [name or UNNAMED for name in header]
         self._columns = {name: ColumnScan(name, known_types.get(name), self._cells) for name in names}
         self._files: list[Path] = []
@@ -312,6 +315,7 @@ class TableScan:
             raise BadInputError(f"{file}: there is a header (line 1) but no row below it.")
         for scan in self._columns.values():
             scan.end_file(file)
+        self.hashes.end_file(self._num_rows - self._rows_before)
         self._files.append(file)
         self._rows_before = self._num_rows
 
@@ -340,6 +344,7 @@ class TableScan:
             quote_doubts=tuple(doubt for findings in quotes for doubt in findings.doubts),
             dialect=dialect,
             known_types=self._known,
+            copies=self.hashes.count(),
             states=states,
             cells=self._cells,
             sample=self._sample,
@@ -405,9 +410,9 @@ class _Text:
         """Returns the text up to the first line feed."""
         return self.head.partition(b"\n")[0].decode("utf-8-sig", "replace")
 
-    def checked(self, quotes: QuoteSearch | None) -> "_CheckedText":
-        """Returns the whole text, which is checked while it is read."""
-        return _CheckedText(self.head, self._stream, quotes)
+    def checked(self, quotes: QuoteSearch | None, hashes: RowHashes) -> "_CheckedText":
+        """Returns the whole text, which is checked and hashed while it is read."""
+        return _CheckedText(self.head, self._stream, quotes, hashes)
 
 
 class _CheckedText:
@@ -415,9 +420,9 @@ class _CheckedText:
 
     closed = False
 
-    def __init__(self, head: bytes, stream: Any, quotes: QuoteSearch | None):
+    def __init__(self, head: bytes, stream: Any, quotes: QuoteSearch | None, hashes: RowHashes):
         self._head = io.BytesIO(head)
-        self._stream, self._quotes = stream, quotes
+        self._stream, self._quotes, self._hashes = stream, quotes, hashes
         self._has_line_feed = self._has_stray_return = self._ends_in_return = False
         self.is_odd, self.is_csv = False, quotes is not None
 
@@ -436,6 +441,7 @@ class _CheckedText:
         self.is_odd |= self._has_line_feed and self._has_stray_return
         if self._quotes is not None:
             self._quotes.update(block)
+        self._hashes.update(block)
         return block
 
     def ends_odd(self) -> bool:

@@ -15,6 +15,7 @@ from pipelines.data.encoding import UTF_8_NAMES, Utf8Files, as_utf8
 from pipelines.data.file_states import read_states
 from pipelines.data.files import find_csv_files
 from pipelines.data.leaks import Leak, find_leaks
+from pipelines.data.pitfalls import find_pitfalls
 from pipelines.data.profile import CsvProfile, profile_clean_files, profile_csv
 from pipelines.data.spans import ResolvedSpans, SpanRecord, resolve_spans
 from pipelines.data.splits import find_split_files, plan_splits
@@ -187,7 +188,8 @@ def plan_data(config: PipelineConfig, data: CsvData, stops_at_copies: bool = Tru
         schema = read_curated_schema(config.schema_.path, data.profile, used, text_columns)
     data.profile.check_unchanged()
     learned = {"code": code, "columns": rows, "leaks": tuple(leaks), "text_columns": text_columns}
-    findings = data.findings + leak_notes + lost
+    pitfalls = tuple(find_pitfalls(data.profile, data.kinds, config.split, config.data.label))
+    findings = data.findings + leak_notes + lost + pitfalls
     return DataPlan(**{**vars(data), **learned, "findings": findings, "schema": schema})
 
 

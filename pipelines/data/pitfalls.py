@@ -1,0 +1,193 @@
+"""Finds rows that belong together but may be in different splits, and categories that are spelled twice."""
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from pipelines.config.data import SplitConfig
+from pipelines.config.toml import toml_text
+from pipelines.data.column_cells import ColumnCells
+from pipelines.data.formats.arrow_reading import read_times
+from pipelines.data.kinds import ColumnKind, to_date_format
+from pipelines.data.profile import CsvProfile
+from pipelines.data.word_kinds import is_called_id
+
+_MIN_COPIES = 5
+_MIN_COPY_SHARE = 1e-4
+_MIN_TIMES_CHANCE = 10  # of equal rows, compared with what chance explains
+_MOST_COMMON = 0.5  # chance that two rows have the same cell; a column with more tells nothing
+
+_PERSON = re.compile(
+    r"(^|[^a-z])(customer|client|user|patient|person|subject|participant|member|account|household|employee"
+    r"|driver|student|player|passenger|visitor|session|device|machine|vehicle|e?mail|ssn)s?"
+    r"([ _-]?(id|no|nr|num|number|key|code|uuid|hash|name))?$"
+)
+_CODE = r"^\S*[0-9]\S*$"
+_MIN_ENTITIES = 20
+_MIN_REPEATED_SHARE = 0.01  # of the rows
+_MAX_ROWS_OF_ID = 100  # on average; a more frequent id is a category, such as that of a shop
+_MAX_CELLS = 1_000_000
+
+_NUM_TIMES = 200
+_MIN_TIMES = 20  # different ones
+_MIN_SORTED = 0.9  # Kendall's rank correlation of time and position
+
+_MAX_SPELLED = 2_000  # different values; more are codes, in which case matters
+_SHOWN = 3
+
+
+def find_pitfalls(
+    profile: CsvProfile, kinds: Mapping[str, ColumnKind], split: SplitConfig, label: str
+) -> Iterator[str]:
+    """Yields a sentence for each one; `split.by = "row"` in the configuration accepts those of the split."""
+    if split.by == "row" and "by" not in split.model_fields_set and profile.sample is not None:
+        if are_copied(profile):
+            yield (
+                f"{profile.copies.num_copies} of {profile.num_rows} rows are copies of other rows, and a row "
+                "and its copy may be in different splits. Remove the copies, or divide the rows by a column "
+                f"that tells them apart, such as an id: {_by_column('NAME')}"
+            )
+        for name, share in repeated_entities(profile, kinds, label):
+            yield (
+                f"column {name!r}: {share:.0%} of the rows repeat the value of another row, which may be in "
+                f"another split. If the model is for new values: {_by_column(toml_text(name))}"
+            )
+        if time := time_of_order(profile, kinds):
+            yield (
+                f"the rows are in the order of {time!r}. If the model is for later ones, let the newest "
+                f'evaluate: [split] by = "time", column = {toml_text(time)}'
+            )
+    for name, kind in kinds.items():
+        if kind.name == "category":
+            yield from _spellings(profile, name)
+
+
+def _by_column(name: str) -> str:
+    return f'[split] by = "column", column = {name}'
+
+
+def are_copied(profile: CsvProfile) -> bool:
+    """Returns whether more rows are equal than in a table whose rows are equal by chance.
+
+    In such a table many more rows differ in a single column than in none, unless other columns determine it,
+    or its cells are equal by chance ten times less often.
+    """
+    if profile.copies.num_copies < max(_MIN_COPIES, _MIN_COPY_SHARE * profile.num_rows):
+        return False
+    codes = [_codes(profile, position) for position in range(len(profile.columns))]
+    num_rows = len(codes[0])
+    scale = (profile.num_rows / num_rows) ** 2  # pairs of all rows, for one of the sample
+    draw = np.random.default_rng(0)
+    hashes = [draw.integers(0, 1 << 63, code.max() + 1, np.uint64)[code] for code in codes]
+    of_rows: Any = sum(hashes)  # modulo 2**64
+    num_copied, num_equal = profile.copies.num_pairs, _num_pairs(of_rows)
+    tells = False
+    for code, hashed in zip(codes, hashes, strict=True):
+        chance = (_num_pairs(code) - num_equal) / max(1, num_rows * (num_rows - 1) / 2)
+        if chance <= _MOST_COMMON:
+            num_near = scale * (_num_pairs(of_rows - hashed) - num_equal)
+            if num_copied < min(num_near, _MIN_TIMES_CHANCE * chance * (num_near + num_copied)):
+                return False
+            tells = True
+    return tells
+
+
+def _codes(profile: CsvProfile, position: int) -> Any:
+    """Returns a number for each different cell of the sample."""
+    return profile.sample.column(position).dictionary_encode().indices.to_numpy()  # type: ignore[union-attr]
+
+
+def _num_pairs(values: Any) -> int:
+    """Returns the number of pairs of equal values."""
+    counts = np.unique(values, return_counts=True)[1]
+    return int((counts * (counts - 1) // 2).sum())
+
+
+def repeated_entities(
+    profile: CsvProfile, kinds: Mapping[str, ColumnKind], label: str
+) -> Iterator[tuple[str, float]]:
+    """Yields the columns of ids that repeat, with the share of the rows whose id repeats."""
+    for name, column in profile.columns.items():
+        kind, cells = kinds[name], ColumnCells(profile, name)
+        may_be = kind.name in ("id", "category") or (kind.name == "number" and column.type == "integer")
+        if name == label or not may_be or column.num_distinct == column.num_values:
+            continue
+        is_person = _PERSON.search(_as_words(name)) is not None
+        if not (is_person or is_called_id(name) or (kind.name == "id" and cells.all_match(_CODE))):
+            continue
+        counts = _occurrences(cells)
+        num_cells = counts.sum()
+        if len(counts) < _MIN_ENTITIES or not (is_person or num_cells <= _MAX_ROWS_OF_ID * len(counts)):
+            continue
+        share = counts[counts > 1].sum() / num_cells
+        if share >= _MIN_REPEATED_SHARE:
+            yield name, float(share)
+
+
+def _as_words(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def _occurrences(cells: ColumnCells) -> Any:
+    """Returns the number of occurrences of each value, of a column with very many in its first cells."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    counted = cells.profile.columns[cells.column].distinct_values
+    if counted is not None:
+        return counted.occurrences
+    parts, num_cells = [], 0
+    for values, counts in cells.chunks():
+        parts.append(values.take(pa.array(np.repeat(np.arange(len(values)), counts))))
+        num_cells += len(parts[-1])
+        if num_cells >= _MAX_CELLS:
+            break
+    return pc.value_counts(pa.chunked_array(parts)).field(1).to_numpy()
+
+
+def time_of_order(profile: CsvProfile, kinds: Mapping[str, ColumnKind]) -> str | None:
+    """Returns the column of dates by which the rows are sorted, up or down; None if there is none."""
+    for position, name in enumerate(profile.columns):
+        date_format = to_date_format(kinds[name])
+        if date_format is None or profile.sample is None:
+            continue
+        cells = profile.sample.column(position)
+        times = read_times(cells.take(_spread(len(cells))), date_format)
+        secs = times.utc_secs[times.is_valid]
+        if np.unique(secs).size < _MIN_TIMES:
+            continue
+        pairs = np.sign(secs[:, None] - secs)[np.triu_indices(secs.size)]
+        if abs(pairs.sum()) >= _MIN_SORTED * np.count_nonzero(pairs):
+            return name
+    return None
+
+
+def _spread(num_rows: int) -> Any:
+    """Returns positions of a few rows, as far apart from each other as possible."""
+    import pyarrow as pa
+
+    return pa.array(np.unique(np.linspace(0, num_rows - 1, _NUM_TIMES).astype(np.int64)))
+
+
+def _spellings(profile: CsvProfile, name: str) -> Iterator[str]:
+    """Yields a sentence if categories differ only in case or white space."""
+    counts = profile.columns[name].distinct_values
+    if counts is None or len(counts) > _MAX_SPELLED:
+        return
+    by_word: dict[str, list[str]] = {}
+    for text in counts:
+        by_word.setdefault(" ".join(text.casefold().split()), []).append(text)
+    found = [texts for texts in by_word.values() if len(texts) > 1]
+    if found:
+        shown = "; ".join(
+            " and ".join(f"{text!r} ({counts[text]})" for text in texts)
+            for texts in itertools.islice(found, _SHOWN)
+        )
+        more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+        yield (
+            f"column {name!r}: {shown}{more} differ only in case or white space, but are different "
+            "categories. Write them alike, here and in what the model is asked"
+        )
