@@ -41,8 +41,8 @@ class TrainerConfig(Section):
             clearly better.
         folds: Number of trainings of each model of `auto`, each of which holds out another sixth of the
             rows. Default: 6 with fewer than 5,000 rows, otherwise 1.
-        time_limit: Time, such as `"90s"`, `"5m"` or `"1h"`, after which `auto` begins no further fold. The
-            first one is always finished.
+        time_limit: Time for the trainings of `auto`, such as `"90s"`, `"5m"` or `"1h"`, which the models
+            share. Trees are then grown again from all rows, if they are a part of the model. Default: none.
         train_steps: Number of optimizer steps. Default: chosen by the number of rows; 1,000 with a
             `[module]`.
         eval_steps: Number of batches of each evaluation during training. Default: all; 150 with a

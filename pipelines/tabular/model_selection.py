@@ -15,6 +15,7 @@ import tensorflow as tf
 
 import estimator_core
 from components.trainer.interruptible import train_and_evaluate
+from estimator_core import tf1
 from pipelines.errors import counted
 from pipelines.tabular.best_checkpoint import BestCheckpoint, BestCheckpointExporter
 from pipelines.tabular.ensemble import (
@@ -69,7 +70,7 @@ class Combination:
     label: LabelPlan
     weight_column: str | None = None  # Feature that weighs the rows
     folds: int = 1  # Number of trainings of a model, each of which holds out other rows
-    time_limit: float = math.inf  # Seconds of training after which no further fold is begun
+    time_limit: float = math.inf  # Seconds of training: of all models on the first fold, and of all folds
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,6 +163,8 @@ def select_model(
         _LOGGER.warning("Removing %s: it is from a training that compared no models.", model_dir)
         tf.io.gfile.rmtree(model_dir)
 
+    limit = math.inf if combination is None else combination.time_limit
+
     def train(model: ModelName, *, to_first_rung: bool) -> None:
         others = (
             _rank(candidate_of_model.loss)
@@ -180,7 +183,9 @@ def select_model(
             training = prepare(model, os.path.join(folder, model))
             # A model that is behind on a few rows may be worth its part of an ensemble.
             drops = combination is None or combination.folds == 1
-            candidate = _train(model, training, to_beat if drops else math.inf, to_first_rung)
+            left = sum(other not in candidates or candidates[other].is_paused for other in models)
+            seconds = (begin + limit - time.monotonic()) / max(left, 1)
+            candidate = _train(model, training, to_beat if drops else math.inf, to_first_rung, seconds)
             if earlier:
                 seconds = earlier.seconds + candidate.seconds
                 candidate = dataclasses.replace(candidate, seconds=seconds)
@@ -243,23 +248,27 @@ def _train_folds(
     combination: Combination,
     begin: float,
 ) -> dict[ModelName, list[_Fold]]:
-    """Returns the folds of the models that were trained to the end.
+    """Returns the folds of the models that were trained to the end on all of them.
 
     Further folds are begun as long as one is expected to end within the time limit.
     """
-    models = [
-        candidate.model
+    folds: dict[ModelName, list[_Fold]] = {
+        candidate.model: []
         for candidate in candidates.values()
         if math.isfinite(candidate.loss) and not candidate.is_dropped
-    ]
-    folds: dict[ModelName, list[_Fold]] = {model: [] for model in models}
+    }
     for fold in range(combination.folds):
         began = time.monotonic()
-        for model in models:
+        for model in list(folds):
             file = os.path.join(_fold_dir(folder, model, fold), _HELD_OUT)
             if not tf.io.gfile.exists(file):
                 name = f"{model} on fold {fold + 1} of {combination.folds}"
                 result = _train_fold(candidates[model], prepare, os.path.dirname(file), fold, name)
+                if result is None:
+                    del folds[model]
+                    if not folds:
+                        raise RuntimeError(f"None of the models could be trained on fold {fold + 1}.")
+                    continue
                 buffer = io.BytesIO()
                 np.savez(buffer, **vars(result.held_out), step=result.step, seconds=result.seconds)
                 with tf.io.gfile.GFile(f"{file}.partial", "wb") as stream:
@@ -277,12 +286,14 @@ def _train_folds(
 
 def _train_fold(
     candidate: Candidate, prepare: Callable[..., Training], model_dir: str, fold: int, name: str
-) -> _Fold:
+) -> _Fold | None:
+    """Returns the result of a fold; None if its training failed."""
     if fold:
         training = prepare(candidate.model, model_dir, fold=fold)
         candidate = _train(candidate.model, training, math.inf, to_first_rung=False, name=name)
         if candidate.failure:
-            raise RuntimeError(f"{candidate.model} failed on fold {fold}: {candidate.failure}")
+            _LOGGER.warning("%s is no member of an ensemble, as it failed: %s", name, candidate.failure)
+            return None
     else:
         training = prepare(candidate.model, model_dir)  # it is trained already
     held_out = predict_held_out(training.estimator, training.eval_spec.input_fn)
@@ -461,10 +472,35 @@ class _BestSoFar(BestCheckpointExporter):
         return super().export(estimator, export_path, checkpoint_path, eval_result, False)
 
 
+class _StopAt(tf1.train.SessionRunHook):
+    """Ends a training at a time."""
+
+    def __init__(self, deadline: float):
+        self._deadline = deadline
+
+    def steps_until_due(self, global_step: int) -> int | None:
+        """Returns None: the end of each session call is soon enough."""
+        del global_step
+        return None
+
+    def skip_steps(self, steps: int) -> None:
+        del steps
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        del run_values
+        if time.monotonic() > self._deadline:
+            run_context.request_stop()
+
+
 def _train(
-    model: ModelName, training: Training, to_beat: float, to_first_rung: bool, name: str = ""
+    model: ModelName,
+    training: Training,
+    to_beat: float,
+    to_first_rung: bool,
+    seconds: float = math.inf,
+    name: str = "",
 ) -> Candidate:
-    """Trains a model, without exports. The name is for the log."""
+    """Trains a model for some time at most, without exports. The name is for the log."""
     estimator, spec = training.estimator, training.train_spec
     every = estimator.config.save_checkpoints_steps
     max_steps = spec.max_steps or 0
@@ -482,6 +518,8 @@ def _train(
 
     if every and max_steps:  # even if it can't stop: its variable is in the checkpoints
         hooks.append(estimator_core.experimental.make_early_stopping_hook(estimator, is_behind, None, every))
+    if seconds < math.inf:
+        hooks.append(_StopAt(time.monotonic() + seconds))
     _LOGGER.info("Training %s: %d of %d steps at most.", name or model, rung, max_steps)
     begin = time.monotonic()
     try:

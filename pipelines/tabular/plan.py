@@ -170,7 +170,7 @@ class TrainingPlan(_Part):
     one_held_out_in: int = 6  # Number of training rows of which one is held out
     held_out_rows: int = 0  # Number of held-out rows, about; 0 without early stopping
     folds: int = 1  # Number of trainings of each model of "auto", which hold out other rows
-    time_limit: float | None = None  # Seconds of training after which no further fold is begun
+    time_limit: float | None = None  # Seconds for the trainings of "auto"; None for no limit
     interval: float | None = None  # Share of the labels in the intervals of a regression; None without
     # Goal of the decision threshold of a binary classifier, or the threshold; None decides at 0.5.
     decide: Decide | None = None

@@ -3,6 +3,7 @@
 import collections
 import json
 import math
+import time
 
 import pytest
 import tensorflow as tf
@@ -10,7 +11,15 @@ import tensorflow as tf
 import estimator_core
 from estimator_core import tf1
 from pipelines.tabular.best_checkpoint import BestCheckpointExporter
-from pipelines.tabular.model_selection import Candidate, Training, can_win, read_candidates, select_model
+from pipelines.tabular.model_selection import (
+    Candidate,
+    Combination,
+    Training,
+    can_win,
+    read_candidates,
+    select_model,
+)
+from pipelines.tabular.plan import LabelPlan
 
 MODELS = ("boosted_trees", "wide_deep", "linear")
 
@@ -38,7 +47,7 @@ class Trainings:
                 train_op = step.assign_add(1)
             return estimator_core.EstimatorSpec(
                 mode,
-                predictions={"x": weight + features["x"]},
+                predictions={"predictions": (weight + features["x"])[:, tf.newaxis]},
                 loss=loss,
                 train_op=train_op,
                 eval_metric_ops=metrics,
@@ -273,3 +282,21 @@ def test_what_a_training_without_a_comparison_has_left_gives_way(tmp_path):
     training = select(Trainings(boosted_trees=0.4, wide_deep=0.2, linear=0.3), tmp_path)
     assert training.estimator.latest_checkpoint().endswith("model.ckpt-3")
     assert (old / "best").is_dir()
+
+
+@pytest.mark.more
+def test_a_time_limit_ends_the_trainings_of_the_first_fold(tmp_path):
+    trainings = Trainings(boosted_trees=0.3, wide_deep=0.2, linear=0.1)
+    trainings.steps = 10_000_000
+    label = LabelPlan(column="y", problem_type="regression", values="number")
+    combination = Combination(label, folds=3, time_limit=3.0)
+    begin = time.monotonic()
+    training = select_model(
+        trainings, str(tmp_path / "Format-Serving"), str(tmp_path), combination=combination
+    )
+    assert time.monotonic() - begin < 60
+    found = read_candidates(str(tmp_path))
+    assert [one.folds for one in found] == [1, 1, 1]
+    assert [one.is_chosen for one in found].count(True) == 1
+    assert all(0 < one.last_step < 20_000_000 for one in found)
+    assert training.train_spec.max_steps == next(one.step for one in found if one.is_chosen)
