@@ -20,7 +20,7 @@ _MAX_RANGES = 10
 
 @dataclass(frozen=True)
 class Interval:
-    """How far below and above predictions the label may be, by range of the prediction."""
+    """Distances of the ends of an interval from the prediction, by range of the prediction."""
 
     level: float  # Share of the rows whose labels are to be in their intervals
     edges: list[float]  # Predictions between two ranges, ascending
