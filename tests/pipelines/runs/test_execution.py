@@ -265,10 +265,10 @@ def test_the_models_that_were_compared_are_recorded(execute_run, data, tmp_path)
     data.write_text("x,y\n" + "".join(f"{number}.5,{number % 2}\n" for number in range(250)))
     fields = {
         "metrics": {"auc": 0.75}, "step": 30, "steps_per_tree": 0, "seconds": 2.0, "failure": "",
-        "is_paused": False,
+        "is_paused": False, "folds": 1, "contribution": None,
     }  # fmt: skip
-    dropped = {"is_chosen": False, "is_dropped": True, "last_step": 40, "expected": 0.45}
-    chosen = {"is_chosen": True, "is_dropped": False, "last_step": 90, "expected": None}
+    dropped = {"is_chosen": False, "is_dropped": True, "last_step": 40, "expected": 0.45, "weight": 0.0}
+    chosen = {"is_chosen": True, "is_dropped": False, "last_step": 90, "expected": None, "weight": 1.0}
     models = [
         {"model": "linear", "loss": 0.5, **fields, **dropped},
         {"model": "wide_deep", "loss": 0.25, **fields, **chosen},
@@ -277,8 +277,9 @@ def test_the_models_that_were_compared_are_recorded(execute_run, data, tmp_path)
     _, record = execute_run()
     assert record.models == tuple(models)
     assert (
-        "model: wide_deep: auc 0.75 at step 30 (2.0 s) is better than "
-        "linear: auc 0.75 at step 30 (2.0 s; dropped at step 40, because it was too far behind)"
+        "model: wide_deep, with a loss of 0.25, chosen from "
+        "linear: auc 0.75 at step 30 (2.0 s; dropped at step 40, because it was too far behind); "
+        "wide_deep: auc 0.75 at step 30 (2.0 s)"
     ) in record.notes
 
 
@@ -434,7 +435,8 @@ def test_the_plan_of_the_generic_model_and_copied_data_are_noted(execute_run, da
     _, record = execute_run()
     assert record.notes[0].startswith("binary problem: 'y' with 2 classes from 1 numeric")
     assert record.notes[1].startswith("model: wide_deep")
-    note = record.notes[2]
+    assert record.notes[2].startswith("positive class: '1', 50 % of the rows")
+    note = record.notes[3]
     assert note.startswith("CsvExampleGen reads a copy (")
     assert note.endswith("): 1 row without a value in 'y' is left out")
 
