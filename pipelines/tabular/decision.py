@@ -33,19 +33,19 @@ class Decision:
     held_out_rows: int = 0
     held_out_positives: int = 0
     recall: float | None = None
-    precision: float | None = None
+    precision: float | None = None  # None where no row is predicted as positive
     problem: str = ""  # Reason why the goal is not met; empty if it is
 
     def describe(self) -> str:
         text = f"{self.positive!r} is predicted at p > {self.threshold:.4g} ({self.goal})"
         if not self.held_out_rows:
             return text
-        text += (
-            f", chosen on {counted(self.held_out_rows, 'held-out row')}, {self.held_out_positives} of them "
-        )
-        text += f"{self.positive!r}"
-        if self.recall is not None and self.precision is not None:
-            text += f": recall {self.recall:.3g}, precision {self.precision:.3g}"
+        rows = counted(self.held_out_rows, "held-out row")
+        text += f", chosen on {rows}, {self.held_out_positives} of them {self.positive!r}"
+        if self.recall is not None:
+            text += f": recall {self.recall:.3g}"
+        if self.precision is not None:
+            text += f", precision {self.precision:.3g}"
         return f"{text}; {self.problem}" if self.problem else text
 
 
@@ -77,9 +77,9 @@ class Cuts:
 
     @property
     def precision(self) -> Floats:
-        """1 where no row is above the threshold."""
+        """0 where no row is above the threshold."""
         taken = self.true_positives + self.false_positives
-        return np.divide(self.true_positives, taken, out=np.ones_like(taken), where=taken > 0)
+        return np.divide(self.true_positives, taken, out=np.zeros_like(taken), where=taken > 0)
 
     def quality(self, decide: Decide) -> Floats:
         """Returns a number for each threshold, the highest for the best one."""
@@ -92,8 +92,7 @@ class Cuts:
             return np.where(self.recall >= decide["recall"] * (1 - _SAME), self.thresholds, self.recall - 1)
         if isinstance(decide, Mapping) and "precision" in decide:
             is_met = self.precision >= decide["precision"] * (1 - _SAME)
-            is_met &= self.true_positives > 0
-            return np.where(is_met, 1 + self.recall, np.where(self.true_positives > 0, self.precision, 0))
+            return np.where(is_met, 1 + self.recall, self.precision)
         costs = decide["cost"] if isinstance(decide, Mapping) else {}
         return -(
             costs.get("false_positive", 1) * self.false_positives + costs.get("false_negative", 1) * missed
@@ -119,8 +118,14 @@ def choose_decision(decide: Decide, label: LabelPlan, held_out: HeldOut) -> Deci
         wanted = decide.get(name, 0.0) if isinstance(decide, Mapping) else 0.0
         if reached < wanted * (1 - _SAME):
             problem = f"no threshold reaches a {name} of {wanted:g} there"
-    threshold = float(cuts.thresholds[index])
-    return replace(decision, threshold=threshold, recall=recall, precision=precision, problem=problem)
+    takes_some = cuts.true_positives[index] + cuts.false_positives[index] > 0
+    return replace(
+        decision,
+        threshold=float(cuts.thresholds[index]),
+        recall=recall,
+        precision=precision if takes_some else None,
+        problem=problem,
+    )
 
 
 def write_decision(file: str, decision: Decision) -> None:

@@ -88,6 +88,15 @@ def test_a_goal_that_is_out_of_reach_is_named(decide, scores, labels, threshold,
     assert decision.describe().endswith(problem)
 
 
+def test_a_threshold_above_all_rows_has_no_precision():
+    decision = choose_decision("accuracy", LABEL, held_out([0.2, 0.4, 0.6], [1, 0, 0]))
+    assert decision.threshold == pytest.approx(0.8)  # between the highest score and 1
+    assert (decision.recall, decision.precision) == (0, None)
+    assert decision.describe() == (
+        "'yes' is predicted at p > 0.8 (accuracy), chosen on 3 held-out rows, 1 of them 'yes': recall 0"
+    )
+
+
 def test_a_model_predicts_the_class_by_its_threshold_everywhere(tmp_path):
     """The scores are known: those of a linear model of one number."""
     columns = [tf.feature_column.numeric_column("x")]

@@ -6,6 +6,7 @@ from components.evaluator.report_details.prediction_sums import (
     NUM_BINS,
     PredictionSums,
     add_by_model,
+    threshold_bin,
 )
 
 
@@ -23,6 +24,18 @@ def test_probabilities_are_counted_by_label_and_weight():
     assert found.num_examples == 3
     both_probabilities = sums([1], [[0.75, 0.25]], "binary")
     assert both_probabilities.by_class[1].argmax() == 2500
+
+
+@pytest.mark.parametrize("threshold", [0.5, 0.12345, 0.1, 1e-6, 0.999_999])
+def test_rows_above_a_threshold_are_counted_exactly(threshold):
+    """Around a threshold, many rows are in the interval of the threshold itself."""
+    near = threshold + np.arange(-3, 4) * 1e-7
+    scores = np.clip(np.concatenate([near, np.linspace(0, 1, 41)]), 0, 1)
+    labels = np.arange(len(scores)) % 2
+    found = PredictionSums.from_batch(labels, scores, np.ones(len(scores)), "binary", threshold)
+    above = [found.by_class[label, threshold_bin(threshold) :].sum() for label in (0, 1)]
+    assert above == [((scores > threshold) & (labels == label)).sum() for label in (0, 1)]
+    assert found.by_class.sum() == len(scores)
 
 
 def test_classes_and_how_sure_the_model_is():
