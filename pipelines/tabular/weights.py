@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from pipelines.tabular.label import class_name
 from pipelines.tabular.plan import WEIGHT_KEY, LabelPlan, WeightPlan
 
 _MAX_WEIGHT = float(np.finfo(np.float32).max)
+_MAX_SHOWN = 30  # names in a message
 
 
 def plan_weights(
@@ -31,42 +32,45 @@ def plan_weights(
         return None, label
     _check_column(profile, config.data.label, column)
     number_format = kinds[column].number_format if column else None
-    batches = list(_read(profile, label, column, number_format))
-    total = sum(float(weights.sum()) for _, weights in batches)
+    num_rows, sums, moments = 0, dict.fromkeys(label.classes, 0.0), np.zeros(3)
+    for labels, weights in _read(profile, label, column, number_format):
+        num_rows += len(weights)
+        # Distances to the mean of all rows, since squares of the numbers themselves would be less exact.
+        distances = np.zeros(len(weights))
+        if label.problem_type == "regression":
+            distances = read_numbers(labels, label.number_format) - label.mean
+        moments += [weights.sum(), distances @ weights, distances**2 @ weights]
+        if label.classes:
+            encoded = labels.dictionary_encode()
+            of_names = np.bincount(encoded.indices.to_numpy(), weights, len(encoded.dictionary))
+            for name, weight in zip(encoded.dictionary.to_pylist(), of_names.tolist(), strict=True):
+                sums[class_name(name) if label.values == "number" else name] += weight
+    total = float(moments[0])
     if not total > 0:
         raise BadInputError(
             f"data.weight = {column!r}: all weights are 0, so there is nothing to learn from."
         )
-    num_rows = sum(len(weights) for _, weights in batches)
+    plan = WeightPlan(column=column, number_format=number_format, scale=num_rows / total)
     if label.problem_type == "regression":
         if class_weights is not None:
             raise BadInputError(
                 f"trainer.class_weights: the label {label.column!r} is a number (regression), so it has no "
                 "classes. Leave the setting out, or weigh the rows with data.weight."
             )
-        return _plan_of_numbers(batches, WeightPlan(column=column, number_format=number_format), label, total)
-    sums = dict.fromkeys(label.classes, 0.0)
-    for labels, weights in batches:
-        encoded = labels.dictionary_encode()
-        of_names = np.bincount(encoded.indices.to_numpy(), weights, len(encoded.dictionary))
-        for name, weight in zip(encoded.dictionary.to_pylist(), of_names.tolist(), strict=True):
-            sums[class_name(name) if label.values == "number" else name] += weight
-    of_classes: dict[str, float] = {}
+        mean, square = (float(moment) / total for moment in moments[1:])
+        stddev = math.sqrt(max(square - mean**2, 0.0)) or 1.0
+        return plan, label.model_copy(update={"mean": label.mean + mean, "stddev": stddev})
     if class_weights is not None:
         of_classes = _class_weights(class_weights, label, sums)
         sums = {name: weight * of_classes[name] for name, weight in sums.items()}
-    weight = WeightPlan(
-        column=column,
-        number_format=number_format,
-        classes=tuple(of_classes.values()),
-        scale=num_rows / sum(sums.values()),
-    )
-    return weight, label.model_copy(update={"majority_share": max(sums.values()) / sum(sums.values())})
+        total = sum(sums.values())
+        plan = plan.model_copy(update={"classes": tuple(of_classes.values()), "scale": num_rows / total})
+    return plan, label.model_copy(update={"majority_share": max(sums.values()) / total})
 
 
 def _check_column(profile: CsvProfile, label: str, column: str | None) -> None:
     if column is not None and column not in profile.columns:
-        near = nearest_first(column, list(profile.columns))
+        near = nearest_first(column, list(profile.columns))[:_MAX_SHOWN]
         raise BadInputError(
             f"data.weight = {column!r}: there is no such column. Did you mean {near[0]!r}? "
             f"Columns: {', '.join(near)}."
@@ -107,7 +111,7 @@ def _read(
             yield labels, weights
 
 
-def _refuse(profile: CsvProfile, label: str, column: str, cell: str) -> None:
+def _refuse(profile: CsvProfile, label: str, column: str, cell: str) -> NoReturn:
     """Raises an error with the first row that has both a label and this cell as its weight."""
     header = list(profile.columns)
     at, weight_at = header.index(label), header.index(column)
@@ -122,18 +126,7 @@ def _refuse(profile: CsvProfile, label: str, column: str, cell: str) -> None:
                     f"{problem}. Each row with a label needs one (data.weight). Correct it, or write 0 to "
                     "ignore the row."
                 )
-
-
-def _plan_of_numbers(
-    batches: list[tuple[Any, Any]], weight: WeightPlan, label: LabelPlan, total: float
-) -> tuple[WeightPlan, LabelPlan]:
-    """Returns the plans for a label of numbers."""
-    labels = np.concatenate([read_numbers(cells, label.number_format) for cells, _ in batches])
-    weights = np.concatenate([weights for _, weights in batches])
-    mean = float(labels @ weights) / total
-    stddev = math.sqrt(float((labels - mean) ** 2 @ weights) / total)
-    weight = weight.model_copy(update={"scale": len(weights) / total})
-    return weight, label.model_copy(update={"mean": mean, "stddev": stddev or 1.0})
+    raise LookupError(f"No row has the weight {cell!r} in column {column!r}.")
 
 
 def _class_weights(
@@ -149,7 +142,7 @@ def _class_weights(
         return {name: sum(sums.values()) / (len(sums) * weight) for name, weight in sums.items()}
     for name in setting:
         if name not in sums:
-            near = nearest_first(name, list(sums))
+            near = nearest_first(name, list(sums))[:_MAX_SHOWN]
             raise BadInputError(
                 f"trainer.class_weights: the label {label.column!r} has no class {name!r}. Did you mean "
                 f"{near[0]!r}? Classes: {', '.join(near)}."

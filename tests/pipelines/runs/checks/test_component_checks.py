@@ -65,6 +65,17 @@ def test_the_checks_of_a_run(data, plan, model, compares):
     assert found == {"Trainer": ModelCheck(compares), "ServingCheck": ServedModelCheck()}
 
 
+@pytest.mark.parametrize(("weight", "version"), [("x", None), (None, "7")])
+def test_metrics_at_the_push_of_a_model_of_other_weights_are_not_compared(
+    data, plan, root, killed, weight, version
+):
+    data.write_text("x,z,y\n" + "".join(f"{number},{number}.5,{number % 2}\n" for number in range(40)))
+    root.records.write(killed.changed(status="pushed", version="7"))
+    planned = plan(*([f"data.weight={weight}"] if weight else []))
+    pipeline = csv_to_serving(planned, StagedData(data.parent, data.name, ()))
+    assert component_checks(planned, pipeline, "7")[pipeline.evaluator].baseline_version == version
+
+
 def _artifacts(folder, *keys):
     return {key: [SimpleNamespace(uri=str(folder))] for key in keys}
 
