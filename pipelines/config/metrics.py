@@ -19,8 +19,6 @@ class Metric:
     class_name: str = ""  # Name of its class in TFMA or Keras; empty for a `SklearnMetric`
     aliases: tuple[str, ...] = ()
     example: str = ""  # Argument that the name needs, such as 3 in `top_k_accuracy@3`
-    # Argument of its class for the probability above which an example counts as positive
-    threshold: str = ""
 
 
 _BINARY: tuple[ProblemType, ...] = ("binary",)
@@ -33,11 +31,11 @@ METRICS = {
     "auc": Metric(True, _BINARY, "AUC", ("roc_auc",)),
     "auc_precision_recall": Metric(True, _BINARY, "AUCPrecisionRecall", ("pr_auc",)),
     "average_precision": Metric(True, _BINARY),
-    "binary_accuracy": Metric(True, _BINARY, "BinaryAccuracy", ("accuracy",), threshold="threshold"),
-    "precision": Metric(True, _BINARY, "Precision", threshold="thresholds"),
-    "recall": Metric(True, _BINARY, "Recall", ("sensitivity", "tpr"), threshold="thresholds"),
+    "binary_accuracy": Metric(True, _BINARY, "BinaryAccuracy", ("accuracy",)),
+    "precision": Metric(True, _BINARY, "Precision"),
+    "recall": Metric(True, _BINARY, "Recall", ("sensitivity", "tpr")),
     "specificity": Metric(True, _BINARY, aliases=("tnr",)),
-    "f1_score": Metric(True, _BINARY, "F1Score", ("f1",), threshold="thresholds"),
+    "f1_score": Metric(True, _BINARY, "F1Score", ("f1",)),
     "binary_crossentropy": Metric(False, _BINARY, "BinaryCrossentropy", ("log_loss", "logloss")),
     "brier_score": Metric(False, _BINARY, aliases=("brier_score_loss",)),
     "sparse_categorical_accuracy": Metric(

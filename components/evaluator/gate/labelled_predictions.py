@@ -22,9 +22,6 @@ _PROBLEM_TYPES: dict[str, ProblemType] = {
 }
 """Problem type by the prediction of a canned head that is evaluated."""
 
-DECISION_THRESHOLD = 0.5
-"""Probability above which a binary model predicts the class 1, in all metrics and plots."""
-
 MIN_PROBABILITY = 1e-7  # clipped as in Keras, so that a log loss stays finite
 _MAX_SUM_ERROR = 1e-3  # error in the sum of an example's probabilities, which may be float16
 

@@ -7,12 +7,7 @@ import numpy.typing as npt
 
 from components.evaluator.gate import intervals
 from components.evaluator.gate.intervals import Difference, finite
-from components.evaluator.gate.labelled_predictions import (
-    DECISION_THRESHOLD,
-    LabelledPredictions,
-    Values,
-    losses,
-)
+from components.evaluator.gate.labelled_predictions import LabelledPredictions, Values, losses
 
 Interval = tuple[float | None, float | None]
 """Low and high; None for an infinite end."""
@@ -65,7 +60,7 @@ def _others(
         errors = np.abs(answer - labelled.labels)
         yield ("mean_absolute_error", intervals.mean_difference(errors, nothing, weights, confidence))
         return
-    is_positive, is_taken = labelled.labels == 1, answer > DECISION_THRESHOLD
+    is_positive, is_taken = labelled.labels > 0.5, answer > 0.5
     everywhere: npt.NDArray[np.bool_] = np.ones(len(answer), bool)
     for name, right, among in (
         ("binary_accuracy", is_positive == is_taken, everywhere),

@@ -22,7 +22,6 @@ from tensorflow_model_analysis.proto import config_pb2
 
 from components.errors import SettingError
 from components.evaluator.gate.check import OF_CLASS
-from components.evaluator.gate.labelled_predictions import DECISION_THRESHOLD
 from components.nearest import nearest_first
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -318,9 +317,13 @@ METRICS: dict[str, _Metric] = {
 
 
 class SklearnMetric(metric_types.Metric):
-    """A metric of `METRICS`; `class_id` is the class of a metric of one class, see `resolve_classes`."""
+    """A metric of `METRICS`.
 
-    def __init__(self, name: str, class_id: int | None = None, threshold: float = DECISION_THRESHOLD) -> None:
+    `class_id`: class of a metric of one class, see `resolve_classes`.
+    `threshold`: probability above which a binary model says yes.
+    """
+
+    def __init__(self, name: str, class_id: int | None = None, threshold: float = 0.5) -> None:
         if name.partition("@")[0] not in METRICS:
             near = ", ".join(nearest_first(name, METRICS))
             raise SettingError(f"SklearnMetric: there is no metric {name!r}. Its metrics: {near}.")

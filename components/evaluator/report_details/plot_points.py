@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from components.evaluator.gate.intervals import wilson_interval
-from components.evaluator.gate.labelled_predictions import DECISION_THRESHOLD
 from components.evaluator.report_details.prediction_sums import (
     NUM_BINS,
     NUM_CONFIDENCE_BINS,
@@ -31,6 +30,7 @@ _CALIBRATION_BINS = 10
 _HISTOGRAM_BINS = 20
 _RESIDUAL_BINS = 21
 _MAX_SHOWN = 400
+_THRESHOLD = 0.5
 
 
 def plot_points(sums: PredictionSums, classes: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -65,9 +65,9 @@ def _binary(by_class: Values) -> dict[str, Any]:
         kept = _corners(recall[some], precision)
         points["precision_recall"] = _rows(recall[some][kept], precision[kept], thresholds[some][kept])
     # Values above the threshold are 1, as in Keras; the bin that begins with it counts as above.
-    cut = int(DECISION_THRESHOLD * NUM_BINS)
+    cut = int(_THRESHOLD * NUM_BINS)
     points["confusion"] = {
-        "threshold": DECISION_THRESHOLD,
+        "threshold": _THRESHOLD,
         "true_positives": float(positive[cut:].sum()),
         "false_positives": float(negative[cut:].sum()),
         "false_negatives": float(positive[:cut].sum()),

@@ -6,7 +6,6 @@ from typing import Any
 
 from components.evaluator.gate.check import OF_CLASS, metric_in_words
 from components.evaluator.gate.default_checks import DefaultChecks
-from components.evaluator.gate.labelled_predictions import DECISION_THRESHOLD
 from components.nearest import nearest_first
 from pipelines.config.evaluator import EvaluatorConfig, ThresholdConfig
 from pipelines.config.metrics import find_metrics, fits, is_negated, metric_of, resolve_metric
@@ -261,15 +260,11 @@ def _is_odd_number(text: str) -> bool:
 
 def _metric_config(config_pb2: Any, name: str, bounds: list[ThresholdConfig]) -> Any:
     metric = metric_of(name)
-    settings: dict[str, Any] = {"name": name}
     is_ours = not metric.class_name or "@" in name
-    if metric.threshold and not is_ours:
-        is_list = metric.threshold == "thresholds"
-        settings[metric.threshold] = [DECISION_THRESHOLD] if is_list else DECISION_THRESHOLD
     result = config_pb2.MetricConfig(
         class_name="SklearnMetric" if is_ours else metric.class_name,
         module="components.evaluator.metrics.sklearn_metrics" if is_ours else "",
-        config=json.dumps(settings),
+        config=json.dumps({"name": name}),
     )
     for bound in bounds:
         # TFMA applies MetricConfig.threshold to every slice; a slice of a few rows might fail it.

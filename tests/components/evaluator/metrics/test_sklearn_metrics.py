@@ -33,12 +33,12 @@ GUESSES = NUMBERS + DRAWN.standard_normal(SIZE)
 CLASSES, BINARY, REGRESSION = (CLASS_IDS, PROBABILITIES), (POSITIVE, PROBABILITY), (NUMBERS, GUESSES)
 
 
-def computed(name, rows, weights=WEIGHTS, class_id=None):
+def computed(name, rows, weights=WEIGHTS, class_id=None, threshold=0.5):
     """Returns a metric of rows in three parts, one of them empty, after comparing it with TFMA's own path."""
     metric = config_pb2.MetricConfig(
         class_name="SklearnMetric",
         module=SklearnMetric.__module__,
-        config=json.dumps({"name": name, "class_id": class_id}),
+        config=json.dumps({"name": name, "class_id": class_id, "threshold": threshold}),
     )
     weight = "" if weights is None else "weight"
     config = config_pb2.EvalConfig(
@@ -158,6 +158,13 @@ def test_a_metric_of_either_of_two_classes(class_id):
     expected += [sklearn.roc_auc_score(POSITIVE, PROBABILITY, sample_weight=WEIGHTS)]
     names = ("recall@x", "precision@x", "auc@x")
     assert [computed(name, BINARY, class_id=class_id) for name in names] == pytest.approx(expected)
+
+
+def test_decisions_at_another_threshold():
+    of_class = {"pos_label": 1, "sample_weight": WEIGHTS}
+    expected = sklearn.recall_score(POSITIVE, PROBABILITY > 0.25, **of_class)
+    assert expected > sklearn.recall_score(POSITIVE, PROBABILITY > 0.5, **of_class)
+    assert computed("recall@x", BINARY, class_id=1, threshold=0.25) == pytest.approx(expected)
 
 
 def test_probabilities_near_0_and_near_1_are_told_apart():
