@@ -229,25 +229,31 @@ def build_eval_config(
     bounds: dict[str, list[ThresholdConfig]] = {name: [] for name in metrics}
     for bound in merge_thresholds(thresholds):
         bounds.setdefault(bound.metric, []).append(bound)
-    specs = [config_pb2.SlicingSpec(feature_keys=keys) for keys in dict.fromkeys(((), *slices))]
-    computed = [frozenset(keys) for keys in slices]
-    specs += [
-        # TFMA would not find the text "007", which it takes for a number.
-        config_pb2.SlicingSpec(feature_keys=dict(values))
-        if any(_is_odd_number(value) for _, value in values)
-        else config_pb2.SlicingSpec(feature_values=dict(values))
-        for values in dict.fromkeys(tuple(sorted(bound.slice_.items())) for bound in thresholds)
-        if values and frozenset(dict(values)) not in computed
-    ]
     return config_pb2.EvalConfig(
         model_specs=[config_pb2.ModelSpec(label_key=label or "")],
-        slicing_specs=specs,
+        slicing_specs=_slicing_specs(config_pb2, slices, thresholds),
         metrics_specs=[
             config_pb2.MetricsSpec(
                 metrics=[_metric_config(config_pb2, name, of_metric) for name, of_metric in bounds.items()]
             )
         ],
     )
+
+
+def _slicing_specs(
+    config_pb2: Any, slices: tuple[tuple[str, ...], ...], thresholds: tuple[ThresholdConfig, ...]
+) -> list[Any]:
+    """Returns all rows, the slices, and those of the thresholds that are not among them."""
+    specs = [config_pb2.SlicingSpec(feature_keys=keys) for keys in dict.fromkeys(((), *slices))]
+    computed = {frozenset(spec.feature_keys) for spec in specs}
+    for values in dict.fromkeys(tuple(sorted(bound.slice_.items())) for bound in thresholds):
+        if frozenset(dict(values)) in computed:
+            continue
+        # TFMA would not find the text "007", which it takes for a number.
+        is_found = not any(_is_odd_number(value) for _, value in values)
+        by = {"feature_values": dict(values)} if is_found else {"feature_keys": dict(values)}
+        specs.append(config_pb2.SlicingSpec(**by))
+    return specs
 
 
 def _is_odd_number(text: str) -> bool:
