@@ -1,5 +1,6 @@
 """Builds the EvalConfig of the Evaluator from the metrics, slices and thresholds of a pipeline."""
 
+import contextlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -249,19 +250,21 @@ def _slicing_specs(
     for values in dict.fromkeys(tuple(sorted(bound.slice_.items())) for bound in thresholds):
         if frozenset(dict(values)) in computed:
             continue
-        # TFMA would not find the text "007", which it takes for a number.
-        is_found = not any(_is_odd_number(value) for _, value in values)
-        by = {"feature_values": dict(values)} if is_found else {"feature_keys": dict(values)}
-        specs.append(config_pb2.SlicingSpec(**by))
+        if any(_is_odd_number(value) for _, value in values):
+            # TFMA would not find the text "007", which it takes for a number; so all values are computed.
+            specs.append(config_pb2.SlicingSpec(feature_keys=dict(values)))
+            computed.add(frozenset(dict(values)))
+        else:
+            specs.append(config_pb2.SlicingSpec(feature_values=dict(values)))
     return specs
 
 
 def _is_odd_number(text: str) -> bool:
     """Returns True for a number that is not written as Python writes it."""
-    try:
-        return text not in (str(int(text)), str(float(text)))
-    except ValueError:
-        return False
+    for number in (int, float):
+        with contextlib.suppress(ValueError):
+            return text != str(number(text))
+    return False
 
 
 def _metric_config(config_pb2: Any, name: str, bounds: list[ThresholdConfig]) -> Any:

@@ -202,12 +202,13 @@ def test_the_eval_config_bounds_slices():
     thresholds = (
         ThresholdConfig(metric="recall@late", lower=0.6, slice={"city": "Oslo", "day": "Mon"}),
         ThresholdConfig(metric="recall@late", lower=0.7, slice={"shop": "007"}),
+        ThresholdConfig(metric="auc", lower=0.5, slice={"shop": "1.50"}),
         ThresholdConfig(metric="auc", lower=0.8, slice={"city": "Oslo"}),
         ThresholdConfig(metric="auc", lower=0.9),
     )
     proto = build_eval_config("y", ("auc",), thresholds, (("city",),))
     slices = [(list(spec.feature_keys), dict(spec.feature_values)) for spec in proto.slicing_specs]
-    # TFMA takes "007" for the number 7, which is not found in the text of the column.
+    # TFMA takes "007" for the number 7, which is not in the text of the column, and "1.50" for 1.5.
     assert slices == [([], {}), (["city"], {}), ([], {"city": "Oslo", "day": "Mon"}), (["shop"], {})]
     auc, recall = proto.metrics_specs[0].metrics
     bounds = [
@@ -217,6 +218,7 @@ def test_the_eval_config_bounds_slices():
     ]
     expected = [
         ({"city": "Oslo"}, 0.8),
+        ({"shop": "1.50"}, 0.5),
         ({}, 0.9),
         ({"city": "Oslo", "day": "Mon"}, 0.6),
         ({"shop": "007"}, 0.7),
