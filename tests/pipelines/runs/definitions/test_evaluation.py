@@ -217,8 +217,8 @@ def test_the_eval_config_bounds_slices():
         for bound in metric.per_slice_thresholds
     ]
     expected = [
-        ({"city": "Oslo"}, 0.8),
         ({"shop": "1.50"}, 0.5),
+        ({"city": "Oslo"}, 0.8),
         ({}, 0.9),
         ({"city": "Oslo", "day": "Mon"}, 0.6),
         ({"shop": "007"}, 0.7),
