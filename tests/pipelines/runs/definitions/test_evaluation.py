@@ -73,6 +73,7 @@ def test_a_label_that_the_module_makes_needs_a_problem_type():
     ("setting", "message"),
     [
         ('evaluator.metrics=["acuracy"]', r"no metric 'acuracy'\. Did you mean 'binary_accuracy'"),
+        ('evaluator.metrics=["neg_roc_auc"]', r"no metric 'neg_roc_auc'\. Did you mean 'auc'"),
         ('evaluator.slices=[["b"]]', r"evaluator\.slices: there is no column 'b'\. .* Columns: a"),
         (
             'evaluator.thresholds=[{metric = "auc", lower = 0.9, slice = {aa = "x"}}]',
