@@ -226,6 +226,7 @@ class Executor(InMemoryExecutor):
         models = [_model_to_evaluate(spec, request) for spec in config.model_specs]
         # Held until the end, so that the workers of this process do not load them again.
         graphs = {model.name: load_graph(model.path) for model in models}
+        config = resolve_classes(config, _class_names(models[0], request))
         features = _raw_feature_names(request)
         for key in {spec.label_key for spec in config.model_specs} - {"", *features}:
             # With several labels by name, EvalModel refuses an unknown one.
@@ -235,7 +236,7 @@ class Executor(InMemoryExecutor):
                     "the evaluation model contains its only label.",
                     key,
                 )
-        config = resolve_classes(resolve_thresholds(config, graphs), _class_names(models[0], request))
+        config = resolve_thresholds(config, graphs)
         config = with_settings_of_models(config, request.model_settings())
         weight_key = config.model_specs[0].example_weight_key
         if weight_key in features or weight_key not in graphs[models[0].name].features:
@@ -296,7 +297,7 @@ class Executor(InMemoryExecutor):
 
     def _evaluate_saved_model(self, request: EvaluationRequest) -> None:
         """Evaluates on the serving models, with TFMA's own extractors."""
-        config = request.effective_config
+        config = resolve_classes(request.effective_config, ())
         _check_labels(config, request)
         make_model = getattr(request.module, "custom_eval_shared_model", tfma.default_eval_shared_model)
         models = [
@@ -308,7 +309,6 @@ class Executor(InMemoryExecutor):
             )
             for spec in config.model_specs
         ]
-        config = resolve_classes(config, ())
         # Of a Keras 2 model, TFMA computes the metrics that were compiled into it.
         if not any(model.model_type == tfma.TF_KERAS for model in models):
             config = resolve_thresholds(config, {})

@@ -29,9 +29,9 @@ Array: TypeAlias = npt.NDArray[Any]
 Parts: TypeAlias = tuple[Any, ...]
 
 _BATCH_SIZE = 1000
-_CLASS_BITS = 20  # of a code for two classes, or for a class and a probability
+_CLASS_BITS = 24  # of a code for two classes, or for a class and a probability
 _NO_CLASS = (1 << _CLASS_BITS) - 1  # the prediction if a probability is NaN
-_DROPPED_BITS = 11  # of a float32; the numbers that remain are at most 0.02 % apart
+_DROPPED_BITS = 9  # of a float32; the numbers that remain are at most 0.01 % apart
 
 
 def group(ids: Array, values: Array) -> tuple[Array, Array]:
@@ -336,7 +336,12 @@ METRICS: dict[str, _Metric] = {
 
 
 class SklearnMetric(metric_types.Metric):
-    """A metric of `METRICS`; `class_id` is the class of a metric of one class, see `resolve_classes`."""
+    """A metric of `METRICS`.
+
+    `class_id`: class of a metric of one class, see `resolve_classes`.
+    `threshold`: probability above which a binary model says yes.
+    `interval`: content of the model's `INTERVAL_FILE`.
+    """
 
     def __init__(
         self,

@@ -1,5 +1,6 @@
 """Builds the EvalConfig of the Evaluator from the metrics, slices and thresholds of a pipeline."""
 
+import contextlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -233,16 +234,6 @@ def build_eval_config(
     bounds: dict[str, list[ThresholdConfig]] = {name: [] for name in metrics}
     for bound in merge_thresholds(thresholds):
         bounds.setdefault(bound.metric, []).append(bound)
-    specs = [config_pb2.SlicingSpec(feature_keys=keys) for keys in dict.fromkeys(((), *slices))]
-    computed = [frozenset(keys) for keys in slices]
-    specs += [
-        # TFMA would not find the text "007", which it takes for a number.
-        config_pb2.SlicingSpec(feature_keys=dict(values))
-        if any(_is_odd_number(value) for _, value in values)
-        else config_pb2.SlicingSpec(feature_values=dict(values))
-        for values in dict.fromkeys(tuple(sorted(bound.slice_.items())) for bound in thresholds)
-        if values and frozenset(dict(values)) not in computed
-    ]
     counts = [name for name in bounds if weight and name == "example_count"]  # of rows, not of their weights
     parts = (
         ([name for name in bounds if name not in counts], None),
@@ -250,7 +241,7 @@ def build_eval_config(
     )
     return config_pb2.EvalConfig(
         model_specs=[config_pb2.ModelSpec(label_key=label or "", example_weight_key=weight)],
-        slicing_specs=specs,
+        slicing_specs=_slicing_specs(config_pb2, slices, thresholds),
         metrics_specs=[
             config_pb2.MetricsSpec(
                 metrics=[_metric_config(config_pb2, name, bounds[name]) for name in part],
@@ -262,12 +253,30 @@ def build_eval_config(
     )
 
 
+def _slicing_specs(
+    config_pb2: Any, slices: tuple[tuple[str, ...], ...], thresholds: tuple[ThresholdConfig, ...]
+) -> list[Any]:
+    """Returns all rows, the slices, and those of the thresholds that are not among them."""
+    specs = [config_pb2.SlicingSpec(feature_keys=keys) for keys in dict.fromkeys(((), *slices))]
+    computed = {frozenset(spec.feature_keys) for spec in specs}
+    for values in dict.fromkeys(tuple(sorted(bound.slice_.items())) for bound in thresholds):
+        if frozenset(dict(values)) in computed:
+            continue
+        if any(_is_odd_number(value) for _, value in values):
+            # TFMA would not find the text "007", which it takes for a number; so all values are computed.
+            specs.append(config_pb2.SlicingSpec(feature_keys=dict(values)))
+            computed.add(frozenset(dict(values)))
+        else:
+            specs.append(config_pb2.SlicingSpec(feature_values=dict(values)))
+    return specs
+
+
 def _is_odd_number(text: str) -> bool:
     """Returns True for a number that is not written as Python writes it."""
-    try:
-        return text not in (str(int(text)), str(float(text)))
-    except ValueError:
-        return False
+    for number in (int, float):
+        with contextlib.suppress(ValueError):
+            return text != str(number(text))
+    return False
 
 
 def _metric_config(config_pb2: Any, name: str, bounds: list[ThresholdConfig]) -> Any:

@@ -57,8 +57,9 @@ def test_bounds_of_a_class_and_a_slice():
         ThresholdConfig(metric="recall@late", lower=0.7, max_regression=0.1, slice=values)
         for values in (oslo, {"city": "Rome"})
     ]
-    slices = {"city_X_day:Oslo_X_Mon": {"recall@late": 0.61}}
-    baseline = {"city_X_day:Oslo_X_Mon": {"recall@late": 0.7}}
+    bounds.append(ThresholdConfig(metric="mean_squared_error", max_regression=0.5, slice=oslo))
+    slices = {"city_X_day:Oslo_X_Mon": {"recall@late": 0.61, "mean_squared_error": 3.0}}
+    baseline = {"city_X_day:Oslo_X_Mon": {"recall@late": 0.7, "mean_squared_error": 2.0}}
     overall = {"recall@late": 0.9}
     intervals = {"recall@late": (0.8, 1.0)}  # of all rows
     found = check_records([CHECK], bounds, overall, overall, intervals, slices, baseline)
@@ -66,7 +67,9 @@ def test_bounds_of_a_class_and_a_slice():
         ("lower", 0.61, False, oslo),
         ("max_regression", 0.61, True, oslo),
         ("lower", None, False, {"city": "Rome"}),  # no example is there
+        ("max_regression", 3.0, False, oslo),
     ]
+    assert [(c["low"], c["high"]) for c in found[1:]] == [(None, None)] * 4  # those of all rows do not apply
     assert check_line(found[1]) == (
         "✗ recall of 'late' where city = 'Oslo' and day = 'Mon' 0.61 >= 0.7, lower (interval not known)"
     )

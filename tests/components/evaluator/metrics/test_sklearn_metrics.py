@@ -33,12 +33,12 @@ GUESSES = NUMBERS + DRAWN.standard_normal(SIZE)
 CLASSES, BINARY, REGRESSION = (CLASS_IDS, PROBABILITIES), (POSITIVE, PROBABILITY), (NUMBERS, GUESSES)
 
 
-def computed(name, rows, weights=WEIGHTS, class_id=None):
+def computed(name, rows, weights=WEIGHTS, class_id=None, threshold=0.5):
     """Returns a metric of rows in three parts, one of them empty, after comparing it with TFMA's own path."""
     metric = config_pb2.MetricConfig(
         class_name="SklearnMetric",
         module=SklearnMetric.__module__,
-        config=json.dumps({"name": name, "class_id": class_id}),
+        config=json.dumps({"name": name, "class_id": class_id, "threshold": threshold}),
     )
     weight = "" if weights is None else "weight"
     config = config_pb2.EvalConfig(
@@ -131,9 +131,9 @@ def average(function, kind):
 )
 def test_a_metric_equals_that_of_scikit_learn(name, rows, expected):
     value = computed(name, rows)
-    assert value == pytest.approx(expected(*rows, WEIGHTS), rel=3e-4)
+    assert value == pytest.approx(expected(*rows, WEIGHTS), rel=1e-4)
     assert value != pytest.approx(expected(*rows, np.ones(SIZE)), rel=1e-3)  # the weights matter
-    assert computed(name, rows, None) == pytest.approx(expected(*rows, np.ones(SIZE)), rel=3e-4)
+    assert computed(name, rows, None) == pytest.approx(expected(*rows, np.ones(SIZE)), rel=1e-4)
 
 
 @pytest.mark.parametrize("class_id", range(5))
@@ -160,6 +160,13 @@ def test_a_metric_of_either_of_two_classes(class_id):
     assert [computed(name, BINARY, class_id=class_id) for name in names] == pytest.approx(expected)
 
 
+def test_decisions_at_another_threshold():
+    of_class = {"pos_label": 1, "sample_weight": WEIGHTS}
+    expected = sklearn.recall_score(POSITIVE, PROBABILITY > 0.25, **of_class)
+    assert expected > sklearn.recall_score(POSITIVE, PROBABILITY > 0.5, **of_class)
+    assert computed("recall@x", BINARY, class_id=1, threshold=0.25) == pytest.approx(expected)
+
+
 def test_probabilities_near_0_and_near_1_are_told_apart():
     """Of a rare class, all are in the first of the 10,000 intervals of TFMA's AUC."""
     labels = np.array([1, 0, 0, 1, 1, 1, 0, 1])
@@ -173,8 +180,8 @@ def test_the_median_counts_a_row_as_often_as_it_weighs():
     """scikit-learn takes the lower of two numbers in the middle if there are weights, before version 1.7."""
     errors = np.abs(NUMBERS - GUESSES)
     median = computed("median_absolute_error", REGRESSION)
-    assert median == pytest.approx(np.median(np.repeat(errors, (2 * WEIGHTS).astype(int))), rel=3e-4)
-    assert computed("median_absolute_error", REGRESSION, None) == pytest.approx(np.median(errors), rel=3e-4)
+    assert median == pytest.approx(np.median(np.repeat(errors, (2 * WEIGHTS).astype(int))), rel=1e-4)
+    assert computed("median_absolute_error", REGRESSION, None) == pytest.approx(np.median(errors), rel=1e-4)
     assert computed("median_absolute_error", (np.array([1.0, 2, 3, 40]), np.zeros(4)), None) == 2.5
 
 

@@ -73,6 +73,7 @@ def test_a_label_that_the_module_makes_needs_a_problem_type():
     ("setting", "message"),
     [
         ('evaluator.metrics=["acuracy"]', r"no metric 'acuracy'\. Did you mean 'binary_accuracy'"),
+        ('evaluator.metrics=["neg_roc_auc"]', r"no metric 'neg_roc_auc'\. Did you mean 'auc'"),
         ('evaluator.slices=[["b"]]', r"evaluator\.slices: there is no column 'b'\. .* Columns: a"),
         (
             'evaluator.thresholds=[{metric = "auc", lower = 0.9, slice = {aa = "x"}}]',
@@ -202,12 +203,13 @@ def test_the_eval_config_bounds_slices():
     thresholds = (
         ThresholdConfig(metric="recall@late", lower=0.6, slice={"city": "Oslo", "day": "Mon"}),
         ThresholdConfig(metric="recall@late", lower=0.7, slice={"shop": "007"}),
+        ThresholdConfig(metric="auc", lower=0.5, slice={"shop": "1.50"}),
         ThresholdConfig(metric="auc", lower=0.8, slice={"city": "Oslo"}),
         ThresholdConfig(metric="auc", lower=0.9),
     )
     proto = build_eval_config("y", ("auc",), thresholds, (("city",),))
     slices = [(list(spec.feature_keys), dict(spec.feature_values)) for spec in proto.slicing_specs]
-    # TFMA takes "007" for the number 7, which is not found in the text of the column.
+    # TFMA takes "007" for the number 7, which is not in the text of the column, and "1.50" for 1.5.
     assert slices == [([], {}), (["city"], {}), ([], {"city": "Oslo", "day": "Mon"}), (["shop"], {})]
     auc, recall = proto.metrics_specs[0].metrics
     bounds = [
@@ -216,6 +218,7 @@ def test_the_eval_config_bounds_slices():
         for bound in metric.per_slice_thresholds
     ]
     expected = [
+        ({"shop": "1.50"}, 0.5),
         ({"city": "Oslo"}, 0.8),
         ({}, 0.9),
         ({"city": "Oslo", "day": "Mon"}, 0.6),
