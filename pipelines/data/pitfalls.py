@@ -12,6 +12,7 @@ from pipelines.config.toml import toml_text
 from pipelines.data.column_cells import ColumnCells
 from pipelines.data.formats.arrow_reading import read_times
 from pipelines.data.kinds import ColumnKind, to_date_format
+from pipelines.data.missing import find_missing
 from pipelines.data.profile import CsvProfile
 from pipelines.data.word_kinds import is_called_id
 
@@ -42,23 +43,24 @@ _SHOWN = 3
 def find_pitfalls(
     profile: CsvProfile, kinds: Mapping[str, ColumnKind], split: SplitConfig, label: str
 ) -> Iterator[str]:
-    """Yields a sentence for each one; `split.by = "row"` in the configuration accepts those of the split."""
+    """Yields a sentence for each pitfall; an explicit `split.by = "row"` accepts those of the split."""
     if split.by == "row" and "by" not in split.model_fields_set and profile.sample is not None:
         if are_copied(profile):
+            num_copies, num_rows = profile.copies.num_copies, profile.num_rows
             yield (
-                f"{profile.copies.num_copies} of {profile.num_rows} rows are copies of other rows, and a row "
-                "and its copy may be in different splits. Remove the copies, or divide the rows by a column "
-                f"that tells them apart, such as an id: {_by_column('NAME')}"
+                f"{num_copies} of {num_rows} rows are copies of other rows, so a model may be evaluated on "
+                "rows that it has seen. Remove the copies, or keep them in one split: "
+                f"{_by_column('NAME')} with the NAME of an id"
             )
         for name, share in repeated_entities(profile, kinds, label):
             yield (
                 f"column {name!r}: {share:.0%} of the rows repeat the value of another row, which may be in "
-                f"another split. If the model is for new values: {_by_column(toml_text(name))}"
+                f"another split. If the model has to work for new values: {_by_column(toml_text(name))}"
             )
         if time := time_of_order(profile, kinds):
             yield (
-                f"the rows are in the order of {time!r}. If the model is for later ones, let the newest "
-                f'evaluate: [split] by = "time", column = {toml_text(time)}'
+                f"the rows are sorted by {time!r}. If the model has to predict later rows, evaluate it on "
+                f'the newest rows: [split] by = "time", column = {toml_text(time)}'
             )
     for name, kind in kinds.items():
         if kind.name == "category":
@@ -77,27 +79,30 @@ def are_copied(profile: CsvProfile) -> bool:
     """
     if profile.copies.num_copies < max(_MIN_COPIES, _MIN_COPY_SHARE * profile.num_rows):
         return False
-    codes = [_codes(profile, position) for position in range(len(profile.columns))]
-    num_rows = len(codes[0])
-    scale = (profile.num_rows / num_rows) ** 2  # pairs of all rows, for one of the sample
-    draw = np.random.default_rng(0)
-    hashes = [draw.integers(0, 1 << 63, code.max() + 1, np.uint64)[code] for code in codes]
-    of_rows: Any = sum(hashes)  # modulo 2**64
+    positions = range(len(profile.columns))
+    of_rows: Any = sum(_hashes(profile, position) for position in positions)  # modulo 2**64
+    num_rows = of_rows.size
+    scale = (profile.num_rows / num_rows) ** 2  # pairs of all rows, for each pair of the sample
+    num_pairs = max(1, num_rows * (num_rows - 1) / 2)
     num_copied, num_equal = profile.copies.num_pairs, _num_pairs(of_rows)
     tells = False
-    for code, hashed in zip(codes, hashes, strict=True):
-        chance = (_num_pairs(code) - num_equal) / max(1, num_rows * (num_rows - 1) / 2)
-        if chance <= _MOST_COMMON:
-            num_near = scale * (_num_pairs(of_rows - hashed) - num_equal)
-            if num_copied < min(num_near, _MIN_TIMES_CHANCE * chance * (num_near + num_copied)):
+    for position in positions:
+        hashes = _hashes(profile, position)
+        num_same = _num_pairs(hashes)
+        if num_same <= _MOST_COMMON * num_pairs:
+            num_near = scale * (_num_pairs(of_rows - hashes) - num_equal)
+            num_by_chance = (num_same - num_equal) / num_pairs * (num_near + num_copied)
+            if num_copied < min(num_near, _MIN_TIMES_CHANCE * num_by_chance):
                 return False
             tells = True
     return tells
 
 
-def _codes(profile: CsvProfile, position: int) -> Any:
-    """Returns a number for each different cell of the sample."""
-    return profile.sample.column(position).dictionary_encode().indices.to_numpy()  # type: ignore[union-attr]
+def _hashes(profile: CsvProfile, position: int) -> Any:
+    """Returns a random number (uint64) for each different cell of a column of the sample."""
+    codes = profile.sample.column(position).dictionary_encode()  # type: ignore[union-attr]
+    draw = np.random.default_rng(position)
+    return draw.integers(0, 1 << 63, len(codes.dictionary), np.uint64)[codes.indices.to_numpy()]
 
 
 def _num_pairs(values: Any) -> int:
@@ -155,7 +160,7 @@ def time_of_order(profile: CsvProfile, kinds: Mapping[str, ColumnKind]) -> str |
         if date_format is None or profile.sample is None:
             continue
         cells = profile.sample.column(position)
-        times = read_times(cells.take(_spread(len(cells))), date_format)
+        times = read_times(find_missing(cells.take(_spread(len(cells))))[0], date_format)
         secs = times.utc_secs[times.is_valid]
         if np.unique(secs).size < _MIN_TIMES:
             continue
@@ -189,5 +194,5 @@ def _spellings(profile: CsvProfile, name: str) -> Iterator[str]:
         more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
         yield (
             f"column {name!r}: {shown}{more} differ only in case or white space, but are different "
-            "categories. Write them alike, here and in what the model is asked"
+            "categories. Use one spelling in the data and in requests"
         )

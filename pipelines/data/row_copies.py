@@ -34,7 +34,7 @@ class RowHashes:
         lines = (self._rest + block).split(b"\n")
         self._rest = lines.pop() if block else b""
         hashes = np.fromiter(map(hash, lines), np.int64, len(lines))
-        hashes = hashes[(hashes != hash(b"")) & (hashes != hash(b"\r"))]  # a blank line is no row
+        hashes = hashes[(hashes != hash(b"")) & (hashes != hash(b"\r"))]  # without blank lines
         if not self._num_lines:
             self._num_lines, hashes = min(1, len(hashes)), hashes[1:]  # the header
         self._num_lines += len(hashes)

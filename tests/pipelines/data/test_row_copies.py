@@ -26,7 +26,7 @@ def test_copies_are_counted_in_blocks_of_any_size(block, end):
 
 def test_copies_in_several_files_and_without_a_last_line_end():
     assert hashed("\n".join(ROWS)) == RowCopies(3, 4)
-    # Of two such files, the headers are no rows.
+    # The headers of two such files are not copies.
     assert hashed("\n".join(ROWS), "\n".join(ROWS)) == RowCopies(9, 6 * 5 // 2 + 4 * 3 // 2 + 1)
 
 

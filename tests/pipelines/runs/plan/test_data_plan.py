@@ -128,6 +128,14 @@ def test_the_column_that_divides_the_splits_is_not_learned(plan):
     assert "patient" in plan(text, *settings, "columns.patient=category").code.plan.columns
 
 
+def test_rows_that_belong_together_are_a_finding(plan):
+    text = table(x=X, patient=[f"p{number % 40}" for number in range(NUM)], plan=["a", "A"] * (NUM // 2), y=Y)
+    found = plan(text).findings
+    assert [finding.partition(":")[0] for finding in found] == ["column 'patient'", "column 'plan'"]
+    (spelled,) = plan(text, "split.by=column", "split.column=patient").findings
+    assert spelled == found[1]
+
+
 def test_files_divide_the_rows(tmp_path):
     for name, rows in (("train.csv", 60), ("eval.csv", 30)):
         (tmp_path / name).write_text(table(x=X[:rows], y=Y[:rows]))
