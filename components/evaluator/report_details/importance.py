@@ -249,8 +249,8 @@ def worst_errors(
 ) -> list[dict[str, Any]]:
     """Returns the rows with the largest losses: label, prediction, and the columns that contributed most.
 
-    `probability` is that of the label. The contributions are to the log-odds of `explained`, the second of two
-    classes or the predicted class of several; in a regression, to the number `prediction`.
+    `probability` is that of the label. The contributions are to the log-odds of `explained`, the second of
+    two classes or the predicted class of several; in a regression, to the number `prediction`.
     """
     start = clock()
     num_rows = len(row_losses)

@@ -267,7 +267,7 @@ def test_the_strongest_contributions_add_up_with_the_others(push, tmp_path):
 
 
 def test_rows_from_all_over_a_file_are_compared_with(push, tmp_path):
-    """Of 100 rows, these are rows 0, 3, ... 93: the mean of x is 4.65, and n is 1."""
+    """The background is every third of 100 rows up to row 93: the mean of x is 4.65, and n is 1."""
     data = write(tmp_path, "x,n\n" + "".join(f"{row / 10},1\n" for row in range(100)))
     model = pipelines.load(push("classifier", 2))
     predict_files(model, str(data), tmp_path / "out.csv", DETECTED, print, num_explained=1)
