@@ -107,8 +107,7 @@ def served(root: str, file: str) -> dict[str, float]:
         return log_odds(scores[0], class_id)
 
     numbers = number_cells([cells[name] for name in model.columns])
-    classes = [None] if explanation.classes is None else sorted({*model.predict(given)["class"]})
-    ids = [None] * len(given)
+    ids: list[Any] = [None] * len(given)
     if explanation.classes is not None:
         names = [name.removeprefix("probability_") for name in model.predict(given) if "probability_" in name]
         ids = [names.index(name) for name in explanation.classes]
@@ -124,7 +123,6 @@ def served(root: str, file: str) -> dict[str, float]:
     direct = np.array([score(numbers[[row]], class_id)[0] for row, class_id in enumerate(ids)])
     return {
         "columns": len(model.columns),
-        "classes": len(classes),
         **compared(ours, np.array(reference)),
         "largest_error_of_a_sum": float(f"{np.abs(explanation.base + ours.sum(axis=1) - direct).max():.1g}"),
         "seconds_for_a_row": round(seconds, 3),
@@ -138,7 +136,10 @@ def _typed(cell: str, kind: str) -> Any:
 
 
 def main() -> None:
-    results = {"linear": linear(), "trees": {name: trees(name) for name in ("breast_cancer", "diabetes")}}
+    results: dict[str, Any] = {
+        "linear": linear(),
+        "trees": {name: trees(name) for name in ("breast_cancer", "diabetes")},
+    }
     results["served"] = {}
     for argument in sys.argv[1:]:
         root, _, file = argument.partition("=")

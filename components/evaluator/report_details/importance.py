@@ -59,6 +59,7 @@ _NUM_ERRORS = 5
 _NUM_BACKGROUND = 16
 _NUM_CONTRIBUTIONS = 3
 _MAX_SECS_OF_ERRORS = 1.0
+_MAX_COLUMNS = 300  # a row of more takes many seconds
 _MAX_LETTERS = 60  # of a cell
 
 Predict = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
@@ -281,6 +282,8 @@ def _contributions(
 ) -> list[dict[str, Any]]:
     rows = [Row.parse(serialized), *background]
     names = sorted({name for row in rows for name in row.parts})
+    if len(names) > _MAX_COLUMNS:
+        return []
     columns = [[row.parts.get(name, b"") for row in rows] for name in names]
 
     def score(mixed: Indices) -> Values:

@@ -9,7 +9,8 @@ Source: Štrumbelj and Kononenko, "Explaining prediction models and individual p
 contributions" (2014); the reverse orders: Mitchell et al., arXiv:2104.12199.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+import math
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -51,13 +52,23 @@ def shapley_values(
         pairs = np.arange(first, min(first + pairs_at_a_time, num_rows * num_background))
         row, other = np.divmod(pairs, num_background)
         rank = np.stack([ranks[other], num_columns - 1 - ranks[other]])
-        # [orders, pairs, columns taken from the row, columns]
-        is_taken = rank[:, :, np.newaxis] < np.arange(num_columns + 1)[:, np.newaxis]
-        mixed = np.where(is_taken, rows[row][:, np.newaxis], background[other][:, np.newaxis])
-        path = _predict_once(predict, mixed.reshape(-1, num_columns)).reshape(mixed.shape[:-1])
-        steps = np.take_along_axis(np.diff(path, axis=2), rank, axis=2).mean(axis=0)
+        shape = (2, len(pairs), num_columns + 1)  # the last is the number of columns from the row
+        path = []
+        for order, pair, number in _pieces(shape, max(1, _CELLS_AT_A_TIME // num_columns)):
+            is_taken = rank[order, pair] < number[:, np.newaxis]
+            mixed = np.where(is_taken, rows[row[pair]], background[other[pair]])
+            path.append(_predict_once(predict, mixed))
+        steps = np.diff(np.concatenate(path).reshape(shape), axis=2)
+        steps = np.take_along_axis(steps, rank, axis=2).mean(axis=0)
         np.add.at(values, row, steps / num_background)
     return float(_predict_once(predict, background).mean()), values
+
+
+def _pieces(shape: tuple[int, ...], size: int) -> Iterator[tuple[Indices, ...]]:
+    """Yields all indices of a shape, in order, `size` at a time."""
+    total = math.prod(shape)
+    for first in range(0, total, size):
+        yield np.unravel_index(np.arange(first, min(first + size, total)), shape)
 
 
 def _predict_once(predict: Callable[[Indices], npt.NDArray[Any]], mixed: Indices) -> Values:

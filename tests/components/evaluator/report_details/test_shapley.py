@@ -80,7 +80,8 @@ def test_values_add_up_and_do_not_depend_on_the_other_rows(monkeypatch):
     rows, background = draw.normal(size=(7, 9)).tolist(), draw.normal(size=(6, 9)).tolist()
     base, values = explain(model, rows, background)
     np.testing.assert_allclose(base + values.sum(axis=1), [model(row) for row in rows])
-    for name, size in (("_CELLS_AT_A_TIME", 400), ("_ROWS_IN_A_CALL", 5)):  # 2 pairs of rows at a time
+    # Two pairs of rows at a time; then one, in pieces of 5 of its 20 mixed rows, and 2 in a call.
+    for name, size in (("_CELLS_AT_A_TIME", 400), ("_CELLS_AT_A_TIME", 50), ("_ROWS_IN_A_CALL", 2)):
         monkeypatch.setattr(f"components.evaluator.report_details.shapley.{name}", size)
         np.testing.assert_allclose(explain(model, rows, background)[1], values)
     np.testing.assert_allclose(explain(model, rows[3:4], background)[1], values[3:4])
