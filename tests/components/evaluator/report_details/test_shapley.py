@@ -102,7 +102,7 @@ def test_equal_rows_are_predicted_once():
 
 
 def test_log_odds_of_probabilities_that_float32_cannot_tell_from_one():
-    probabilities = np.array([[1e-20, 1, 1e-10], [0.25, 0.25, 0.5]], np.float32)
-    expected = [[-20 * math.log(10), 10 * math.log(10)], [-math.log(3), -math.log(3)]]
+    probabilities = np.array([[1e-20, 1, 1e-10], [0.25, 0.25, 0.5], [math.nan] * 3], np.float32)
+    expected = [[-20 * math.log(10), 10 * math.log(10)], [-math.log(3)] * 2, [math.nan] * 2]
     found = [log_odds(probabilities, class_id) for class_id in (0, 1)]
     np.testing.assert_allclose(np.transpose(found), expected, rtol=1e-5)
