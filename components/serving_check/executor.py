@@ -1,5 +1,6 @@
 """Asks the model that would be pushed, in a clean process, and blesses it if the answers are those judged."""
 
+import base64
 import json
 import logging
 import os
@@ -29,6 +30,7 @@ _LOGGER = logging.getLogger(__name__)
 
 _RESULT_FILE = "serving_check.json"
 _NUM_CALLS = 100
+_NUM_BACKGROUND = 32
 
 DEFAULT = "serving_default"
 """Signature that the Evaluator asks, and a server by default."""
@@ -55,6 +57,7 @@ class ServingCheckResult:
             `compared` (fields of `Compared`) and `not_compared`, names of outputs.
         failures: Reasons why the model is not blessed.
         not_checked: Signatures that could not be compared, each with the reason.
+        background: Rows that predictions can be compared with, as serialized tf.Examples in base64.
     """
 
     rows: int = 0
@@ -63,6 +66,7 @@ class ServingCheckResult:
     signatures: dict[str, dict[str, Any]] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
     not_checked: list[str] = field(default_factory=list)
+    background: list[str] = field(default_factory=list)
 
 
 def load_serving_check(uri: str) -> ServingCheckResult:
@@ -92,6 +96,8 @@ class Executor(base_executor.BaseExecutor):
             rows = read_rows(input_dict["examples"], splits, settings.rows, exec_properties.get("label"))
             model = artifact_utils.get_single_instance(input_dict["model"])
             result, requests = check(model, rows, settings)
+            chosen = rows.examples[:: max(1, len(rows.examples) // _NUM_BACKGROUND)][:_NUM_BACKGROUND]
+            result.background = [base64.b64encode(example).decode() for example in chosen]
             if settings.warmup and requests and not result.failures:
                 write_warmup(os.path.join(blessing.uri, WARMUP_FILE), requests)
         write_result(blessing, result)

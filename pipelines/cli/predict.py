@@ -35,6 +35,16 @@ def predict_command(
             help="Output file, .csv or .parquet. Default: CSV on standard output.",
         ),
     ] = None,
+    num_explained: Annotated[
+        int,
+        typer.Option(
+            "--explain",
+            metavar="N",
+            min=0,
+            help="Also write the N columns that contribute most to each prediction, with their "
+            "contributions: log-odds for a class, otherwise in the units of the label.",
+        ),
+    ] = 0,
 ) -> None:
     """Make predictions for the rows of a file with the live model.
 
@@ -54,7 +64,7 @@ def predict_command(
 
     start = time.monotonic()
     reading = _reading(place, model.version)
-    num_rows = predict_files(model, data, output, reading, say)
+    num_rows = predict_files(model, data, output, reading, say, num_explained)
     target = "" if output is None else f", written to {output}"
     secs = time.monotonic() - start
     rows = "1 row" if num_rows == 1 else f"{num_rows:,} rows"

@@ -25,10 +25,11 @@ from pipelines.data.profile import UNNAMED
 from pipelines.data.quotes import check_quotes
 from pipelines.data.reading import read_batches
 from pipelines.errors import BadInputError, counted
-from pipelines.serving.cells import CellError, check_names, listed
+from pipelines.serving.cells import CellError, Cells, check_names, listed, to_cells
 from pipelines.serving.csv_columns import UnreadCells, inputs_of_columns, typed_columns
+from pipelines.serving.explanations import NUM_BACKGROUND, background_rows, explain
 from pipelines.serving.model import Model
-from pipelines.serving.saved_model import SERVING_ROWS, Column, Signature
+from pipelines.serving.saved_model import Column, Signature
 
 _PREFIX = "predicted_"
 _MAX_NOTES = 3
@@ -45,13 +46,19 @@ class Reading:
 
 
 def predict_files(
-    model: Model, data: str, output: Path | None, reading: Reading, say: Callable[[str], None]
+    model: Model,
+    data: str,
+    output: Path | None,
+    reading: Reading,
+    say: Callable[[str], None],
+    num_explained: int = 0,
 ) -> int:
     """Writes the rows of CSV files with their predictions, and returns the number of rows.
 
     The memory in use does not depend on the number of rows. The columns of the input come first, as they are.
 
     `output`: file to write: Parquet if it ends so, otherwise CSV. None writes CSV to standard output.
+    `num_explained`: number of the strongest contributions of columns to write for each row.
     """
     with readable(data, "--data"):
         files = find_csv_files(data)
@@ -73,7 +80,9 @@ def predict_files(
             names = singular if len(absent) == 1 else f"columns {listed(absent)}: they count"
             say(f"! {files[0]} has no {names} as missing in every row")
         with _writer(output) as writer:
-            num_rows = _predict(model, utf8.files, header, dialect, writer, say_with_original_names)
+            num_rows = _predict(
+                model, utf8.files, header, dialect, writer, say_with_original_names, num_explained
+            )
             if not num_rows:
                 raise BadInputError(f"{utf8.files[0]}: there is a header (line 1) but no row below it.")
             return num_rows
@@ -140,8 +149,10 @@ def _predict(
     dialect: Dialect,
     writer: "_Writer",
     say: Callable[[str], None],
+    num_explained: int,
 ) -> int:
-    signature = _fast_signature(model)
+    background = to_cells(background_rows(model) if num_explained else [], model.columns)
+    signature = model.fast_signature()
     num_rows = 0
     names: dict[str, str] = {}
     unread: dict[str, tuple[int, str]] = {}
@@ -164,6 +175,14 @@ def _predict(
                 line = _source_line(block, int(without.argmax()), dialect)
                 say(f"! the model answers with NaN, which is not a prediction; the first time: {line}")
             num_unanswered += int(without.sum())
+            if num_explained:
+                values = {name: array.to_pylist() for name, array in typed.columns.items()}
+                if not names:
+                    source = "the evaluation split" if background[1] else str(block.file)
+                    background = background if background[1] else _sample(values, block.size)
+                    say(f"contributions: compared with {counted(background[1], 'row')} of {source}")
+                explanation = explain(model, values, block.size, *background)
+                predictions.update(explanation.strongest(num_explained))
             if not names:  # the first block: a prediction must not replace a column of the input
                 for name in predictions:
                     names[name] = name
@@ -220,6 +239,12 @@ def _typed(signature: Signature, dialect: Dialect, block: _Block) -> tuple[_Bloc
     return block, _Typed(columns, inputs_of_columns(columns, signature, block.size), unread)
 
 
+def _sample(cells: Cells, num_rows: int) -> tuple[Cells, int]:
+    """Returns rows from all over a block, and their number."""
+    chosen = range(0, num_rows, max(1, num_rows // NUM_BACKGROUND))[:NUM_BACKGROUND]
+    return {name: [values[row] for row in chosen] for name, values in cells.items()}, len(chosen)
+
+
 def _is_nan(values: Any) -> Any:
     """Returns a mask of the predictions that are NaN."""
     return np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
@@ -230,22 +255,6 @@ def _source_line(block: _Block, row: int, dialect: Dialect) -> str:
     rows = list_rows(block.file, dialect)
     line, _ = next(itertools.islice(rows, block.rows_before + row, None))
     return f"{block.file}, line {line}"
-
-
-def _fast_signature(model: Model) -> Signature:
-    """Returns `serving_rows` if its predictions equal those of the signature for tf.Examples.
-
-    Making tensors by column is several times faster. For canned models, both predict the same.
-    """
-    usual, fast = model.signature_for_rows(), model.signatures.get(SERVING_ROWS)
-    if fast is not None and usual.columns == fast.columns:
-        is_canned = usual.method == "classify" or model.decision is not None
-        if is_canned and {"probabilities", "all_classes"} <= fast.outputs.keys():
-            return fast
-        is_canned = usual.method == "regress" or model.interval is not None
-        if is_canned and set(fast.outputs) <= {"predictions", "lower", "upper"}:
-            return fast
-    return usual
 
 
 class _Writer(Protocol):

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
@@ -16,8 +16,11 @@ from pipelines.errors import BadInputError, shown
 from pipelines.root import Root
 from pipelines.root.versions import Versions
 from pipelines.serving.cells import CellError, Cells, several, to_cells
-from pipelines.serving.saved_model import Column, Signature, read_signatures
+from pipelines.serving.saved_model import SERVING_ROWS, Column, Signature, read_signatures
 from pipelines.terminal.quiet_tensorflow import without_parameter_names
+
+if TYPE_CHECKING:
+    from pipelines.serving.explanations import Explanation
 
 MISSING: dict[str, Any] = {"INT": -(2**63), "FLOAT": float("nan"), "BYTES": b""}
 """Marks of a missing value in a tensor, by the type of the column."""
@@ -78,9 +81,10 @@ class Model:
     model.predict([{"fare": 12, "company": None}])     # {"class": ..., "probability": ...}
     """
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, root: Root | None = None):
         self.version = _number(folder)
         self.folder = folder
+        self.root = root
         self.signatures = read_signatures(folder)
         self.decision = read_model_file(str(folder), DECISION_FILE)
         self.interval = read_model_file(str(folder), INTERVAL_FILE)
@@ -109,6 +113,32 @@ class Model:
         """
         cells, num_rows = to_cells(rows, self.columns)
         return self.predict_cells(cells, num_rows)
+
+    def explain(self, rows: Any, background: Any = None, of_class: str | None = None) -> "Explanation":
+        """Returns how much each column contributes to the predictions, compared with other rows.
+
+        The contributions of a row are Shapley values: they add up to the difference between its prediction
+        and the mean prediction for the background. A class is explained by its log-odds, which is the
+        logarithm of p / (1 - p), and a regression in the units of the label.
+
+        Args:
+            rows: Rows as `predict` takes them.
+            background: Rows to compare with, such as some of the training data. Default: rows of the
+                evaluation split, which the run that pushed the model has left in the root.
+            of_class: Class to explain. Default: the second of two classes, otherwise the class predicted.
+
+        Raises:
+            BadInputError: There are no background rows, no such class, or the model has other outputs.
+
+        Example:
+            explanation = model.explain([{"fare": 12, "company": None}])
+            explanation.base + sum(explanation.contributions.values())    # equals explanation.score
+        """
+        from pipelines.serving.explanations import background_rows, explain
+
+        cells, num_rows = to_cells(rows, self.columns)
+        background = background_rows(self) if background is None else background
+        return explain(self, cells, num_rows, *to_cells(background, self.columns), of_class)
 
     def predict_cells(self, cells: Cells, num_rows: int) -> dict[str, Any]:
         """Returns the predictions of rows whose cells were cast; see `predict`."""
@@ -162,6 +192,21 @@ class Model:
             )
         return signatures[0]
 
+    def fast_signature(self) -> Signature:
+        """Returns `serving_rows` if its predictions equal those of the signature for tf.Examples.
+
+        Making tensors by column is several times faster. For canned models, both predict the same.
+        """
+        usual, fast = self.signature_for_rows(), self.signatures.get(SERVING_ROWS)
+        if fast is not None and usual.columns == fast.columns:
+            is_canned = usual.method == "classify" or self.decision is not None
+            if is_canned and {"probabilities", "all_classes"} <= fast.outputs.keys():
+                return fast
+            is_canned = usual.method == "regress" or self.interval is not None
+            if is_canned and set(fast.outputs) <= {"predictions", "lower", "upper"}:
+                return fast
+        return usual
+
 
 MAX_CLASSES = 20
 """Number of classes up to which each has a column with its probability."""
@@ -171,10 +216,8 @@ def plain_columns(outputs: Mapping[str, Any], method: str) -> dict[str, Any]:
     """Returns the predictions as NumPy arrays of shape [num_rows], by column."""
     if method == "regress" and list(outputs) == ["outputs"]:
         return _columns("value", outputs["outputs"])
-    if method == "classify" and "scores" in outputs:
-        return _class_columns(outputs["scores"], outputs.get("classes"))
-    if "probabilities" in outputs and "all_classes" in outputs:  # of a canned classifier
-        return _class_columns(outputs["probabilities"], outputs["all_classes"], outputs.get("class_ids"))
+    if (scores := class_scores(outputs, method)) is not None:
+        return _class_columns(*scores)
     if list(outputs) == ["predictions"] or set(outputs) == {"predictions", "lower", "upper"}:
         ends = {name: outputs[name] for name in ("lower", "upper") if name in outputs}
         numbers = {"value": outputs["predictions"], **ends}  # of a canned regressor
@@ -183,6 +226,15 @@ def plain_columns(outputs: Mapping[str, Any], method: str) -> dict[str, Any]:
     for name, values in outputs.items():
         columns.update(_columns(name, values))
     return columns
+
+
+def class_scores(outputs: Mapping[str, Any], method: str) -> tuple[Any, Any, Any] | None:
+    """Returns the scores of all classes, their names and the ids of the decision, if the model has them."""
+    if method == "classify" and "scores" in outputs:
+        return outputs["scores"], outputs.get("classes"), None
+    if "probabilities" in outputs and "all_classes" in outputs:  # of a canned classifier
+        return outputs["probabilities"], outputs["all_classes"], outputs.get("class_ids")
+    return None
 
 
 def _class_columns(scores: Any, classes: Any, class_ids: Any = None) -> dict[str, Any]:
@@ -291,7 +343,7 @@ def load(root: str | os.PathLike[str], version: int | None = None) -> Model:
 def load_model(place: Root | ModelFolder, version: int | None = None) -> Model:
     """Loads a version; None takes the live one."""
     if isinstance(place, Root):
-        return Model(version_folder(place, version))
+        return Model(version_folder(place, version), place)
     served = place.versions.served()
     if version is not None and version not in served:
         raise BadInputError(f"There is no version {version} in {place.path}: {', '.join(map(str, served))}.")

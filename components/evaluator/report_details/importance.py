@@ -1,5 +1,6 @@
 """Importance of features: the growth of a model's loss when a feature's values are permuted across rows.
 
+It comes with the rows with the largest loss, and the columns that contributed most to their predictions.
 The time is limited. Rows of rare classes are preferred, and weighted so that the growth is that of all rows.
 All other features stay as they are, so a feature that other features can replace looks less important than it
 is.
@@ -11,7 +12,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
@@ -22,6 +23,7 @@ from apache_beam.utils import shared
 from components.evaluator.gate import intervals
 from components.evaluator.gate.gate import Gate
 from components.evaluator.gate.labelled_predictions import (
+    MIN_PROBABILITY,
     LabelledPredictions,
     LabelTally,
     Values,
@@ -30,6 +32,7 @@ from components.evaluator.gate.labelled_predictions import (
 )
 from components.evaluator.metrics.eval_model import EvalModel, Evaluated
 from components.evaluator.metrics.extraction import ModelToEvaluate, load_models
+from components.evaluator.report_details.shapley import Indices, log_odds, number_cells, shapley_values
 from components.example_gen.example_encoder import varint
 
 _LOGGER = logging.getLogger(__name__)
@@ -52,7 +55,13 @@ _CONFIDENCE = 0.95
 _ROUNDING = 1e-6
 _SEED = 20_260_131
 
-Indices: TypeAlias = npt.NDArray[np.int64]
+_NUM_ERRORS = 5
+_NUM_BACKGROUND = 16
+_NUM_CONTRIBUTIONS = 3
+_MAX_SECS_OF_ERRORS = 1.0
+_MAX_COLUMNS = 300  # a row of more takes many seconds
+_MAX_LETTERS = 60  # of a cell
+
 Predict = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
 
 
@@ -134,7 +143,11 @@ class Importance(beam.DoFn):
         )
         tally = LabelTally.from_labels(labelled.labels, labelled.weights, labelled.problem_type)
         trivial = losses(labelled, trivial_answers(tally, labelled))
-        yield {**importance, "trivial_loss": float(np.average(trivial, weights=labelled.weights))}
+        class_names = model.classes(serialized[:1])
+        names = [] if class_names is None else [_text(name) for name in class_names]
+        worst = worst_errors(serialized, predictions, labelled, usual, model.predictions, names, self._clock)
+        trivial_loss = float(np.average(trivial, weights=labelled.weights))
+        yield {**importance, "trivial_loss": trivial_loss, "worst": worst}
 
 
 def read_sample(paths: Sequence[str], size: int) -> npt.NDArray[Any]:
@@ -224,6 +237,85 @@ def _in_order_of_sampling(order: Indices, classes: Indices) -> Indices:
     starts = np.cumsum(sizes) - sizes
     rank = np.arange(len(order)) - starts[classes[by_class]]
     return by_class[np.argsort((rank + 0.5) / np.sqrt(sizes[classes[by_class]]), kind="stable")]
+
+
+def worst_errors(
+    serialized: npt.NDArray[Any],
+    predictions: npt.NDArray[Any],
+    labelled: LabelledPredictions,
+    row_losses: Values,
+    predict: Predict,
+    classes: Sequence[str],
+    clock: Callable[[], float],
+) -> list[dict[str, Any]]:
+    """Returns the rows with the largest losses: label, prediction, and the columns that contributed most.
+
+    `probability` is that of the label. The contributions are to the log-odds of `explained`, the second of
+    two classes or the predicted class of several; in a regression, to the number `prediction`.
+    """
+    start = clock()
+    num_rows = len(row_losses)
+    chosen = serialized[: num_rows : max(1, num_rows // _NUM_BACKGROUND)][:_NUM_BACKGROUND]
+    background = [Row.parse(example) for example in chosen]
+    errors: list[dict[str, Any]] = []
+    for row in np.argsort(-np.where(labelled.weights > 0, row_losses, -1.0), kind="stable")[:_NUM_ERRORS]:
+        label, answer = labelled.labels[row], float(labelled.answers[""][row, 0])
+        error: dict[str, Any] = {"loss": float(row_losses[row]), "contributions": []}
+        class_id = None
+        if labelled.problem_type == "regression":
+            error.update(label=float(label), prediction=answer)
+        else:
+            is_binary = labelled.problem_type == "binary"
+            class_id = 1 if is_binary else int(predictions[row].argmax())
+            error["label"], error["explained"] = (
+                classes[index] if index < len(classes) else str(index) for index in (int(label), class_id)
+            )
+            error["probability"] = 1.0 - answer if is_binary and not label else answer
+        errors.append(error)
+        if len(errors) == 1 or clock() - start < _MAX_SECS_OF_ERRORS:
+            error["contributions"] = _contributions(serialized[row], background, predict, class_id)
+    return errors
+
+
+def _contributions(
+    serialized: bytes, background: Sequence[Row], predict: Predict, class_id: int | None
+) -> list[dict[str, Any]]:
+    rows = [Row.parse(serialized), *background]
+    names = sorted({name for row in rows for name in row.parts})
+    if len(names) > _MAX_COLUMNS:
+        return []
+    columns = [[row.parts.get(name, b"") for row in rows] for name in names]
+
+    def score(mixed: Indices) -> Values:
+        taken = zip(columns, mixed.T.tolist(), strict=True)
+        cells = zip(*([column[row] for row in numbers] for column, numbers in taken), strict=True)
+        values = predict(np.array([_field(1, b"".join(parts)) for parts in cells], object))
+        if class_id is None:
+            return values.reshape(-1)
+        if values.ndim == 1:
+            values = np.stack([1.0 - values, values], axis=1)
+        return log_odds(np.clip(values, MIN_PROBABILITY, 1.0), class_id)
+
+    _, (contributions,) = shapley_values(score, number_cells(columns), 1)
+    features = tf.train.Example.FromString(serialized).features.feature
+    return [
+        {"column": names[column], "cell": _cell(features.get(names[column])), "value": contributions[column]}
+        for column in np.argsort(-np.abs(contributions))[:_NUM_CONTRIBUTIONS]
+        if abs(contributions[column]) > _ROUNDING
+    ]
+
+
+def _cell(feature: Any) -> str | None:
+    """Returns a cell as text; None if it is missing."""
+    kind = feature.WhichOneof("kind") if feature is not None else None
+    values = getattr(feature, kind).value if kind else ()
+    return ", ".join(map(_text, values))[:_MAX_LETTERS] or None
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _feature(name: str, growth: Values, weights: Values) -> dict[str, Any]:

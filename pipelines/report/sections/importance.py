@@ -1,5 +1,6 @@
 """Section of the importance of features."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from pipelines.report import words
@@ -22,7 +23,7 @@ def describe(context: Context) -> dict[str, Any] | None:
                 "Not available: it needs an evaluation model (a trainer_fn writes one), a known problem type "
                 "and at least 20 examples."
             )
-        return {"rows": [], "more": [], "unused": [], "left_out": [], "missing": missing}
+        return {"rows": [], "more": [], "unused": [], "left_out": [], "worst": [], "missing": missing}
     used = [feature for feature in importance["features"] if feature["growth"]]
     top = max((abs(feature["growth"]) for feature in used), default=0.0) or 1.0
     rows = [
@@ -47,5 +48,23 @@ def describe(context: Context) -> dict[str, Any] | None:
         "trivial_loss": words.number(importance.get("trivial_loss"))
         if "trivial_loss" in importance
         else None,
+        "worst": [_error(error) for error in importance.get("worst", ())],
         "missing": None,
+    }
+
+
+def _error(error: Mapping[str, Any]) -> dict[str, Any]:
+    is_number = "explained" not in error
+    label = words.number(error["label"]) if is_number else error["label"]
+    return {
+        "label": label,
+        "prediction": words.number(error["prediction"])
+        if is_number
+        else f"p({label}) = {words.number(error['probability'], 2)}",
+        "loss": words.number(error["loss"]),
+        "towards": "the prediction" if is_number else error["explained"],
+        "contributions": [
+            {**part, "cell": part["cell"] or "[missing]", "value": words.signed(part["value"])}
+            for part in error["contributions"]
+        ],
     }

@@ -23,6 +23,17 @@ def test_predictions_go_to_standard_output_or_to_a_file(warm_command, root, tmp_
     assert output.read_text().splitlines()[1].startswith("1.5,Oslo,no,")
 
 
+def test_each_prediction_is_explained(warm_command, root, tmp_path):
+    (tmp_path / "new.csv").write_text("x,city\n1.5,Oslo\n2,\n")
+    arguments = ["--root", root, "--data", tmp_path / "new.csv", "--explain", 1]
+    result = warm_command("predict", *arguments)
+    assert result.stdout == (
+        "x,city,value,base,column_1,contribution_1,contribution_others\n"
+        "1.5,Oslo,2.5,2.25,city,0.5,-0.25\n2,,2,2.25,city,-0.5,0.25\n"
+    ), result.stderr
+    assert f"contributions: compared with 2 rows of {tmp_path / 'new.csv'}" in result.stderr.splitlines()
+
+
 def test_a_version_that_a_tfx_pipeline_has_pushed(warm_command, root, tmp_path, of_tfx_pipeline):
     of_tfx_pipeline(root)
     (tmp_path / "new.csv").write_text("x;city\n1.5;Oslo\n")

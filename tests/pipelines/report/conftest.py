@@ -234,6 +234,16 @@ DETAILS = {
                 {"feature": "paid", "growth": 0.0, "low": 0.0, "high": 0.0},
             ],
             "left_out": ["late"], "num_rows": 300, "loss": 0.4, "seconds": 0.5,
+            "worst": [
+                {
+                    "label": HOSTILE, "explained": RTL, "probability": 0.0123, "loss": 4.4,
+                    "contributions": [
+                        {"column": HOSTILE, "cell": HOSTILE, "value": 2.5},
+                        {"column": "paid", "cell": None, "value": -0.75},
+                    ],
+                },
+                {"label": 1250.0, "prediction": 3.0, "loss": 1555009.0, "contributions": []},
+            ],
         },
     },
 }  # fmt: skip

@@ -247,3 +247,32 @@ def test_rows_without_a_prediction_are_counted(push, tmp_path, monkeypatch):
         "! 2 of 3 rows have no prediction",
     ]
     assert (tmp_path / "out.csv").read_text().splitlines()[2] == "inf,1,,nan,nan,nan"
+
+
+def test_the_strongest_contributions_add_up_with_the_others(push, tmp_path):
+    """Without rows of a run, they are the file's own: the means are 3 of x, 2 of n and 0.5 of Oslo."""
+    data = write(tmp_path, "x,city,base,n\n2,Oslo,a,\n4,,b,4\n")
+    said = []
+    model = pipelines.load(push("regressor", 1))
+    predict_files(model, str(data), tmp_path / "out.csv", DETECTED, said.append, num_explained=2)
+    assert (tmp_path / "out.csv").read_text() == (
+        "x,city,base,n,value,predicted_base,column_1,contribution_1,column_2,contribution_2,"
+        "contribution_others\n"
+        "2,Oslo,a,,3,5.5,n,-2,x,-1,0.5\n4,,b,4,8,5.5,n,2,x,1,-0.5\n"
+    )
+    assert said == [
+        f"contributions: compared with 2 rows of {data}",
+        "! the input has a column 'base': the prediction is in 'predicted_base'",
+    ]
+
+
+def test_rows_from_all_over_a_file_are_compared_with(push, tmp_path):
+    """The background is every third of 100 rows up to row 93: the mean of x is 4.65, and n is 1."""
+    data = write(tmp_path, "x,n\n" + "".join(f"{row / 10},1\n" for row in range(100)))
+    model = pipelines.load(push("classifier", 2))
+    predict_files(model, str(data), tmp_path / "out.csv", DETECTED, print, num_explained=1)
+    table = csv.read_csv(tmp_path / "out.csv")
+    assert set(table["explained_class"].to_pylist()) == {"yes"}
+    np.testing.assert_allclose(table["base"], 5.65, rtol=1e-5)
+    np.testing.assert_allclose(table["contribution_1"], np.arange(100) / 10 - 4.65, atol=1e-4)
+    assert set(table["column_1"].to_pylist()) == {"x"}

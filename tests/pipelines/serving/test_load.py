@@ -109,7 +109,8 @@ import tensorflow, tensorflow.core.protobuf.saved_model_pb2
 before = {name.partition(".")[0] for name in sys.modules}
 import pipelines
 assert "pipelines.serving" not in sys.modules
-print(pipelines.load(sys.argv[1]).predict([{"x": 1, "n": None}]))
+model = pipelines.load(sys.argv[1])
+print(model.predict([{"x": 1, "n": None}]), model.explain([{"x": 1}], background=[{"n": 2}]))
 names = {name.partition(".")[0] for name in sys.modules} - before - set(sys.stdlib_module_names)
 print("new:", *sorted(name for name in names if not name.startswith("_")))
 """

@@ -58,6 +58,10 @@ def test_plots_intervals_by_slice_and_importance(make_examples, make_model, eval
     growth = {one["feature"]: one["growth"] for one in found["importance"]["features"]}
     assert growth["score"] > 0.05
     assert [growth[name] for name in ("noise", "city", "label")] == [0, 0, 0]
+    right = np.where(labels == 1, scores, 1 - scores)
+    worst = found["importance"]["worst"]
+    assert [error["probability"] for error in worst] == pytest.approx(np.sort(right)[:5])
+    assert [error["contributions"][0]["column"] for error in worst] == ["score"] * 5
 
 
 def test_an_evaluation_of_an_older_version_has_none(tmp_path):

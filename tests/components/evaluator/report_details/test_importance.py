@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from components.evaluator.report_details.importance import MAX_SECS, Row, permutation_importance, read_sample
+from components.evaluator.gate.labelled_predictions import LabelledPredictions, losses
+from components.evaluator.report_details.importance import (
+    MAX_SECS,
+    Row,
+    permutation_importance,
+    read_sample,
+    worst_errors,
+)
 from tests.components.conftest import example as make_example
 
 
@@ -138,3 +145,59 @@ def test_the_sample_is_bounded_and_from_all_files(tmp_path):
     assert found == [0, 4, 8, 12, 100, 104, 108, 112, 200, 204, 208, 212]
     assert len(read_sample(paths, 500)) == 120
     assert len(read_sample([], 500)) == 0
+
+
+def errors(rows, labels, predict, problem_type, weights=None, classes=(), clock=lambda: 0.0):
+    predictions = predict(rows)
+    labelled = LabelledPredictions.from_batch(np.array(labels), {"": predictions}, weights, problem_type)
+    row_losses = losses(labelled, labelled.answers[""])
+    serialized = np.array(rows, object)
+    return worst_errors(serialized, predictions, labelled, row_losses, predict, classes, clock)
+
+
+def test_the_largest_errors_of_numbers_by_hand():
+    """Compared with the first 16 of 20 rows: the mean of x is 7.5 and of y 1; the model is 3 x + y."""
+    rows = [example(x=float(number), y=1.0, note="ü" * 70) for number in range(18)]
+    rows += [example(x=9.5, y=-3.0), example(x=7.5, y=2.0, note=None)]
+    labels = predict_sum(rows)
+    labels[[3, 18, 19]] += [100, -2, 5]
+    weights = np.ones(20)
+    weights[3] = 0
+    first, second, third, *_ = errors(rows, labels, predict_sum, "regression", weights)
+    assert (first["loss"], first["label"], first["prediction"]) == (25, 29.5, 24.5)
+    assert first["contributions"] == [{"column": "y", "cell": "2", "value": pytest.approx(1)}]
+    assert second["contributions"] == [
+        {"column": "x", "cell": "9.5", "value": pytest.approx(6)},
+        {"column": "y", "cell": "-3", "value": pytest.approx(-4)},
+    ]
+    assert third["loss"] == 0
+    ticks = itertools.count()
+    found = errors(rows, labels, predict_sum, "regression", clock=lambda: next(ticks))
+    assert [bool(error["contributions"]) for error in found] == [True, False, False, False, False]
+    assert found[0]["loss"] == 10_000
+    wide = [example(x=float(row), y=0.0, **{f"f{number}": 1.0 for number in range(299)}) for row in range(3)]
+    assert [error["contributions"] for error in errors(wide, [9, 9, 9], predict_sum, "regression")] == [
+        []
+    ] * 3
+
+
+@pytest.mark.parametrize(
+    ("problem_type", "explained", "sign"), [("binary", "yes", 1), ("multi-class", "no", -1)]
+)
+def test_the_largest_errors_of_classes_in_log_odds(problem_type, explained, sign):
+    """The log-odds of yes are x; those of the right class are lowest in the last row, with a label of yes."""
+
+    def predict(serialized):
+        x = np.array([parse(row).get("x", [0.0])[0] for row in serialized])
+        yes = 1 / (1 + np.exp(-x))
+        return yes if problem_type == "binary" else np.stack([1 - yes, yes], axis=1)
+
+    rows = [example(x=float(number)) for number in range(-8, 8)] + [example(city="Oslo")] * 4
+    rows += [example(x=-3.0, city="Oslo")]
+    labels = [0] * 8 + [1] * 13
+    (first, second, *_) = errors(rows, labels, predict, problem_type, classes=["no", "yes"])
+    assert (first["label"], first["explained"]) == ("yes", explained)
+    assert first["probability"] == pytest.approx(1 / (1 + np.exp(3)))
+    (contribution,) = first["contributions"]  # none of the city
+    assert contribution == {"column": "x", "cell": "-3", "value": pytest.approx(sign * -2.5)}
+    assert second["loss"] == pytest.approx(np.log(2))

@@ -31,3 +31,16 @@ def test_a_loss_that_grows_many_times_is_no_share_of_itself(full):
     ]
     assert (found["loss"], found["trivial_loss"]) == ("0.009", "0.19")
     assert describe(full)["trivial_loss"] is None  # of an older version
+
+
+def test_the_largest_errors_of_a_class_and_of_a_number(full):
+    of_class, of_number = describe(full)["worst"]
+    assert (of_class["label"], of_class["towards"], of_class["loss"]) == (HOSTILE, RTL, "4.4")
+    assert of_class["prediction"] == f"p({HOSTILE}) = 0.012"
+    cells = [(part["column"], part["cell"], part["value"]) for part in of_class["contributions"]]
+    assert cells == [(HOSTILE, HOSTILE, "+2.5"), ("paid", "[missing]", "\N{MINUS SIGN}0.75")]
+    assert (of_number["prediction"], of_number["towards"]) == ("3", "the prediction")
+    evaluation = full.details["evaluation"]
+    older = {name: value for name, value in evaluation["importance"].items() if name != "worst"}
+    details = {"evaluation": {**evaluation, "importance": older}}
+    assert describe(Context(full.record, full.root, details, ()))["worst"] == []
