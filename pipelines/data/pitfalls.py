@@ -118,7 +118,8 @@ def repeated_entities(
     for name, column in profile.columns.items():
         kind, cells = kinds[name], ColumnCells(profile, name)
         may_be = kind.name in ("id", "category") or (kind.name == "number" and column.type == "integer")
-        if name == label or not may_be or column.num_distinct == column.num_values:
+        is_feature = kind.is_given and kind.name != "id"  # the model is for values that it knows
+        if name == label or is_feature or not may_be or column.num_distinct == column.num_values:
             continue
         is_person = _PERSON.search(_as_words(name)) is not None
         if not (is_person or is_called_id(name) or (kind.name == "id" and cells.all_match(_CODE))):

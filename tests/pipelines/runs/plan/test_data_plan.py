@@ -132,8 +132,9 @@ def test_rows_that_belong_together_are_a_finding(plan):
     text = table(x=X, patient=[f"p{number % 40}" for number in range(NUM)], plan=["a", "A"] * (NUM // 2), y=Y)
     found = plan(text).findings
     assert [finding.partition(":")[0] for finding in found] == ["column 'patient'", "column 'plan'"]
-    (spelled,) = plan(text, "split.by=column", "split.column=patient").findings
-    assert spelled == found[1]
+    for settings in (("split.by=column", "split.column=patient"), ("columns.patient=category",)):
+        assert plan(text, *settings).findings == found[1:]
+    assert plan(text, "columns.patient=ignore").findings == found
 
 
 def test_files_divide_the_rows(tmp_path):
