@@ -35,6 +35,8 @@ def test_the_edges_are_those_of_the_definition(config_of):
     searched = dag_of_csv(config_of(tuner={"space": {"units": [8, 16]}})).upstream
     assert searched["Tuner"] == ["SchemaGen", "Transform"]
     assert "Tuner" in searched["Trainer"]
+    tested = dag_of_csv(config_of(split={"test": 0.2})).upstream
+    assert tested == {**upstream, "TestEvaluator": ["CsvExampleGen", "SchemaGen", "ServingCheck", "Trainer"]}
 
 
 def definition(team, **parameters):
