@@ -143,7 +143,7 @@ def main() -> None:
     results["served"] = {}
     for argument in sys.argv[1:]:
         root, _, file = argument.partition("=")
-        results["served"][Path(root).name] = served(root, file)
+        results["served"][Path(file).stem] = served(root, file)
     _RESULTS.write_text(json.dumps(results, indent=1) + "\n")
     print(_RESULTS.read_text())
 

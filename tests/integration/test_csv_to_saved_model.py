@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import os
 import random
 import re
@@ -134,8 +135,10 @@ def test_the_model_predicts_the_rows_of_a_file_and_of_a_request(run, pushed, roo
         writer = csv.DictWriter(stream, rows[0])
         writer.writeheader()
         writer.writerows(rows)
-    result = run("predict", "--root", root, "--data", tmp_path / "new.csv", "-o", tmp_path / "out.csv")
+    files = ["--data", tmp_path / "new.csv", "-o", tmp_path / "out.csv"]
+    result = run("predict", "--root", root, *files, "--explain", 2)
     assert result.returncode == 0, result.stderr[-2_000:]
+    assert "contributions: compared with 32 rows of the evaluation split" in result.stderr
     with (tmp_path / "out.csv").open(newline="") as stream:
         predicted = list(csv.DictReader(stream))
     with subprocess.Popen(
@@ -147,6 +150,11 @@ def test_the_model_predicts_the_rows_of_a_file_and_of_a_request(run, pushed, roo
         finally:
             server.kill()
     assert [row["class"] for row in predicted] == ["yes", "no"]
+    for row in predicted:
+        assert {row["column_1"], row["column_2"]} == {"trip miles", "city/area"}
+        parts = ("base", "contribution_1", "contribution_2", "contribution_others")
+        odds = float(row["probability_yes"]) / float(row["probability_no"])
+        assert sum(float(row[part]) for part in parts) == pytest.approx(math.log(odds), abs=1e-4)
     for row, served in zip(predicted, answer["predictions"], strict=True):
         assert float(row["probability_yes"]) == pytest.approx(served["scores"][1], rel=1e-5)
 
