@@ -15,7 +15,7 @@ DEFAULT_THRESHOLD = 0.5
 
 
 def read_model_file(saved_model: str, name: str) -> dict[str, Any] | None:
-    """Returns the content of a file of a SavedModel; None without one."""
+    """Returns the content of a file of a SavedModel, or None."""
     import tensorflow as tf  # here, since a plan needs the names and no TensorFlow
 
     path = os.path.join(saved_model, "assets.extra", name)

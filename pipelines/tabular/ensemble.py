@@ -47,8 +47,8 @@ def row_losses(predictions: Floats, labels: npt.NDArray[Any], label: LabelPlan) 
 def greedy_weights(predictions: Mapping[Name, Floats], loss: Callable[[Floats], float]) -> dict[Name, float]:
     """Returns the weight of each model; they sum to 1.
 
-    Starts with the best model, and adds, round by round, the one with which the average has the lowest loss,
-    be it again. The weights are those of the best round: a model may help only after others were added twice.
+    Starts with the best model. Each round adds the model with which the average has the lowest loss, possibly
+    again. The weights are those of the best round: a model may help only after others were added twice.
     """
     counts = dict.fromkeys(predictions, 0)
     best_counts, lowest = dict(counts), np.inf

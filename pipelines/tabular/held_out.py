@@ -25,7 +25,7 @@ def predict_held_out(estimator: Any, input_fn: Any, checkpoint: str | None = Non
     """Predicts held-out rows.
 
     `input_fn`: function that returns their (features, labels) batches, in the same order at each call.
-    `checkpoint`: checkpoint to predict with; None means the newest one.
+    `checkpoint`: checkpoint to predict with; None means the newest checkpoint.
     """
     labels: list[npt.NDArray[Any]] = []
     weights: list[npt.NDArray[Any]] = []

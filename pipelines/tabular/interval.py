@@ -37,7 +37,7 @@ class Interval:
 def choose_interval(level: float, held_out: HeldOut) -> Interval:
     """Returns the split-conformal interval, with half of the misses on each side.
 
-    Predictions are divided into ranges of equally many rows, each with distances of its own: large numbers
+    Predictions are divided into ranges of equally many rows, each with separate distances: large numbers
     are often predicted less exactly than small ones.
 
     Source: Vovk, "Conditional validity of inductive conformal predictors", 2012.

@@ -93,7 +93,7 @@ class Candidate:
     # not been paused.
     expected: float | None = None
     weight: float = 0.0  # Share of its predictions in those of the final model
-    # Loss that an ensemble would gain on the held-out rows without the model; None if it is no member.
+    # Loss that an ensemble would gain on the held-out rows without the model; None if it is not chosen.
     contribution: float | None = None
     folds: int = 1  # Number of trainings, each of which held out other rows
 
@@ -149,7 +149,7 @@ def select_model(
 
     `prepare`: function of (model, model_dir) that returns a training that exports its best checkpoint. With
     the step of that checkpoint as `steps`, it returns the training from all rows. `fold` is the number of the
-    fold that is held out.
+    held-out fold.
     `held_out_rows`: number of held-out rows; 0 takes losses on them as exact.
     `combination`: settings of an ensemble; None selects a single model.
     `on_held_out`: function that is given the predictions of the final model for rows that the models, with
@@ -181,7 +181,7 @@ def select_model(
             candidate = dataclasses.replace(earlier, is_paused=False, is_dropped=True)
         else:
             training = prepare(model, os.path.join(folder, model))
-            # A model that is behind on a few rows may be worth its part of an ensemble.
+            # A model that is worse on a few rows may be worth its part of an ensemble.
             drops = combination is None or combination.folds == 1
             left = sum(other not in candidates or candidates[other].is_paused for other in models)
             seconds = (begin + limit - time.monotonic()) / max(left, 1)
@@ -292,7 +292,7 @@ def _train_fold(
         training = prepare(candidate.model, model_dir, fold=fold)
         candidate = _train(candidate.model, training, math.inf, to_first_rung=False, name=name)
         if candidate.failure:
-            _LOGGER.warning("%s is no member of an ensemble, as it failed: %s", name, candidate.failure)
+            _LOGGER.warning("%s failed, so the model is left out of an ensemble: %s", name, candidate.failure)
             return None
     else:
         training = prepare(candidate.model, model_dir)  # it is trained already

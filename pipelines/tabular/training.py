@@ -69,7 +69,7 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
         )
 
     def prepare(model: ModelName, model_dir: str, steps: int | None = None, fold: int = 0) -> Training:
-        # Of several models, only the one that a Tuner has chosen has its values.
+        # Only the model that a Tuner has chosen has its values.
         planned = plan if model == plan.training.model else configured
         return _training(model, model_dir, planned, transform, trainer_fn_args, schema, steps, fold)
 

@@ -162,7 +162,7 @@ def _add_spec(
 
 
 def _model_argument(metric: config_pb2.MetricConfig) -> str | None:
-    """Returns the argument of a metric that the model determines; None without one, or if the user set it."""
+    """Returns the argument of a metric that the model determines; None if the user has set it."""
     settings = json.loads(metric.config or "{}")
     if metric.class_name == SklearnMetric.__name__:
         argument = "interval" if settings["name"].startswith("interval_") else "threshold"

@@ -135,7 +135,7 @@ def csv_to_serving(plan: RunPlan, data: StagedData, beam_args: tuple[str, ...] =
             examples=examples,
             model=trainer.outputs["model"],
             example_splits=["test"],
-            eval_config=build_eval_config(code.label, (*code.metrics, "example_count"), (), ()),
+            eval_config=build_eval_config(code.label, (*code.metrics, "example_count"), (), (), weight),
             schema=schema,
         ).with_id("TestEvaluator")
         test_evaluator.add_upstream_node(serving_check)  # as all that take time wait for each other
