@@ -7,6 +7,7 @@ import pytest
 from tensorflow_metadata.proto.v0 import anomalies_pb2
 from tfx.types.standard_artifacts import ExampleAnomalies
 
+from components.evaluator.gate.verdict import Verdict
 from pipelines.data.staging import StagedData
 from pipelines.runs.checks.component_checks import (
     AnomalyCheck,
@@ -70,6 +71,29 @@ def test_what_the_serving_check_could_not_compare_is_noted(root, tmp_path):
     findings = ServedModelCheck()(_artifacts(tmp_path, "blessing"), root)
     assert findings.notes == ("ServingCheck: not compared: the signature 'a': its input 'b' is no column",)
     assert findings.details["serving_check"]["rows"] == 9
+
+
+def test_bounds_have_the_intervals_of_all_rows_or_of_their_slice(root, tmp_path):
+    slices, baseline_slices = {"city:Oslo": {"recall": 0.5}}, {"city:Oslo": {"recall": 0.75}}
+    verdict = Verdict(metrics={"recall": 0.6}, slices=slices, baseline_slices=baseline_slices)
+    verdict.write(str(tmp_path))
+    measured = {
+        "Overall": {"intervals": {"recall": [0.5, 0.7]}},
+        "city:Oslo": {"intervals": {"recall": [0.3, 0.6]}},
+    }
+    (tmp_path / "report").mkdir()
+    (tmp_path / "report" / "slices.json").write_text(json.dumps({"slices": measured}))
+    bounds = (
+        {"metric": "recall", "lower": 0.55},
+        {"metric": "recall", "lower": 0.4, "max_regression": 0.2, "slice": {"city": "Oslo"}},
+    )
+    findings = VerdictCheck(("recall",), bounds, None)(_artifacts(tmp_path, "evaluation"), root)
+    fields = ("against", "value", "reference", "passed", "low", "high")
+    assert [tuple(check[field] for field in fields) for check in findings.verdict.checks] == [
+        ("lower", 0.6, None, True, 0.5, 0.7),
+        ("lower", 0.5, None, True, 0.3, 0.6),
+        ("max_regression", 0.5, 0.75, False, None, None),
+    ]
 
 
 def test_details_that_cannot_be_read_or_stored_end_no_run(root, tmp_path):
