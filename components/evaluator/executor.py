@@ -226,7 +226,7 @@ class Executor(InMemoryExecutor):
         models = [_model_to_evaluate(spec, request) for spec in config.model_specs]
         # Held until the end, so that the workers of this process do not load them again.
         graphs = {model.name: load_graph(model.path) for model in models}
-        config = resolve_classes(config, _class_names(models[0], request))
+        config = _with_class_ids(config, models[0], request)
         features = _raw_feature_names(request)
         for key in {spec.label_key for spec in config.model_specs} - {"", *features}:
             # With several labels by name, EvalModel refuses an unknown one.
@@ -488,14 +488,19 @@ def _first_record(request: EvaluationRequest) -> list[bytes]:
     return []
 
 
-def _class_names(model: extraction.ModelToEvaluate, request: EvaluationRequest) -> list[str]:
-    """Returns the names of a model's classes; empty if it does not name them."""
-    metrics = [metric for spec in request.eval_config.metrics_specs for metric in spec.metrics]
+def _with_class_ids(
+    config: config_pb2.EvalConfig, model: extraction.ModelToEvaluate, request: EvaluationRequest
+) -> config_pb2.EvalConfig:
+    """Returns the configuration with the ids of classes that metrics name; as it is without examples."""
+    metrics = [metric for spec in config.metrics_specs for metric in spec.metrics]
     if not any(metric.class_name == SklearnMetric.__name__ and "@" in metric.config for metric in metrics):
-        return []
-    records = np.array(_first_record(request), object)
-    classes = EvalModel(model.path, model.prediction_key, model.label_key).classes(records)
-    return [] if classes is None else list(map(as_text, classes))
+        return config
+    records = _first_record(request)
+    if not records:
+        return config
+    evaluation_model = EvalModel(model.path, model.prediction_key, model.label_key)
+    classes = evaluation_model.classes(np.array(records, object))
+    return resolve_classes(config, [] if classes is None else list(map(as_text, classes)))
 
 
 def _model_to_evaluate(spec: config_pb2.ModelSpec, request: EvaluationRequest) -> extraction.ModelToEvaluate:

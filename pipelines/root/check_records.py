@@ -5,8 +5,12 @@ from dataclasses import asdict
 from typing import Any
 
 from components.evaluator.gate.check import Check, metric_in_words
+from components.evaluator.gate.metric_intervals import Interval
 from pipelines.config.evaluator import ThresholdConfig
 from pipelines.config.metrics import metric_of
+
+OVERALL = "Overall"
+"""TFMA's name of the slice of all rows."""
 
 Metrics = Mapping[str, float | None]
 
@@ -24,23 +28,21 @@ _AGAINST = {"trivial": "trivial model", "baseline": "baseline"}
 def check_records(
     checks: Iterable[Check],
     thresholds: Iterable[ThresholdConfig],
-    metrics: Metrics,
-    baseline_metrics: Metrics,
-    intervals: Mapping[str, tuple[float | None, float | None]],
-    slices: Mapping[str, Metrics] | None = None,
-    baseline_slices: Mapping[str, Metrics] | None = None,
+    metrics: Mapping[str, Metrics],
+    baseline_metrics: Mapping[str, Metrics],
+    intervals: Mapping[str, Mapping[str, Interval]],
 ) -> tuple[CheckRecord, ...]:
-    """Returns all checks of a model, the default ones first."""
+    """Returns all checks of a model, the default ones first.
+
+    metrics, baseline_metrics, intervals: Values by the name of the slice; that of all rows is `OVERALL`.
+    """
     made = tuple(checks)
     records = [asdict(check) for check in made]
     for bound in thresholds:
+        slice_name = _slice_name(bound.slice_)
         is_sliced = {"slice": bound.slice_} if bound.slice_ else {}
-        values, references = (
-            ((by_slice or {}).get(_slice_name(bound.slice_), {}) if is_sliced else overall)
-            for by_slice, overall in ((slices, metrics), (baseline_slices, baseline_metrics))
-        )
-        value = values.get(bound.metric)
-        interval = (None, None) if is_sliced else intervals.get(bound.metric, (None, None))
+        value = metrics.get(slice_name, {}).get(bound.metric)
+        interval = intervals.get(slice_name, {}).get(bound.metric, (None, None))
         for kind, limit in (("lower", bound.lower), ("upper", bound.upper)):
             if limit is not None:
                 passed = value is not None and (value >= limit if kind == "lower" else value <= limit)
@@ -48,7 +50,7 @@ def check_records(
                     _record(bound.metric, kind, value, limit, kind == "lower", passed)
                     | {"low": interval[0], "high": interval[1], **is_sliced}
                 )
-        reference = references.get(bound.metric)
+        reference = baseline_metrics.get(slice_name, {}).get(bound.metric)
         if bound.max_regression is not None and reference is not None:
             higher = bool(metric_of(bound.metric).higher_is_better)
             limit = reference + (-bound.max_regression if higher else bound.max_regression)
@@ -65,6 +67,8 @@ def check_records(
 
 def _slice_name(values: Mapping[str, str]) -> str:
     """Returns TFMA's name of a slice."""
+    if not values:
+        return OVERALL
     return f"{'_X_'.join(sorted(values))}:{'_X_'.join(values[column] for column in sorted(values))}"
 
 

@@ -287,9 +287,10 @@ _Metric: TypeAlias = tuple[Callable[[_Settings], Statistic], Callable[[Any, _Set
 
 
 def _of_classes(value: Callable[[_Classes, _Settings], float]) -> _Metric:
-    return lambda settings: _Confusion(settings.threshold), lambda sums, settings: value(
-        _Classes(sums), settings
-    )
+    def value_of(confusion: Parts, settings: _Settings) -> float:
+        return value(_Classes(confusion), settings)
+
+    return lambda settings: _Confusion(settings.threshold), value_of
 
 
 def _of_loss(loss: str, value: Callable[[float], float] = float) -> _Metric:

@@ -22,7 +22,7 @@ from pipelines.data.formats.number_format import NumberFormat
 from pipelines.errors import RunFailedError, counted
 from pipelines.root import Root
 from pipelines.root.baseline import changed_data_note
-from pipelines.root.check_records import check_records
+from pipelines.root.check_records import OVERALL, check_records
 from pipelines.root.details import Details
 from pipelines.root.history import run_of_version
 from pipelines.root.records import Metrics, VerdictRecord
@@ -222,6 +222,9 @@ class VerdictCheck:
                 "excesses": [asdict(excess) for excess in verdict.excesses],
             }
         )
+        measured = details.get("evaluation", {}).get("slices", {}).get("slices", {})
+        intervals = {name: part["intervals"] for name, part in measured.items()}
+        intervals[OVERALL] = {**intervals.get(OVERALL, {}), **verdict.intervals}
         # The doubts about a held model are the reason of its outcome.
         doubts = () if verdict.held else tuple(f"doubt: {doubt}" for doubt in verdict.doubts)
         pushed = run_of_version(root, self.baseline_version)
@@ -240,11 +243,9 @@ class VerdictCheck:
                 check_records(
                     verdict.checks,
                     thresholds,
-                    metrics,
-                    baseline,
-                    verdict.intervals,
-                    verdict.slices,
-                    verdict.baseline_slices,
+                    {OVERALL: metrics, **verdict.slices},
+                    {OVERALL: baseline, **verdict.baseline_slices},
+                    intervals,
                 ),
                 verdict.not_checked,
                 dict(verdict.intervals),

@@ -84,6 +84,11 @@ def resolve_metrics(
                 f"{where}: {config.data.label!r} has no class {argument!r}. Did you mean {nearest[0]!r}? "
                 f"Classes: {', '.join(nearest)}."
             )
+        if classes and base == "top_k_accuracy" and int(argument) >= len(classes):
+            raise BadInputError(
+                f"{where}: {name!r} is 1 for every model, because {config.data.label!r} has only "
+                f"{len(classes)} classes."
+            )
         return name
 
     settings = config.evaluator

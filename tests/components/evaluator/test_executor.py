@@ -295,6 +295,11 @@ def test_thresholds_of_one_class_and_a_slice(make_examples, make_model, evaluate
     ]
 
 
+def test_no_examples_is_a_failure_also_if_a_metric_names_a_class(make_examples, binary_model, evaluate):
+    verdict = evaluate(make_examples([]), binary_model, eval_config(OF_A_CLASS)).verdict
+    assert verdict.failures == ["There were no examples to evaluate the model on."]
+
+
 def test_regression_metrics_are_those_computed_by_hand(make_examples, make_model, evaluate):
     rows = [{"y": 1.0, "p": 2.0}, {"y": 3.0, "p": 0.0}, {"y": -1.0, "p": -1.5}]
     model = make_model(

@@ -16,7 +16,9 @@ CHECK = Check(
 def records(*thresholds, checks=(), intervals=None):
     metrics = {"auc": 0.7, "mean_squared_error": 3.0, "recall": None}
     baseline = {"auc": 0.75, "mean_squared_error": 2.0}
-    return check_records(checks, thresholds, metrics, baseline, intervals or {})
+    return check_records(
+        checks, thresholds, {"Overall": metrics}, {"Overall": baseline}, {"Overall": intervals or {}}
+    )
 
 
 @pytest.mark.parametrize(
@@ -58,20 +60,21 @@ def test_bounds_of_a_class_and_a_slice():
         for values in (oslo, {"city": "Rome"})
     ]
     bounds.append(ThresholdConfig(metric="mean_squared_error", max_regression=0.5, slice=oslo))
-    slices = {"city_X_day:Oslo_X_Mon": {"recall@late": 0.61, "mean_squared_error": 3.0}}
-    baseline = {"city_X_day:Oslo_X_Mon": {"recall@late": 0.7, "mean_squared_error": 2.0}}
-    overall = {"recall@late": 0.9}
-    intervals = {"recall@late": (0.8, 1.0)}  # of all rows
-    found = check_records([CHECK], bounds, overall, overall, intervals, slices, baseline)
+    slice_name = "city_X_day:Oslo_X_Mon"
+    metrics = {"Overall": {"recall@late": 0.9}, slice_name: {"recall@late": 0.61, "mean_squared_error": 3.0}}
+    baseline = {"Overall": {"recall@late": 0.9}, slice_name: {"recall@late": 0.7, "mean_squared_error": 2.0}}
+    intervals = {"Overall": {"recall@late": (0.8, 1.0)}, slice_name: {"recall@late": (0.5, 0.7)}}
+    found = check_records([CHECK], bounds, metrics, baseline, intervals)
     assert [(c["against"], c["value"], c["passed"], c.get("slice")) for c in found[1:]] == [
         ("lower", 0.61, False, oslo),
         ("max_regression", 0.61, True, oslo),
         ("lower", None, False, {"city": "Rome"}),  # no example is there
         ("max_regression", 3.0, False, oslo),
     ]
-    assert [(c["low"], c["high"]) for c in found[1:]] == [(None, None)] * 4  # those of all rows do not apply
+    # The interval of a difference is known of all rows only.
+    assert [(c["low"], c["high"]) for c in found[1:]] == [(0.5, 0.7), *[(None, None)] * 3]
     assert check_line(found[1]) == (
-        "✗ recall of 'late' where city = 'Oslo' and day = 'Mon' 0.61 >= 0.7, lower (interval not known)"
+        "✗ recall of 'late' where city = 'Oslo' and day = 'Mon' 0.61 >= 0.7, lower (interval 0.5 to 0.7)"
     )
 
 

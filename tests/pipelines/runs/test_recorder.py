@@ -88,7 +88,9 @@ def test_every_step_is_on_disk_at_once(begin, shown, root):
     assert record.notes == ("some rows are left out",)
     assert [part.name for part in record.components] == ["Transform", "Trainer"]
     assert "! some rows are left out\n" in shown.getvalue()
-    (check,) = check_records([], [ThresholdConfig(metric="auc", lower=0.6)], {"auc": 0.9}, {}, {})
+    (check,) = check_records(
+        [], [ThresholdConfig(metric="auc", lower=0.6)], {"Overall": {"auc": 0.9}}, {}, {}
+    )
     verdict = VerdictRecord({"auc": 0.9}, {"auc": 0.8}, {"x:1": {"auc": None}}, (check,), ("the loss",))
     recorder.add_findings(Findings(verdict=verdict))
     (record,) = root.records.read_all()

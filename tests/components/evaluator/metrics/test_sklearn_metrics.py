@@ -168,7 +168,7 @@ def test_decisions_at_another_threshold():
 
 
 def test_probabilities_near_0_and_near_1_are_told_apart():
-    """Of a rare class, all are in the first of the 10,000 intervals of TFMA's AUC."""
+    """TFMA's AUC puts all probabilities of a rare class into the first of its 10,000 intervals."""
     labels = np.array([1, 0, 0, 1, 1, 1, 0, 1])
     small = np.array([3e-6, 1e-6, 2e-6, 1.5e-6])
     predictions = np.concatenate([small, 1 - np.array([1e-6, 2e-6, 3e-6, 4e-6])])

@@ -101,6 +101,29 @@ def test_the_rows_that_test_may_be_none(root, tmp_path):
         assert list(findings.test_metrics) == ([] if notes else ["recall", "auc", "example_count"])
 
 
+def test_bounds_have_the_intervals_of_all_rows_or_of_their_slice(root, tmp_path):
+    slices, baseline_slices = {"city:Oslo": {"recall": 0.5}}, {"city:Oslo": {"recall": 0.75}}
+    verdict = Verdict(metrics={"recall": 0.6}, slices=slices, baseline_slices=baseline_slices)
+    verdict.write(str(tmp_path))
+    measured = {
+        "Overall": {"intervals": {"recall": [0.5, 0.7]}},
+        "city:Oslo": {"intervals": {"recall": [0.3, 0.6]}},
+    }
+    (tmp_path / "report").mkdir()
+    (tmp_path / "report" / "slices.json").write_text(json.dumps({"slices": measured}))
+    bounds = (
+        {"metric": "recall", "lower": 0.55},
+        {"metric": "recall", "lower": 0.4, "max_regression": 0.2, "slice": {"city": "Oslo"}},
+    )
+    findings = VerdictCheck(("recall",), bounds, None)(_artifacts(tmp_path, "evaluation"), root)
+    fields = ("against", "value", "reference", "passed", "low", "high")
+    assert [tuple(check[field] for field in fields) for check in findings.verdict.checks] == [
+        ("lower", 0.6, None, True, 0.5, 0.7),
+        ("lower", 0.5, None, True, 0.3, 0.6),
+        ("max_regression", 0.5, 0.75, False, None, None),
+    ]
+
+
 def test_details_that_cannot_be_read_or_stored_end_no_run(root, tmp_path):
     check = ModelCheck(compares_models=False)
     findings = check(_artifacts(tmp_path, "model", "model_run"), root)

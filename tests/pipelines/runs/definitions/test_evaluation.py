@@ -154,6 +154,10 @@ def test_metrics_must_fit_the_problem():
         match=r"'auc' is not a metric for a multi-class problem.*'kind'.*: auc@CLASS, auc_macro,",
     ):
         resolve_metrics(config, "multi-class")
+    top_k = load_config(None, "a.csv", "kind", ('evaluator.metrics=["top_k_accuracy@3"]',))
+    assert resolve_metrics(top_k, "multi-class", "abcd") == (("top_k_accuracy@3",), ())
+    with pytest.raises(BadInputError, match=r"is 1 for every model, because 'kind' has only 3 classes"):
+        resolve_metrics(top_k, "multi-class", "abc")
     module = load_config(None, "a.csv", "kind", ("module.path=m", 'evaluator.metrics=["auc"]'))
     assert resolve_metrics(module, "multi-class") == (("auc",), ())  # of another label than the column
 
