@@ -66,7 +66,7 @@ def explain(
             "versions of this program do not. Give background=, such as 30 rows of the training data."
         )
     signature = model.fast_signature()
-    names = list(model.columns)
+    names = sorted(model.columns)  # the random orders depend on this order
     pool = [
         [*cells.get(name, [None] * num_rows), *background.get(name, [None] * num_background)]
         for name in names
