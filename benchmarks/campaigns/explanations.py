@@ -98,7 +98,7 @@ def served(root: str, file: str) -> dict[str, float]:
     def score(numbers: Any, class_id: int | None) -> Any:
         mixed = {
             name: [cells[name][int(row)] for row in column]
-            for name, column in zip(model.columns, np.asarray(numbers).T, strict=True)
+            for name, column in zip(sorted(model.columns), np.asarray(numbers).T, strict=True)
         }
         outputs = model.run(signature.name, signature_inputs(mixed, signature, len(numbers)))
         scores = class_scores(outputs, signature.method)
@@ -106,7 +106,7 @@ def served(root: str, file: str) -> dict[str, float]:
             return next(iter(outputs.values())).reshape(-1).astype(np.float64)
         return log_odds(scores[0], class_id)
 
-    numbers = number_cells([cells[name] for name in model.columns])
+    numbers = number_cells([cells[name] for name in sorted(model.columns)])
     ids: list[Any] = [None] * len(given)
     if explanation.classes is not None:
         names = [name.removeprefix("probability_") for name in model.predict(given) if "probability_" in name]

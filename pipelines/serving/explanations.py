@@ -62,11 +62,11 @@ def explain(
     """Explains rows whose cells were cast; see `Model.explain`."""
     if not num_background:
         raise BadInputError(
-            "There are no rows to compare with: this model was not pushed into a root by a run with a "
-            "ServingCheck. Give background=, such as 30 rows of the training data."
+            "There are no rows to compare with: a run with a ServingCheck leaves them in its root, earlier "
+            "versions of this program do not. Give background=, such as 30 rows of the training data."
         )
     signature = model.fast_signature()
-    names = list(model.columns)
+    names = sorted(model.columns)  # the random orders depend on this order
     pool = [
         [*cells.get(name, [None] * num_rows), *background.get(name, [None] * num_background)]
         for name in names
@@ -119,7 +119,8 @@ def _class_names(scores: tuple[Any, Any, Any] | None) -> list[str]:
 def _number(columns: Mapping[str, Any]) -> Any:
     values = columns.get("value", next(iter(columns.values())))
     if values.dtype == object or ("value" not in columns and len(columns) > 1):
-        raise BadInputError(f"The model predicts {listed(columns)}: only a class or one number is explained.")
+        names = listed(sorted(columns))
+        raise BadInputError(f"The model predicts {names}: only a class or one number is explained.")
     return values
 
 
