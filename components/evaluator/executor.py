@@ -111,7 +111,14 @@ class EvaluationRequest:
     def decision_thresholds(self) -> dict[str, float]:
         """Returns the decision thresholds of the models that have one, by their names in the evaluation."""
         files = self._model_files(DECISION_FILE)
-        return {name: float(decision["threshold"]) for name, decision in files.items()}
+        # A model whose positive class is the other one is evaluated with the probabilities of this one.
+        positive = files.get(self.model_names[0], {}).get("positive")
+        thresholds = {}
+        for name, decision in files.items():
+            threshold = float(decision["threshold"])
+            is_mirrored = positive is not None and decision.get("positive", positive) != positive
+            thresholds[name] = 1 - threshold if is_mirrored else threshold
+        return thresholds
 
     def model_settings(self) -> dict[str, dict[str, Any]]:
         """Returns the arguments of metrics that the models determine, by the names of the models."""

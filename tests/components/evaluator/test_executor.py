@@ -485,12 +485,14 @@ def test_an_unknown_column_or_prediction_lists_the_choices(
         evaluate(examples, binary_model, config)
 
 
-def decides(model, threshold):
+def decides(model, threshold, positive="tipped"):
     """Gives a model a decision threshold, in the file next to the SavedModel that would be served."""
     extra = os.path.join(model.uri, "Format-Serving", "assets.extra")
     os.makedirs(extra)
     io_utils.write_string_file(os.path.join(extra, "..", "saved_model.pb"), "")
-    io_utils.write_string_file(os.path.join(extra, "decision.json"), json.dumps({"threshold": threshold}))
+    io_utils.write_string_file(
+        os.path.join(extra, "decision.json"), json.dumps({"threshold": threshold, "positive": positive})
+    )
 
 
 DECISIONS = """
@@ -505,6 +507,31 @@ DECISIONS = """
     %s
   }
 """
+
+
+def test_a_baseline_whose_positive_class_was_the_other_one_keeps_its_decisions(
+    make_examples, make_model, evaluate
+):
+    """It says "not tipped" above 0.2, which is "tipped" below 0.8."""
+    parsing = {"fare": FLOAT, "tip": FLOAT, "score": FLOAT}
+    model, baseline = (
+        make_model(
+            parsing,
+            predict=lambda f: {"logistic": f["score"][:, tf.newaxis]},
+            label=lambda f: tf.cast(f["tip"] > 0.2 * f["fare"], tf.int64),
+            name=name,
+        )
+        for name in ("new", "old")
+    )
+    decides(model, 0.3)
+    decides(baseline, 0.2, "not tipped")
+    config, checks = eval_config(DECISIONS % ""), DefaultChecks("binary")
+    result = evaluate(make_examples(binary_rows()), model, config, checks, baseline_model=baseline)
+    plots = details.load_details(result.evaluation.uri)["plots"]
+    found = [plots[name]["confusion"]["threshold"] for name in ("model", "baseline")]
+    assert found == pytest.approx([0.3, 0.8])
+    expected = sklearn.metrics.recall_score(tipped(binary_rows()), scores(binary_rows()) > 0.8)
+    assert result.verdict.baseline_metrics["recall"] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("further", ["", 'metrics { class_name: "BinaryCrossEntropy" }'])  # by TFMA itself

@@ -95,6 +95,7 @@ def test_other_paths_are_refused(client):
     assert client.post("/v2/health/live", {}).status_code == 405
 
 
+@pytest.mark.more
 def test_the_class_follows_the_decision_threshold_in_every_answer(exported, tmp_path):
     """The sums -1, 1, 2 and 3 have the probabilities 0.27, 0.73, 0.88 and 0.95; the threshold is 0.9."""
     root = sum_models.push(exported("decided"), tmp_path / "root", 5)
