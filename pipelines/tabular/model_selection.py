@@ -333,6 +333,8 @@ def _choose(
         judged[model] = dataclasses.replace(
             candidates[model],
             loss=losses[model],
+            # Other metrics were measured on the first fold only.
+            metrics=candidates[model].metrics if len(parts) == 1 else {"average_loss": losses[model]},
             step=mean_step,
             seconds=sum(fold.seconds for fold in parts),
             is_chosen=weight > 0,
