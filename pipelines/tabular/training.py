@@ -9,6 +9,7 @@ import tensorflow as tf
 import tensorflow_transform as tft
 
 import estimator_core
+from components.errors import SettingError
 from components.tfx.decision_file import DECISION_FILE, INTERVAL_FILE
 from pipelines.config.trainer import describe_goal
 from pipelines.data.formats.cell_format import FILE, CellFormat, formats_to_json
@@ -59,14 +60,12 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
     plan = with_values(configured, values)
     transform = tft.TFTransformOutput(trainer_fn_args.transform_output)
 
-    if plan.group and plan.training.early_stopping:
-        check_held_out(
-            transform,
-            trainer_fn_args.train_files,
-            plan.training.one_held_out_in,
-            plan.group,
-            trainer_fn_args.trial.fold if trainer_fn_args.trial else 0,
-        )
+    def check_fold(fold: int) -> None:
+        if plan.group and plan.training.early_stopping:
+            one_in = plan.training.one_held_out_in
+            check_held_out(transform, trainer_fn_args.train_files, one_in, plan.group, fold)
+
+    check_fold(trainer_fn_args.trial.fold if trainer_fn_args.trial else 0)
 
     def prepare(model: ModelName, model_dir: str, steps: int | None = None, fold: int = 0) -> Training:
         # Only the model that a Tuner has chosen has its values.
@@ -99,6 +98,13 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
         if settings.model != "auto" and not is_auto:
             models = (settings.model,)
         folds = settings.folds if is_auto else 1
+        for fold in range(1, folds):
+            try:
+                check_fold(fold)
+            except SettingError:  # a fold without groups
+                _LOGGER.warning("Of %d folds, only %d have rows: there are few groups.", folds, fold)
+                folds = fold
+                break
         combination = Combination(
             plan.label, WEIGHT_KEY if plan.weight else None, folds, settings.time_limit or math.inf
         )

@@ -6,6 +6,7 @@ import tensorflow as tf
 from tensorflow_transform.tf_metadata import schema_utils
 
 import estimator_core
+from components.errors import SettingError
 from components.trainer.fn_args import Trial
 from pipelines.data.formats.cell_format import CellFormat, read_formats
 from pipelines.data.formats.number_format import COMMA
@@ -331,3 +332,15 @@ def test_a_threshold_that_is_given_needs_no_held_out_rows(call, tmp_path):
     estimator_core.train_and_evaluate(made["estimator"], made["train_spec"], made["eval_spec"])
     (export,) = (tmp_path / "model" / "export" / training.EXPORTER_NAME).iterdir()
     assert Model(export).decision["threshold"] == 0.25
+
+
+@pytest.mark.more
+def test_folds_that_no_group_falls_into_are_left_out(call, tmp_path, monkeypatch):
+    def check(transform, files, one_held_out_in, column, fold=0):
+        if fold == 2:
+            raise SettingError("too few values")
+
+    monkeypatch.setattr(training, "check_held_out", check)
+    plan = make_plan(BINARY, model="auto", early_stopping=True, train_steps=30, folds=4, trees={"n_trees": 4})
+    call(plan.model_copy(update={"group": "city"}), lambda x, city: b"yes" if x > 0 else b"no")
+    assert [one.folds for one in read_candidates(str(tmp_path))] == [2, 2, 2]
