@@ -142,14 +142,17 @@ class PipelineConfig(Section):
         return self
 
     @model_validator(mode="after")
-    def _decides_for_and_weighs_rows_of_the_generic_models(self) -> "PipelineConfig":
+    def _has_no_settings_of_the_generic_models(self) -> "PipelineConfig":
         for key, value in (
             ("trainer.decide", self.trainer.decide),
             ("data.positive", self.data.positive),
+            ("trainer.interval", self.trainer.interval),
+            ("trainer.time_limit", self.trainer.time_limit),
         ):
             if value is not None and self.module is not None:
                 raise ValueError(
-                    f"{key} is for the generic models; with a [module], its Estimator decides. Leave it out"
+                    f"{key} is for the generic models, and there is a [module], whose Estimator it does not "
+                    "affect. Leave it out"
                 )
         for key, value in (
             ("data.weight", self.data.weight),

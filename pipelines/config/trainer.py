@@ -149,6 +149,15 @@ class TrainerConfig(Section):
             )
         return self
 
+    @model_validator(mode="after")
+    def _several_models_have_folds(self) -> "TrainerConfig":
+        for name, has_effect in (("folds", (self.folds or 1) > 1), ("time_limit", self.time_limit)):
+            if self.model != "auto" and has_effect:
+                raise ValueError(
+                    f'{name} is for model = "auto", and model is "{self.model}"; leave one of the two out'
+                )
+        return self
+
     @field_validator("class_weights", mode="before")
     @classmethod
     def _are_above_0(cls, weights: Any) -> Any:
