@@ -394,6 +394,27 @@ def test_the_positive_class_is_named(tmp_path, decide, note):
         ),
         (300, ["a", "b", "c"], ["data.positive=c"], "data.positive = 'c': this is for two classes"),
         (300, [0.5, 1.5], ["data.positive=1"], "data.positive = 1: this is for two classes"),
+        (
+            300,
+            ["a", "b"],
+            ["trainer.interval=0.9"],
+            "intervals are for numbers, and the label 'y' has 2 classes",
+        ),
+        (199, [0.5, 1.5], ["trainer.interval=0.9"], "at least 19 held-out training rows, and there are 0."),
+        # Two thirds of the rows train, and all of them are held out once.
+        (300, [0.5, 1.5], ["trainer.interval=0.995"], "takes at least 399 held-out training rows"),
+        (
+            300,
+            [0.5, 1.5],
+            ["trainer.interval=0.99", "trainer.folds=1"],
+            "199 held-out training rows, and there are 33",
+        ),
+        (
+            300,
+            [0.5, 1.5],
+            ["trainer.interval=0.9", "trainer.early_stopping=false"],
+            "takes trainer.early_stopping",
+        ),
     ],
 )
 def test_decisions_that_can_not_be_made(tmp_path, num_rows, values, settings, message):
