@@ -111,7 +111,7 @@ class EvaluationRequest:
     def decision_thresholds(self) -> dict[str, float]:
         """Returns the decision thresholds of the models that have one, by their names in the evaluation."""
         files = self._model_files(DECISION_FILE)
-        # A model whose positive class is the other one is evaluated with the probabilities of this one.
+        # The probabilities of a model with the other positive class are turned around, see `align_classes`.
         positive = files.get(self.model_names[0], {}).get("positive")
         thresholds = {}
         for name, decision in files.items():
