@@ -126,8 +126,8 @@ def write_checkpoint(members: Sequence[Member], model_dir: str, global_step: int
     values: dict[str, Any] = {tf1.GraphKeys.GLOBAL_STEP: np.int64(global_step)}
     for member in members:
         reader = tf.train.load_checkpoint(member.checkpoint)
-        for name in _model_variables(reader):
-            values[f"{member.scope}/{name}"] = reader.get_tensor(name)
+        names = set(reader.get_variable_to_shape_map()) - {tf1.GraphKeys.GLOBAL_STEP}
+        values |= {f"{member.scope}/{name}": reader.get_tensor(name) for name in names}
     _save(values, os.path.join(model_dir, f"model.ckpt-{global_step}"))
 
 
@@ -143,12 +143,6 @@ def write_mean_checkpoint(checkpoints: Sequence[str], model_dir: str, global_ste
     path = os.path.join(model_dir, f"model.ckpt-{global_step}")
     _save(values, path)
     return path
-
-
-def _model_variables(reader: Any) -> list[str]:
-    """Returns the names of a checkpoint's variables without those of the optimizers and of the training."""
-    names = reader.get_variable_to_shape_map()
-    return [name for name in names if name != tf1.GraphKeys.GLOBAL_STEP]
 
 
 def _save(values: Mapping[str, Any], path: str) -> None:
