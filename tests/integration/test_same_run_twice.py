@@ -107,6 +107,6 @@ def test_metrics_and_checkpoint_are_the_same(tmp_path, problem):
             assert first == second
     (step, variables), (other_step, others) = map(checkpoint, roots)
     assert step == other_step
-    assert len(variables) > 40
+    assert len(variables) > 10  # of trees, the fewest
     assert [name for name in variables if variables[name] != others[name]] == []
     assert variables.keys() == others.keys()
