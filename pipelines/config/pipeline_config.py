@@ -147,6 +147,7 @@ class PipelineConfig(Section):
             ("trainer.decide", self.trainer.decide),
             ("data.positive", self.data.positive),
             ("trainer.interval", self.trainer.interval),
+            ("trainer.folds", self.trainer.folds if self.trainer.folds != 1 else None),
             ("trainer.time_limit", self.trainer.time_limit),
         ):
             if value is not None and self.module is not None:

@@ -62,8 +62,9 @@ def explain(
     """Explains rows whose cells were cast; see `Model.explain`."""
     if not num_background:
         raise BadInputError(
-            "There are no rows to compare with: a run with a ServingCheck leaves them in its root, earlier "
-            "versions of this program do not. Give background=, such as 30 rows of the training data."
+            "An explanation compares with background rows, and none were found for this model. A run with "
+            "a ServingCheck stores them in its root. Pass background=, for example 30 rows of the training "
+            "data."
         )
     signature = model.fast_signature()
     names = sorted(model.columns)  # the random orders depend on this order
@@ -89,7 +90,10 @@ def explain(
 
     classes = _class_names(class_scores(outputs(numbered[-1:]), signature.method))
     if of_class is not None and of_class not in classes:
-        raise BadInputError(f"There is no class {shown(repr(of_class))}. The model has: {listed(classes)}.")
+        raise BadInputError(
+            f"of_class = {shown(repr(of_class))} is not a class of this model. "
+            f"Its classes: {listed(classes)}."
+        )
     if of_class is None and len(classes) == 2:
         of_class = classes[1]
     explained: Any = np.full(num_rows, of_class, object)

@@ -128,7 +128,8 @@ class Model:
             of_class: Class to explain. Default: the second of two classes, otherwise the class predicted.
 
         Raises:
-            BadInputError: There are no background rows, no such class, or the model has other outputs.
+            BadInputError: No background rows were found, `of_class` is unknown, or the model predicts neither
+                classes nor one number.
 
         Example:
             explanation = model.explain([{"fare": 12, "company": None}])

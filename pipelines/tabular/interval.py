@@ -28,11 +28,6 @@ class Interval:
     above: list[float]
     held_out_rows: int
 
-    def describe(self) -> str:
-        widths = [low + high for low, high in zip(self.below, self.above, strict=True)]
-        size = f"{min(widths):.4g}" if len(widths) == 1 else f"{min(widths):.4g} to {max(widths):.4g}"
-        return f"{self.level:.0%} intervals are {size} wide, from {self.held_out_rows:,} held-out rows"
-
 
 def choose_interval(level: float, held_out: HeldOut) -> Interval:
     """Returns the split-conformal interval, with half of the misses on each side.

@@ -327,7 +327,7 @@ def _choose(
     for model, parts in folds.items():
         weight = weights[model]
         others = {other: values for other, values in predictions.items() if other != model}
-        without = min(loss(combined(others, greedy_weights(others, loss))), math.inf) if others else math.inf
+        without = loss(combined(others, greedy_weights(others, loss))) if others else math.inf
         steps_per_tree = candidates[model].steps_per_tree or 1
         mean_step = round(np.mean([fold.step for fold in parts]) / steps_per_tree) * steps_per_tree
         judged[model] = dataclasses.replace(

@@ -81,7 +81,7 @@ def _failures(
     checked: Verdict,
 ) -> Iterator[str]:
     if not any(by_model.values()):
-        yield "There were no examples to evaluate the model on."
+        yield "The model was evaluated on no examples."
         return
     yield from (check.message for check in checked.checks if not check.passed)
     yield from checked.failures

@@ -297,7 +297,7 @@ def test_thresholds_of_one_class_and_a_slice(make_examples, make_model, evaluate
 
 def test_no_examples_is_a_failure_also_if_a_metric_names_a_class(make_examples, binary_model, evaluate):
     verdict = evaluate(make_examples([]), binary_model, eval_config(OF_A_CLASS)).verdict
-    assert verdict.failures == ["There were no examples to evaluate the model on."]
+    assert verdict.failures == ["The model was evaluated on no examples."]
 
 
 def test_regression_metrics_are_those_computed_by_hand(make_examples, make_model, evaluate):
@@ -471,7 +471,7 @@ def test_several_model_specs_are_evaluated_on_the_serving_model(make_artifact, e
 def test_no_examples_is_a_failure(make_examples, binary_model, evaluate):
     verdict = evaluate(make_examples([]), binary_model, eval_config(BINARY % 0.5)).verdict
     assert not verdict.blessed
-    assert verdict.failures == ["There were no examples to evaluate the model on."]
+    assert verdict.failures == ["The model was evaluated on no examples."]
 
 
 def test_an_unknown_column_or_prediction_lists_the_choices(
@@ -495,6 +495,19 @@ def decides(model, threshold, positive="tipped"):
     )
 
 
+def scoring_models(make_model):
+    """Returns two models that predict the score of a row, and know whether it was tipped."""
+    return [
+        make_model(
+            {"fare": FLOAT, "tip": FLOAT, "score": FLOAT},
+            predict=lambda f: {"logistic": f["score"][:, tf.newaxis]},
+            label=lambda f: tf.cast(f["tip"] > 0.2 * f["fare"], tf.int64),
+            name=name,
+        )
+        for name in ("new", "old")
+    ]
+
+
 DECISIONS = """
   model_specs {} slicing_specs {} slicing_specs { feature_keys: "hour" }
   metrics_specs {
@@ -513,16 +526,7 @@ def test_a_baseline_whose_positive_class_was_the_other_one_keeps_its_decisions(
     make_examples, make_model, evaluate
 ):
     """It says "not tipped" above 0.2, which is "tipped" below 0.8."""
-    parsing = {"fare": FLOAT, "tip": FLOAT, "score": FLOAT}
-    model, baseline = (
-        make_model(
-            parsing,
-            predict=lambda f: {"logistic": f["score"][:, tf.newaxis]},
-            label=lambda f: tf.cast(f["tip"] > 0.2 * f["fare"], tf.int64),
-            name=name,
-        )
-        for name in ("new", "old")
-    )
+    model, baseline = scoring_models(make_model)
     decides(model, 0.3)
     decides(baseline, 0.2, "not tipped")
     config, checks = eval_config(DECISIONS % ""), DefaultChecks("binary")
@@ -537,16 +541,7 @@ def test_a_baseline_whose_positive_class_was_the_other_one_keeps_its_decisions(
 @pytest.mark.parametrize("further", ["", 'metrics { class_name: "BinaryCrossEntropy" }'])  # by TFMA itself
 def test_metrics_of_decisions_use_the_thresholds_of_the_models(make_examples, make_model, evaluate, further):
     """The baseline has no threshold, so it decides at 0.5."""
-    parsing = {"fare": FLOAT, "tip": FLOAT, "score": FLOAT}
-    model, baseline = (
-        make_model(
-            parsing,
-            predict=lambda f: {"logistic": f["score"][:, tf.newaxis]},
-            label=lambda f: tf.cast(f["tip"] > 0.2 * f["fare"], tf.int64),
-            name=name,
-        )
-        for name in ("new", "old")
-    )
+    model, baseline = scoring_models(make_model)
     rows = binary_rows()
     # A row at the threshold itself is not above it.
     threshold = float(np.float32(min(scores(rows), key=lambda score: abs(score - 0.3))))

@@ -214,7 +214,9 @@ def test_what_is_no_goal_of_a_decision_threshold(tmp_path, text):
         load_config(write(tmp_path, MINIMAL + f"[trainer]\ndecide = {text}\n"))
 
 
-@pytest.mark.parametrize("setting", ["trainer.decide=f1", "data.positive=late", "trainer.interval=0.9"])
+@pytest.mark.parametrize(
+    "setting", ["trainer.decide=f1", "data.positive=late", "trainer.interval=0.9", "trainer.folds=2"]
+)
 def test_a_module_decides_itself(setting):
     with pytest.raises(BadInputError, match=f"{setting.partition('=')[0]} is for the generic models"):
         load_config(data="d.csv", label="y", settings=[setting, "module.file=m.py"])

@@ -88,7 +88,7 @@ def test_of_several_classes_the_predicted_one_and_other_outputs_not(tmp_path):
         assert explanation.contributions["x"][row] == pytest.approx(np.mean(by_order), rel=1e-5)
         total = explanation.base[row] + sum(values[row] for values in explanation.contributions.values())
         assert total == pytest.approx(log_odds(x, y, index), rel=1e-5)
-    with pytest.raises(BadInputError, match=r"no class 'd'\. The model has: a, b, c"):
+    with pytest.raises(BadInputError, match=r"'d' is not a class of this model\. Its classes: a, b, c"):
         model.explain(rows, background, of_class="d")
     tf.saved_model.save(module, str(tmp_path / "pair"), {"serving_default": module.pair})
     with pytest.raises(BadInputError, match="predicts product, sum: only a class or one number"):
@@ -98,7 +98,7 @@ def test_of_several_classes_the_predicted_one_and_other_outputs_not(tmp_path):
 def test_rows_that_a_run_has_left_in_the_root_are_the_background(push):
     root = push("regressor", 1)
     model = pipelines.load(root)
-    with pytest.raises(BadInputError, match="no rows to compare with"):
+    with pytest.raises(BadInputError, match="and none were found for this model"):
         model.explain(ROWS)
     rows = [example({"x": 1.0, "city": "Rome", "id": 7}), example({"n": 2, "city": "Rome"})]
     left = {"background": [base64.b64encode(row).decode() for row in rows]}
@@ -106,5 +106,5 @@ def test_rows_that_a_run_has_left_in_the_root_are_the_background(push):
     found, expected = model.explain(ROWS), model.explain(ROWS, BACKGROUND)
     for name, values in expected.contributions.items():
         np.testing.assert_array_equal(found.contributions[name], values)
-    with pytest.raises(BadInputError, match="no rows to compare with"):
+    with pytest.raises(BadInputError, match="and none were found for this model"):
         model.explain(ROWS, [])
