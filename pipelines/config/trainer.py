@@ -1,6 +1,7 @@
 """`[trainer]` of the configuration."""
 
 import math
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
@@ -79,7 +80,7 @@ class TrainerConfig(Section):
 
     model: Literal["auto", "boosted_trees", "wide_deep", "linear"] = "auto"
     folds: int | None = Field(default=None, ge=1, le=MAX_FOLDS)
-    time_limit: str | None = Field(default=None, pattern=r"^[1-9]\d*[smh]$")
+    time_limit: str | None = None
     train_steps: _Count | None = None
     eval_steps: _Count | None = None
     batch_size: _Count | None = None
@@ -114,6 +115,13 @@ class TrainerConfig(Section):
             'give "accuracy", "f1", "balanced", {recall = 0.8}, {precision = 0.9}, {cost = {false_positive = '
             "1, false_negative = 20}}, or a threshold between 0 and 1, such as 0.3"
         )
+
+    @field_validator("time_limit", mode="before")
+    @classmethod
+    def _is_a_duration(cls, limit: Any) -> Any:
+        if limit is None or (isinstance(limit, str) and re.fullmatch(r"[1-9][0-9]*[smh]", limit)):
+            return limit
+        raise ValueError('give a number with its unit, such as "90s", "5m" or "1h"')
 
     @field_validator("ps", "evaluator")
     @classmethod

@@ -112,7 +112,10 @@ class Candidate:
         dropped = ""
         if self.is_dropped:
             dropped = f"; dropped {self._at(self.last_step)}, because it was too far behind"
-        return f"{self.model}: {', '.join(named)} {self._at(self.step)} ({self.seconds:.1f} s{dropped})"
+        folds = f", {self.folds} folds" if self.folds > 1 else ""
+        return (
+            f"{self.model}: {', '.join(named)} {self._at(self.step)} ({self.seconds:.1f} s{folds}{dropped})"
+        )
 
     def _at(self, step: int) -> str:
         return (

@@ -54,6 +54,29 @@ def test_a_threshold_that_was_chosen_is_told_with_its_goal():
     ]
 
 
+@pytest.mark.parametrize(
+    ("miss", "costs"),
+    [
+        (20, "cost 594, and always predicting 'in time' 2,000"),  # 394 + 10 * 20; 100 * 20
+        (200, "cost 2,394, and always predicting 'late' 2,300"),
+    ],
+)
+def test_costs_are_compared_with_those_of_a_constant(miss, costs):
+    decide = {"cost": {"false_positive": 1, "false_negative": miss}}
+    assert lines(90, 394, 10, 1_906, {"trainer": {"decide": decide}})[1].endswith(f"; these errors {costs}")
+
+
+@pytest.mark.parametrize(
+    "weights", [{"data": {"weight": "amount"}}, {"trainer": {"class_weights": "balanced"}}]
+)
+def test_weights_are_not_numbers_of_rows(weights):
+    assert lines(40.5, 121.5, 13.5, 2_524.5, weights) == [
+        "positive class: 'late', 2 % of the weight of the evaluation rows; predicted at p > 0.5",
+        "weighted recall of 'late' 75 %, precision 25 %. To find more, set trainer.decide, such as "
+        "{recall = 0.8}",
+    ]
+
+
 @pytest.mark.parametrize("config", [{"module": {"file": "m.py"}}, {"pipeline": {"path": "p.py:make"}}])
 def test_a_model_of_the_users_own_has_no_setting_that_finds_more(config):
     assert lines(26, 5, 974, 20_000, config)[1].endswith("(precision 83.9 %)")

@@ -112,6 +112,9 @@ def test_the_result_of_trees_is_told_in_trees():
         "boosted_trees: auc 0.9 with 97 trees (0.0 s; dropped with 200 trees, because it was too far behind)"
     )
     assert "with 1 tree (" in Candidate("boosted_trees", 0.5, {"auc": 0.9}, 6, 6).describe()
+    assert (
+        Candidate("linear", 0.5, {"auc": 0.9}, 40, folds=3).describe().endswith("at step 40 (0.0 s, 3 folds)")
+    )
 
 
 @pytest.mark.more
