@@ -57,7 +57,6 @@ class WorkerConfig(Section):
         worker_pool: Address of the pool for `external`, `host:port`, as the engine's machines see it.
         worker_image: Name of the image for `docker`.
         workers: Number of worker processes for each process of the engine (`sdk_worker_parallelism`).
-            Default: 1.
     """
 
     environment: Literal["process", "external", "docker", "loopback"] = "process"

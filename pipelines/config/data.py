@@ -31,9 +31,9 @@ class DataConfig(Section):
 
     Attributes:
         path: CSV (also `.csv.gz`, `.csv.zst` or `.csv.bz2`) or Parquet file, folder, or pattern. With
-            `{SPAN}` or a date, and `{VERSION}`: spans.
+            `{SPAN}` or a date, and `{VERSION}`, it has spans.
         label: Raw column to predict. With a `[module]`: the column from which it computes its label.
-        spans: Spans of the path to read: `newest`, `last 5`, a single one, or a range. Default: `newest`.
+        spans: Spans of the path to read: `newest`, `last 5`, a single one, or a range.
         problem_type: `binary`, `multi-class` or `regression`. Default: inferred from the label.
         positive: Class of two that precision, recall, F1 and the decision threshold are about. Default: the
             last one in order, such as `1` or `yes`.
@@ -47,7 +47,7 @@ class DataConfig(Section):
         encoding: Encoding of the files, by its name in Python. Default: detected.
         decimal: Decimal mark of numbers. Default: detected, column by column.
         on_bad_row: Action for a row that cannot be read, such as one with too few cells: `fail`, or
-            `quarantine`, which leaves it out and keeps it in a file. Default: `fail`.
+            `quarantine`, which leaves it out and keeps it in a file.
         dates: First part of a date such as 03/04/2014. Default: detected, column by column.
     """
 

@@ -14,7 +14,7 @@ Event = Literal["pushed", "unchanged", "finished", "held", "not_blessed", "faile
 class NotifyConfig(Section):
     """`[notify]`: the receivers of notifications about scheduled runs.
 
-    It is in no record and no compiled pipeline: an address may be a secret.
+    Records and compiled pipelines leave it out, because an address may be a secret.
 
     Attributes:
         command: Program with its arguments, run without a shell; it gets the JSON on its standard input.

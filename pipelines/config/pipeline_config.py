@@ -78,7 +78,7 @@ class PusherConfig(Section):
     """`[pusher]`: the number of served models to keep.
 
     Attributes:
-        keep: Number of newest versions to keep. None keeps all.
+        keep: Number of newest versions to keep. Default: all.
     """
 
     keep: int | None = Field(default=None, ge=1)

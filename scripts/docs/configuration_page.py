@@ -1,20 +1,31 @@
-"""The reference page of the configuration file, from the models that check it."""
+"""The reference page of the configuration file, from the models that check it.
+
+`python -m scripts.docs.configuration_page` writes docs/reference/configuration.md.
+"""
 
 import inspect
 import re
+import textwrap
 import types
 import typing
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from pipelines.config.pipeline_config import PipelineConfig
+
+PATH = Path(__file__).parents[2] / "docs" / "reference" / "configuration.md"
+
 _HEAD = """\
 # The configuration file
 
+<!-- python -m scripts.docs.configuration_page writes this page from pipelines/config. -->
+
 Every key, with its type and its default. A file is TOML; `--set section.key=value` sets one key on the
-command line. Other keys are errors; the message names the nearest valid key.
+command line. Any other key is an error, which names the nearest valid key.
 """
 
 _LISTS = (tuple, list)
@@ -52,7 +63,7 @@ def attribute_meanings(model: type) -> dict[str, str]:
     meanings: dict[str, str] = {}
     for kind in reversed(model.__mro__):
         _, _, text = inspect.cleandoc(vars(kind).get("__doc__") or "").partition("Attributes:\n")
-        meanings |= _entries(inspect.cleandoc(text.partition("\n\n")[0]))  # without other sections
+        meanings |= _entries(textwrap.dedent(text.partition("\n\n")[0]))  # without other sections
     return meanings
 
 
@@ -119,4 +130,11 @@ def _toml(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, str):
         return f"'{value}'" if '"' in value else f'"{value}"'
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_toml, value))}]"
     return str(value)
+
+
+if __name__ == "__main__":
+    PATH.parent.mkdir(exist_ok=True)
+    PATH.write_text(configuration_page(PipelineConfig), encoding="utf-8")

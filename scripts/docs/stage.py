@@ -13,11 +13,9 @@ sys.path.insert(0, str(ROOT))
 
 from api_pages import API_PAGES, api_page
 from command_page import command_page
-from configuration_page import configuration_page
 from links import ROOT_PAGES, Site
 
 from pipelines.cli.app import app
-from pipelines.config.pipeline_config import PipelineConfig
 
 
 def pages() -> dict[str, str]:
@@ -25,7 +23,6 @@ def pages() -> dict[str, str]:
     site = Site(ROOT)
     made = {page.file: api_page(page) for page in API_PAGES}
     made["reference/commands.md"] = command_page(app)
-    made["reference/configuration.md"] = configuration_page(PipelineConfig)
     shown: set[str] = set()
     files = [*(ROOT / name for name in ROOT_PAGES), *sorted((ROOT / "docs").rglob("*.md"))]
     for path in files:

@@ -94,12 +94,19 @@ def test_every_key_of_the_configuration_has_a_meaning():
         table = table.partition("\n## ")[0]
         for key, field in model.model_fields.items():
             if f"| `{field.alias or key}` |" in table:
-                assert meanings.get(key), f"{header} {key}"
+                assert meanings.get(key, "").endswith("."), f"{header} {key}"
     assert "## `[[evaluator.thresholds]]`" in page
     assert "## `[kubeflow.components.NAME]`" in page
     assert "| `max_depth` | integer | `6` | Depth of a boosted tree. |" in page
     assert '| `by` | `"row"`, `"column"`, `"time"`, `"files"` | `"row"` |' in page
     assert "| `label` | text | required |" in page
+    assert '| `["failed", "held",' in page
+
+
+def test_the_configuration_page_is_up_to_date():
+    pages = script("configuration_page")
+    command = "python -m scripts.docs.configuration_page"
+    assert pages.PATH.read_text("utf-8") == pages.configuration_page(PipelineConfig), f"Run {command}"
 
 
 def test_links_become_links_between_pages():
