@@ -211,9 +211,10 @@ class TrainingJobConfig(Section):
         accelerator: Name of the accelerators' resource in Kubernetes, such as `nvidia.com/gpu`.
         deadline_secs: Seconds after which the job is ended.
         keep_secs: Seconds that a finished job is kept, so that you can look at it.
-        restarts: Number of restarts of tasks that were killed.
+        restarts: Number of restarts of tasks that were killed, in all.
         service_account: Service account of the tasks' pods. Default: that of the namespace.
-        api_server: Address of Kubernetes. Default: the cluster that the Trainer runs in.
+        api_server: Address of Kubernetes, such as `http://127.0.0.1:8001` of `kubectl proxy`. Default: the
+            cluster that the Trainer runs in. With `--local`, the section has no effect without it.
         poll_secs: Seconds between two requests for the state of the job.
     """
 
@@ -247,7 +248,7 @@ class KubeflowConfig(Section):
         code: Folder where the steps see the folder of `pipeline.file` or `pipeline.extend`, in the image or
             on a volume. Default: the same path as here, which must be on a volume.
         volumes: PersistentVolumeClaims that every step mounts.
-        env: Environment variables of every step.
+        env: Environment variables of every step. The compiled file contains their values.
         secrets: Secrets that every step sees.
         node_selector: Labels of the nodes that steps may run on.
         tolerations: Taints that steps tolerate.

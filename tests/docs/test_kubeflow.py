@@ -11,7 +11,6 @@ import yaml
 from typer.testing import CliRunner
 
 from pipelines.cli.app import app
-from pipelines.config.kubeflow import KubeflowConfig, TrainingJobConfig
 from pipelines.config.load import load_config
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.compile.admission import check_config
@@ -106,9 +105,3 @@ def test_the_other_blocks_are_configurations(tmp_path, block):
     else:
         file.write_text(f"{head}[kubeflow]\n{kubeflow}{block}")
     check_config(load_config(file))
-
-
-@pytest.mark.parametrize("model", [KubeflowConfig, TrainingJobConfig])
-def test_the_page_names_every_key(model):
-    for name in model.model_fields:
-        assert re.search(rf"`[^`]*\b{name}\b[^`]*`|^{name} = |kubeflow\.{name}", TEXT, re.MULTILINE), name
