@@ -1,4 +1,4 @@
-"""The tutorial shows the real output of the programs, and its configuration is a valid one."""
+"""The tutorial shows the real output of the programs, and the configurations and metrics are valid."""
 
 import re
 import shlex
@@ -9,7 +9,7 @@ from pipelines.config.load import load_config
 from pipelines.config.metrics import METRICS, resolve_metric
 from tests.docs.markdown import ROOT, blocks, read
 
-TUTORIAL = read("docs/tutorial.md")
+TUTORIAL, GATE = read("docs/tutorial.md"), read("docs/gate.md")
 
 
 def test_the_generator_prints_what_is_shown(tmp_path):
@@ -35,7 +35,7 @@ KINDS = {
 
 
 def test_all_metrics_are_listed_with_the_problems_that_they_are_for():
-    table = TUTORIAL.partition("| for | metrics |\n|---|---|\n")[2].partition("\n\n")[0]
+    table = GATE.partition("| for | metrics |\n|---|---|\n")[2].partition("\n\n")[0]
     rows = [re.fullmatch(r"\| (.*) \| (.*) \|", row).groups() for row in table.splitlines()]
     listed = [
         (name, kind) for row, names in rows for name in re.findall("`(.*?)`", names) for kind in KINDS[row]
@@ -46,7 +46,7 @@ def test_all_metrics_are_listed_with_the_problems_that_they_are_for():
 
 
 def test_a_threshold_of_a_class_and_a_slice(tmp_path):
-    (text,) = (block for block in blocks(TUTORIAL, "toml") if "class =" in block)
+    (text,) = (block for block in blocks(GATE, "toml") if "class =" in block)
     (tmp_path / "c.toml").write_text(text)
     (bound,) = load_config(tmp_path / "c.toml", "d.csv", "y").evaluator.thresholds
     assert (bound.class_, bound.slice_) == ("late", {"city": "Oslo", "day": "Mon"})
