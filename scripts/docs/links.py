@@ -8,6 +8,7 @@ from pathlib import Path
 
 _CODE = re.compile(r"(^ *(?P<fence>```+|~~~+).*?^ *(?P=fence) *$)", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\]]+)\]\((?P<target>[^)\s]+)\)")
+_HREF = re.compile(r'(?<=<a href=")(?P<target>[^"]+)(?=")')
 _PLACE = "\0"
 ROOT_PAGES = {
     "README.md": "index.md",
@@ -39,9 +40,10 @@ class Site:
 
     def shown_sources(self, text: str, file: str) -> Iterator[str]:
         """Yields the files outside of docs/ that a text links to."""
-        for link in _LINK.finditer(prose(text)):
+        for link in (*_LINK.finditer(prose(text)), *_HREF.finditer(prose(text))):
             target, _ = self._target(link["target"], file)
-            if target and not link["image"] and self.page_of(target).startswith("sources/"):
+            is_image = link.groupdict().get("image")
+            if target and not is_image and self.page_of(target).startswith("sources/"):
                 yield target
 
     def rewritten(self, text: str, file: str) -> str:
@@ -50,16 +52,17 @@ class Site:
 
         def replace(link: re.Match[str]) -> str:
             target, anchor = self._target(link["target"], file)
+            is_image = link.groupdict().get("image")
             if target is None:
-                return link[0]
-            if link["image"]:
+                return str(link["text"]) if is_image else link[0]  # a badge would be fetched
+            if is_image:
                 address = posixpath.relpath(target.removeprefix("docs/"), folder or ".")
                 return f"![{link['text']}]({address})"
-            page = posixpath.relpath(self.page_of(target), folder or ".")
-            return f"[{link['text']}]({page}{anchor})"
+            page = posixpath.relpath(self.page_of(target), folder or ".") + anchor
+            return f"[{link['text']}]({page})" if link.re is _LINK else page
 
         code = [match[0] for match in _CODE.finditer(text)]
-        parts = [_LINK.sub(replace, part) for part in prose(text).split(_PLACE)]
+        parts = [_HREF.sub(replace, _LINK.sub(replace, part)) for part in prose(text).split(_PLACE)]
         return "".join(part + block for part, block in zip(parts, [*code, ""], strict=True))
 
     def _target(self, target: str, file: str) -> tuple[str | None, str]:

@@ -31,9 +31,10 @@ def blocks(text, language):
 
 
 def links(text):
-    """Returns the targets of the links."""
+    """Returns the targets of the links, also of those in HTML."""
     without_code = re.sub(r"`[^`\n]*`", "code", prose(text))
-    return re.findall(r"\[[^\]]+\]\(([^)\s]+)\)", without_code)
+    targets = re.findall(r"\[[^\]]+\]\(([^)\s]+)\)|<a href=\"([^\"]+)\"", without_code)
+    return [in_markdown or in_html for in_markdown, in_html in targets]
 
 
 def anchors(text):

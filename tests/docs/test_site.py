@@ -115,6 +115,8 @@ def test_links_become_links_between_pages():
     assert site.rewritten(text, "README.md") == (
         "[a\nb](spans.md#x) [c](changelog.md) [d](https://x.y) [e](#f)\n```\n[g](h.md)\n```\n"
     )
+    assert site.rewritten('<a href="docs/spans.md#x">a</a>', "README.md") == '<a href="spans.md#x">a</a>'
+    assert site.rewritten("![TFX 1.21](https://img.shields.io/badge/TFX-1.21)", "README.md") == "TFX 1.21"
     text = "[a](../README.md) [b](spans.md) [c](../pipelines/run.py)"
     assert site.rewritten(text, "docs/image.md") == (
         "[a](index.md) [b](spans.md) [c](sources/pipelines/run.py.md)"
