@@ -21,8 +21,8 @@ class ThresholdConfig(Section):
             Default: all rows.
         lower: Smallest value that is blessed.
         upper: Largest value that is blessed.
-        max_regression: Largest loss of quality against the model in production, in units of the metric.
-            Default: the two are not compared by this threshold.
+        max_regression: Largest loss of quality against the live model, in units of the metric. Default: the
+            two are not compared by this threshold.
     """
 
     metric: str
@@ -60,11 +60,11 @@ class EvaluatorConfig(Section):
         default_checks: Requires that the model is better than the trivial model, and not worse than the
             live model, in its metric and its loss.
         confidence: Confidence level of the intervals of the default checks.
-        tolerance: Largest loss of quality against the model in production, in addition to the interval; a
-            share of the advantage of the model in production over the trivial model.
-        min_skill_kept: Share of its skill that the model in production must have kept since it was pushed.
-            If it has lost more, the labels may be damaged, and nothing is pushed. The skill is the share of
-            the way from the trivial model to a perfect one, in the metric. 0 turns the check off.
+        tolerance: Largest loss of quality against the live model, in addition to the interval; a share of
+            the advantage of the live model over the trivial model.
+        min_skill_kept: Share of its skill that the live model must have kept since it was pushed. If it has
+            lost more, the labels may be damaged, and nothing is pushed. The skill is the share of the way
+            from the trivial model to a perfect model, in the metric. 0 turns the check off.
     """
 
     label: str | None = None
@@ -94,7 +94,7 @@ class EvaluatorConfig(Section):
 class ExampleValidatorConfig(Section):
     """`[example_validator]`: actions when the data do not fit the schema, or have drifted.
 
-    The data are compared with those of the model that serves, column by column.
+    The data are compared with those of the live model, column by column.
 
     Attributes:
         on_anomalies: `warn` shows anomalies and continues, `fail` stops the run. Default: the run stops
@@ -117,9 +117,8 @@ class ExampleValidatorConfig(Section):
 class GateConfig(Section):
     """`[gate]`: treatment of a model whose data are doubted.
 
-    The doubts: the meaning of the new data has changed, a column predicts the label on its own (target
-    leakage), or the model is worse than the live model in a part of the data. They are made with the
-    default checks.
+    Doubts are that the meaning of the new data has changed, that a column predicts the label on its own
+    (target leakage), or that the model is worse than the live model in a slice. They need the default checks.
 
     Attributes:
         doubts: `hold` keeps the model and pushes nothing, until `approve` or `approve --reject` decides;

@@ -27,9 +27,8 @@ class SchemaConfig(Section):
     Attributes:
         path: Curated schema: a `Schema` proto as text (`schema.pbtxt`), as SchemaGen writes it. Default:
             inferred from the data.
-        infer_feature_shape: Gives a column that has a value in every row a fixed shape. Then
-            `preprocessing_fn` gets it as a dense tensor, and a request to the served model must contain it.
-            Default: no; every column is sparse.
+        infer_feature_shape: Makes a column that has a value in every row a dense tensor, which requests to
+            the served model must then contain. Default: no; every column is sparse.
     """
 
     path: str | None = None

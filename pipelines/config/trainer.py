@@ -63,11 +63,11 @@ class TrainerConfig(Section):
         decide: Goal of the decision threshold of a binary classifier, which is chosen on the held-out rows:
             `accuracy`, `f1`, `balanced` (accuracy of both classes), `{recall = 0.8}` or `{precision = 0.9}`
             (at least), `{cost = {false_positive = 1, false_negative = 20}}`; or the threshold. Default: 0.5.
-        interval: Share of the rows whose labels are to be between the `lower` and `upper` end that a
-            regression then predicts, too, such as 0.9. The ends follow from the errors on held-out rows.
-        warm_start: Starts training from the model that serves, with a `[module]`. `trainer_fn` or `run_fn`
-            finds it in `fn_args.base_model`, which is None while no version serves. Default: each run
-            starts from new weights.
+        interval: Share of the labels, such as 0.9, that should lie between `lower` and `upper`, which a
+            regression then also predicts. Their distances follow from the errors on held-out rows.
+        warm_start: Starts training from the live model, with a `[module]`. `trainer_fn` or `run_fn` finds it
+            in `fn_args.base_model`, which is None before the first push. Default: each run starts from new
+            weights.
         workers: Number of processes on this machine that train in addition to the chief, which is then also
             a separate process. Default: none; a single process alternates between training and
             evaluating.
