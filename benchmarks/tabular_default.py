@@ -103,6 +103,7 @@ class Comparison:
             "model": run.model,
             "status": run.status,
             "components": run.component_secs,
+            "covered": run.record.get("metrics", {}).get("interval_coverage"),
         }
         self.figures["secs"][OURS] = run.secs
         evaluated = self._rows(run.root, "eval")
@@ -176,6 +177,18 @@ def report(done: list[Comparison], peers: Sequence[str]) -> str:
         for name, group in by_table.items()
     ]
     parts.append(tables.format_table(["seconds", OURS, *peers, *COMPONENTS], lines))
+    covered = {
+        f"{comparison.data.name}, seed {comparison.seed}": comparison.figures["covered"]
+        for comparison in done
+        if comparison.figures.get("covered") is not None
+    }
+    if covered:  # `--set trainer.interval=0.9`
+        parts.append(
+            tables.format_table(
+                ["table", "covered by the intervals"],
+                [[name, f"{share:.3f}"] for name, share in covered.items()],
+            )
+        )
     failed = [comparison for comparison in done if comparison.figures["status"] != "pushed"]
     parts += [
         f"{comparison.data.name}, seed {comparison.seed}: {comparison.figures['status']}"

@@ -66,6 +66,16 @@ def write_json(file: Path, fields: Mapping[str, Any], private: bool = False) -> 
     write(file, f"{json.dumps(fields, indent=1)}\n", private)
 
 
+def write_uri(uri: str, content: str | bytes) -> None:
+    """Replaces a file of any file system that TensorFlow knows; its folder has to exist."""
+    import tensorflow as tf
+
+    partial = f"{uri}{_SUFFIX}"
+    with tf.io.gfile.GFile(partial, "w" if isinstance(content, str) else "wb") as stream:
+        stream.write(content)
+    tf.io.gfile.rename(partial, uri, overwrite=True)
+
+
 def copy_folder(source: Path, target: Path) -> None:
     """Copies a folder unless the target exists; the target appears only when the copy is complete."""
     if target.is_dir():

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 import estimator_core
 from estimator_core import tf1
+from pipelines.atomic_files import write_uri
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -123,9 +124,7 @@ class BestCheckpoint:
         fields: dict[str, Any] = {"checkpoint": self.checkpoint}
         for name, values in (("metrics", self.metrics), ("losses", self.losses)):
             fields[name] = {key: str(value) for key, value in values.items()}  # JSON has no NaN
-        with tf.io.gfile.GFile(f"{note}.partial", "w") as stream:
-            json.dump(fields, stream)
-        tf.io.gfile.rename(f"{note}.partial", note, overwrite=True)
+        write_uri(note, json.dumps(fields))
 
     def make_newest(self) -> str:
         """Makes the copy the newest checkpoint of the model_dir, and returns its path."""

@@ -11,10 +11,10 @@ import tensorflow as tf
 
 import estimator_core
 from components.tfx.decision_file import DEFAULT_THRESHOLD
-from estimator_core.export import PredictOutput
+from pipelines.atomic_files import write_uri
 from pipelines.config.trainer import Decide, describe_goal
 from pipelines.errors import counted
-from pipelines.tabular.held_out import HeldOut
+from pipelines.tabular.held_out import HeldOut, with_predictions
 from pipelines.tabular.plan import LabelPlan
 
 _SAME = 1e-9  # relative difference of sums of weights that is rounding
@@ -129,9 +129,7 @@ def choose_decision(decide: Decide, label: LabelPlan, held_out: HeldOut) -> Deci
 
 
 def write_decision(file: str, decision: Decision) -> None:
-    with tf.io.gfile.GFile(f"{file}.partial", "w") as stream:
-        json.dump(asdict(decision), stream, indent=1)
-    tf.io.gfile.rename(f"{file}.partial", file, overwrite=True)
+    write_uri(file, json.dumps(asdict(decision), indent=1))
 
 
 def read_decision(file: str) -> Decision:
@@ -154,12 +152,6 @@ def deciding(classifier: Any, threshold: float) -> Any:
         metrics = {
             name: metric for name, metric in (spec.eval_metric_ops or {}).items() if name not in _AT_HALF
         }
-        outputs = {
-            name: PredictOutput(predictions) if isinstance(output, PredictOutput) else output
-            for name, output in (spec.export_outputs or {}).items()
-        }
-        return spec._replace(
-            predictions=predictions, eval_metric_ops=metrics or None, export_outputs=outputs or None
-        )
+        return with_predictions(spec, predictions)._replace(eval_metric_ops=metrics or None)
 
     return estimator_core.Estimator(model_fn, model_dir=classifier.model_dir, config=classifier.config)

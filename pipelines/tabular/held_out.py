@@ -1,4 +1,4 @@
-"""Labels and predictions of the rows that a training has held out."""
+"""Predictions: those of the rows that a training has held out, and those of a spec."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from estimator_core import EstimatorSpec
+from estimator_core.export import PredictOutput
 from pipelines.tabular.plan import WEIGHT_KEY
 
 _OUTPUTS = ("probabilities", "predictions")  # of classifiers and of regressors
@@ -19,6 +21,15 @@ class HeldOut:
     # Probabilities of the classes, [rows, classes]; numbers in the label's units, [rows, 1]
     predictions: npt.NDArray[np.float64]
     weights: npt.NDArray[np.float64]  # 1 where rows have none; [rows]
+
+
+def with_predictions(spec: EstimatorSpec, predictions: dict[str, Any]) -> EstimatorSpec:
+    """Returns a spec with other predictions, in its signatures as well."""
+    outputs = {
+        name: PredictOutput(predictions) if isinstance(output, PredictOutput) else output
+        for name, output in (spec.export_outputs or {}).items()
+    }
+    return spec._replace(predictions=predictions, export_outputs=outputs or None)
 
 
 def predict_held_out(estimator: Any, input_fn: Any, checkpoint: str | None = None) -> HeldOut:

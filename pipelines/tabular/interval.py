@@ -9,8 +9,8 @@ import numpy.typing as npt
 import tensorflow as tf
 
 import estimator_core
-from estimator_core.export import PredictOutput
-from pipelines.tabular.held_out import HeldOut
+from pipelines.atomic_files import write_uri
+from pipelines.tabular.held_out import HeldOut, with_predictions
 from pipelines.tabular.plan import fewest_rows_of_interval
 
 LOWER, UPPER = "lower", "upper"
@@ -78,19 +78,13 @@ def with_interval(regressor: Any, interval: Interval) -> Any:
         ranges = tf.searchsorted(edges, tf.reshape(value, [-1]), side="right")
         low, high = (tf.reshape(tf.gather(table, ranges), tf.shape(value)) for table in (below, above))
         predictions = {**spec.predictions, LOWER: value - low, UPPER: value + high}
-        outputs = {
-            name: PredictOutput(predictions) if isinstance(output, PredictOutput) else output
-            for name, output in (spec.export_outputs or {}).items()
-        }
-        return spec._replace(predictions=predictions, export_outputs=outputs or None)
+        return with_predictions(spec, predictions)
 
     return estimator_core.Estimator(model_fn, model_dir=regressor.model_dir, config=regressor.config)
 
 
 def write_interval(file: str, interval: Interval) -> None:
-    with tf.io.gfile.GFile(f"{file}.partial", "w") as stream:
-        json.dump(asdict(interval), stream)
-    tf.io.gfile.rename(f"{file}.partial", file, overwrite=True)
+    write_uri(file, json.dumps(asdict(interval)))
 
 
 def read_interval(file: str) -> Interval:

@@ -16,6 +16,7 @@ import tensorflow as tf
 import estimator_core
 from components.trainer.interruptible import train_and_evaluate
 from estimator_core import tf1
+from pipelines.atomic_files import write_uri
 from pipelines.errors import counted
 from pipelines.tabular.best_checkpoint import BestCheckpoint, BestCheckpointExporter
 from pipelines.tabular.ensemble import (
@@ -210,7 +211,7 @@ def select_model(
         )
         raise RuntimeError(f"None of the models could be trained. {reasons}")
     if not is_decided:
-        if combination:
+        if combination and (len(models) > 1 or combination.folds > 1 or on_held_out):
             folds = _train_folds(candidates, prepare, folder, combination, begin)
             judged, held_out = _choose(candidates, folds, combination.label)
             candidates |= judged
@@ -274,9 +275,7 @@ def _train_folds(
                     continue
                 buffer = io.BytesIO()
                 np.savez(buffer, **vars(result.held_out), step=result.step, seconds=result.seconds)
-                with tf.io.gfile.GFile(f"{file}.partial", "wb") as stream:
-                    stream.write(buffer.getvalue())
-                tf.io.gfile.rename(f"{file}.partial", file, overwrite=True)
+                write_uri(file, buffer.getvalue())
             with tf.io.gfile.GFile(file, "rb") as stream, np.load(io.BytesIO(stream.read())) as arrays:
                 held_out = HeldOut(arrays["labels"], arrays["predictions"], arrays["weights"])
                 folds[model].append(_Fold(held_out, int(arrays["step"]), float(arrays["seconds"])))
@@ -566,8 +565,5 @@ def _rank(loss: float) -> float:
 
 
 def _write(work_dir: str, candidates: Any) -> None:
-    path = os.path.join(work_dir, _FILE)
     rows = [candidate.as_record() for candidate in candidates]
-    with tf.io.gfile.GFile(f"{path}.partial", "w") as stream:
-        json.dump(rows, stream, indent=1)
-    tf.io.gfile.rename(f"{path}.partial", path, overwrite=True)
+    write_uri(os.path.join(work_dir, _FILE), json.dumps(rows, indent=1))

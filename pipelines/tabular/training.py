@@ -108,8 +108,9 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
         combination = Combination(
             plan.label, WEIGHT_KEY if plan.weight else None, folds, settings.time_limit or math.inf
         )
+        on_held_out = choose if chooses or level is not None else None
         training = select_model(
-            prepare, model_dir, run_dir, models, settings.held_out_rows, combination, choose
+            prepare, model_dir, run_dir, models, settings.held_out_rows, combination, on_held_out
         )
     elif settings.model == "auto":
         raise ValueError("A trial of the generic models names its model. Received: no hyperparameters")
