@@ -354,11 +354,9 @@ def next_steps(record: "RunRecord", root: "Root", program: str) -> list[str]:
     if record.version or record.serving_version:
         command, root_option = _callable(program), f"--root {shlex.quote(_short(root))}"
         # A TFX pipeline of the user's own may have read something else than CSVs.
-        files = (file["path"] for file in record.data_files if file["path"].endswith(".csv"))
-        data = record.section("data").get("path") or next(files, None)
-        if data is not None:
-            rows = shlex.quote(_short(data)) if Path(data).exists() else "NEW.csv"
-            lines.append(f"get predictions:     {command} predict {root_option} --data {rows}")
+        read_csv = any(file["path"].endswith(".csv") for file in record.data_files)
+        if read_csv or record.section("data").get("path"):
+            lines.append(f"get predictions:     {command} predict {root_option} --data NEW.csv")
         lines.append(f"serve the model:     {command} serve {root_option}")
     return lines
 
