@@ -10,7 +10,7 @@ from pipelines.cli.approve import approve_command
 from pipelines.cli.init import init_command
 from pipelines.cli.kubeflow import compile_command, submit_command
 from pipelines.cli.lineage import lineage_command
-from pipelines.cli.options import errors_as_exit_codes
+from pipelines.cli.options import errors_as_exit_codes, with_old_name
 from pipelines.cli.plan import plan_command
 from pipelines.cli.predict import predict_command
 from pipelines.cli.prune import prune_command
@@ -65,7 +65,12 @@ _PANELS: dict[str, dict[str, Callable[..., None]]] = {
 }
 for panel, commands in _PANELS.items():
     for name, function in commands.items():
-        app.command(name, cls=RunCommand if name == "run" else None, rich_help_panel=panel)(function)
+        app.command(
+            name,
+            cls=RunCommand if name == "run" else None,
+            rich_help_panel=panel,
+            context_settings={"token_normalize_func": with_old_name} if name == "submit" else None,
+        )(function)
 app.add_typer(schema_app, name="schema", rich_help_panel="From data to a model")
 app.add_typer(schedule_app, name="schedule", rich_help_panel="From data to a model")
 
@@ -87,14 +92,16 @@ def run_app(program: str) -> None:
     command = typer.main.get_command(app)
     if " " in program:
         command.params = [parameter for parameter in command.params if parameter.name not in _COMPLETION]
-    _hide_type_of_flags(command)
+    _tidy_help(command)
     command(prog_name=program)
 
 
-def _hide_type_of_flags(command: Any) -> None:
-    """Leaves out the `<bool>` that the help would show for options without a value."""
+def _tidy_help(command: Any) -> None:
+    """Joins the lines of each paragraph, and leaves out the `<bool>` of options without a value."""
+    paragraphs = (command.help or "").split("\n\n")
+    command.help = "\n\n".join(paragraph.replace("\n", " ") for paragraph in paragraphs)
     for option in (*command.params, command.get_help_option(typer.Context(command))):
         if getattr(option, "is_flag", False) and option.metavar is None:
             option.metavar = ""
     for other in getattr(command, "commands", {}).values():
-        _hide_type_of_flags(other)
+        _tidy_help(other)

@@ -1,6 +1,7 @@
 """`compile` and `submit`: the pipeline on Kubeflow Pipelines, or on Vertex."""
 
 import json
+import shlex
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -10,9 +11,12 @@ import typer
 
 from pipelines.cli.options import (
     EXIT_FAILED,
+    OF_KUBEFLOW,
+    OF_PIPELINE,
     Arguments,
     Config,
     HostOptions,
+    Namespace,
     Pipeline,
     Settings,
     TokenFile,
@@ -34,6 +38,7 @@ _CompiledParameters = Annotated[
     list[str] | None,
     typer.Option(
         "--param",
+        rich_help_panel=OF_PIPELINE,
         metavar="section.key",
         help="Configuration key that becomes a parameter. With --pipeline: name=value, the default of a "
         "RuntimeParameter.",
@@ -43,6 +48,7 @@ Parameters = Annotated[
     list[str] | None,
     typer.Option(
         "--param",
+        rich_help_panel=OF_KUBEFLOW,
         metavar="name=value",
         help="Parameter of a run on Kubeflow, such as train_steps=500; with --pipeline, a RuntimeParameter.",
     ),
@@ -80,34 +86,35 @@ def compile_command(
 
 
 def submit_command(
-    host: Annotated[str, typer.Option("--host", metavar="URL", help="Address of Kubeflow Pipelines.")],
+    host: Annotated[
+        str,
+        typer.Option(
+            "--kubeflow", rich_help_panel=OF_KUBEFLOW, metavar="URL", help="Address of Kubeflow Pipelines."
+        ),
+    ],
     config: Config = None,
     pipeline: Pipeline = None,
     arguments: Arguments = None,
     settings: Settings = None,
     parameters: Parameters = None,
     experiment: Annotated[
-        str | None, typer.Option("--experiment", help="Name of the experiment. Default: the pipeline's name.")
-    ] = None,
-    namespace: Annotated[
-        str | None, typer.Option("--namespace", help="Your namespace, if Kubeflow has several users.")
-    ] = None,
-    token_file: TokenFile = None,
-    cron: Annotated[
         str | None,
         typer.Option(
-            "--cron",
-            metavar='"M H D M W"',
-            help="Replace the pipeline's recurring run by one at these times: five fields, or six with "
-            "seconds first.",
+            "--experiment",
+            rich_help_panel=OF_KUBEFLOW,
+            metavar="NAME",
+            help="Name of the experiment. Default: the pipeline's name.",
         ),
     ] = None,
+    namespace: Namespace = None,
+    token_file: TokenFile = None,
+    cron: Annotated[str | None, typer.Option("--cron", hidden=True)] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the run to end.")] = False,
     wait_secs: Annotated[
-        float, typer.Option("--wait-secs", help="Longest time to --wait, in seconds.")
+        float, typer.Option("--wait-secs", metavar="SECS", help="Longest time to --wait, in seconds.")
     ] = 86_400,
 ) -> None:
-    """Compile the pipeline, upload it, and start a run, or a recurring one with --cron.
+    """Compile the pipeline, upload it, and start a run.
 
     The last line on stdout is one JSON object. Exit codes: 0 submitted (with --wait: the run succeeded),
     2 bad input, 1 any other failure.
@@ -118,13 +125,15 @@ def submit_command(
     from pipelines.config.toml import parse_named
     from pipelines.errors import BadInputError
     from pipelines.kubeflow.compile.parameters import check_given, names_on_kubeflow
-    from pipelines.kubeflow.server.recurring import Recurrence, dropped_warning, six_fields
     from pipelines.kubeflow.server.submission import check_host
 
     check_host(host)
-    if cron is not None and wait:
-        raise BadInputError("--wait waits for one run; leave it out with --cron.")
-    recurrence = None if cron is None else Recurrence(cron=six_fields(cron))
+    if cron is not None:
+        raise BadInputError(
+            "--cron: submit starts one run. For runs at set times, give the same options to "
+            f"`estimator-pipelines schedule create --kubeflow {shlex.quote(host)} --cron {shlex.quote(cron)}`;"
+            " its --replace takes the place of an earlier schedule."
+        )
     run_parameters = parse_named(parameters or (), "--param")
     configuration = _loaded(config, settings, pipeline, arguments, parameters)
     if isinstance(configuration, TfxPipelineConfig):
@@ -135,11 +144,8 @@ def submit_command(
     if configuration.kubeflow.backend == "vertex":
         raise BadInputError(_VERTEX)
     server = HostOptions(host, namespace, token_file).server()
-    made = server.submit(text, experiment, run_parameters, recurrence, configuration.kubeflow.service_account)
-    for previous in made.replaced:
-        print(f"deleted: the previous schedule of the pipeline, {previous}", file=sys.stderr)
-    if made.dropped_parameters:
-        print(f"! {dropped_warning(made.dropped_parameters)}", file=sys.stderr)
+    account = configuration.kubeflow.service_account
+    made = server.submit(text, experiment, run_parameters, service_account=account)
     if wait and made.run_id is not None:
         print(f"run {made.run_id} on {host} ...", file=sys.stderr)
         status = server.wait(made.run_id, wait_secs)

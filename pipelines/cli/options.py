@@ -35,6 +35,8 @@ def _root(text: str) -> Root:
     return Root(Path(os.path.realpath(given_path(text))))
 
 
+OF_PIPELINE, OF_KUBEFLOW = "Pipeline", "Kubeflow"  # groups of options in the help
+
 RootOption = Annotated[
     Root,
     typer.Option(
@@ -51,49 +53,92 @@ ModelOption = Annotated[
     ),
 ]
 Config = Annotated[
-    Path | None, typer.Option("--config", metavar="FILE.toml", parser=given_path, help="Configuration file.")
+    Path | None,
+    typer.Option(
+        "--config",
+        rich_help_panel=OF_PIPELINE,
+        metavar="FILE.toml",
+        parser=given_path,
+        help="Configuration file.",
+    ),
 ]
 Data = Annotated[
     str | None,
     typer.Option(
         "--data",
+        rich_help_panel=OF_PIPELINE,
         metavar="CSV_OR_DIR",
         help="CSV or Parquet file, folder, or pattern with {SPAN} or {YYYY}-{MM}-{DD}, and {VERSION}.",
     ),
 ]
-Label = Annotated[str | None, typer.Option("--label", metavar="COLUMN", help="Column to predict.")]
+Label = Annotated[
+    str | None,
+    typer.Option("--label", rich_help_panel=OF_PIPELINE, metavar="COLUMN", help="Column to predict."),
+]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="section.key=value", help="Override a configuration key. Can be repeated."),
+    typer.Option(
+        "--set",
+        rich_help_panel=OF_PIPELINE,
+        metavar="section.key=value",
+        help="Override a configuration key. Can be repeated.",
+    ),
 ]
 Pipeline = Annotated[
     str | None,
     typer.Option(
         "--pipeline",
+        rich_help_panel=OF_PIPELINE,
         metavar="FILE.py[:FUNCTION]",
         help="Your own TFX pipeline, instead of --data and --label.",
     ),
 ]
 Arguments = Annotated[
     list[str] | None,
-    typer.Option("--arg", metavar="name=value", help="Argument of the FUNCTION that returns the pipeline."),
+    typer.Option(
+        "--arg",
+        rich_help_panel=OF_PIPELINE,
+        metavar="name=value",
+        help="Argument of the FUNCTION that returns the pipeline.",
+    ),
 ]
 ScheduleName = Annotated[
-    str | None, typer.Option("--name", help="Name of the schedule. Default: the root's only schedule.")
+    str | None,
+    typer.Option("--name", metavar="NAME", help="Name of the schedule. Default: the root's only schedule."),
 ]
 Host = Annotated[
     str | None,
-    typer.Option("--host", metavar="URL", help="Address of Kubeflow Pipelines: use its schedules."),
+    typer.Option(
+        "--kubeflow",
+        rich_help_panel=OF_KUBEFLOW,
+        metavar="URL",
+        help="Address of Kubeflow Pipelines: use its schedules.",
+    ),
 ]
 Namespace = Annotated[
-    str | None, typer.Option("--namespace", help="Your namespace, if Kubeflow has several users.")
+    str | None,
+    typer.Option(
+        "--namespace",
+        rich_help_panel=OF_KUBEFLOW,
+        metavar="NAME",
+        help="Your namespace, if Kubeflow has several users.",
+    ),
 ]
 TokenFile = Annotated[
     Path | None,
     typer.Option(
-        "--token-file", metavar="FILE", parser=given_path, help="File with Kubeflow's bearer token."
+        "--token-file",
+        rich_help_panel=OF_KUBEFLOW,
+        metavar="FILE",
+        parser=given_path,
+        help="File with Kubeflow's bearer token.",
     ),
 ]
+
+
+def with_old_name(option: str) -> str:
+    """Returns the name of an option, of which `host` was an earlier one for Kubeflow's address."""
+    return "kubeflow" if option == "host" else option
 
 
 @dataclass(frozen=True)

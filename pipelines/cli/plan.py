@@ -1,5 +1,6 @@
 """`plan`: shows the plan of a run without running it."""
 
+import shutil
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -28,7 +29,8 @@ def plan_command(
 
     configuration = load_config(config, data, label, tuple(settings or ()))
     with quiet_tensorflow():  # the user's module imports it
-        plan, lines = describe_plan(configuration)
+        # COLUMNS, or the width of the terminal; a file or a pipe gets whole lines.
+        plan, lines = describe_plan(configuration, width=shutil.get_terminal_size((0, 0)).columns or None)
     print("\n".join(lines))
     if output is not None:
         write_plan_file(configuration, plan, output)

@@ -66,6 +66,8 @@ _EXIT_CODES = {
     "interrupted": EXIT_INTERRUPTED,
 }
 
+_PLACE = "Where it runs"  # group of options in the help
+
 
 class _Resume(str, Enum):
     SAME = "same"
@@ -92,7 +94,10 @@ def run_command(
     runner: Annotated[
         str,
         typer.Option(
-            "--runner", metavar="NAME", help="Where the components run: local, beam or kubeflow (--local)."
+            "--runner",
+            rich_help_panel=_PLACE,
+            metavar="NAME",
+            help="Where the components run: local, beam or kubeflow (--local).",
         ),
     ] = "local",
     settings: Settings = None,
@@ -108,12 +113,16 @@ def run_command(
         ),
     ] = None,
     local: Annotated[
-        bool, typer.Option("--local", help="With --runner kubeflow: run the pipeline here.")
+        bool,
+        typer.Option(
+            "--local", rich_help_panel=_PLACE, help="With --runner kubeflow: run the pipeline here."
+        ),
     ] = False,
     image: Annotated[
         str | None,
         typer.Option(
             "--image",
+            rich_help_panel=_PLACE,
             metavar="NAME",
             help="With --local: run each step in a container of this image (docker, podman or buildah).",
         ),
@@ -122,6 +131,7 @@ def run_command(
         list[str] | None,
         typer.Option(
             "--param",
+            rich_help_panel=_PLACE,
             metavar="name=value",
             help="RuntimeParameter of --pipeline, or with --local a parameter of the compiled pipeline, such "
             "as train_steps=500.",
@@ -290,7 +300,7 @@ def _run_compiled(
     if not kubeflow.local:
         raise BadInputError(
             "--runner kubeflow runs the compiled pipeline here with --local. On a cluster, "
-            "`estimator-pipelines submit --config FILE.toml --host URL` runs it."
+            "`estimator-pipelines submit --config FILE.toml --kubeflow URL` runs it."
         )
     if request.resume:
         raise BadInputError(
@@ -354,11 +364,9 @@ def next_steps(record: "RunRecord", root: "Root", program: str) -> list[str]:
     if record.version or record.serving_version:
         command, root_option = _callable(program), f"--root {shlex.quote(_short(root))}"
         # A TFX pipeline of the user's own may have read something else than CSVs.
-        files = (file["path"] for file in record.data_files if file["path"].endswith(".csv"))
-        data = record.section("data").get("path") or next(files, None)
-        if data is not None:
-            rows = shlex.quote(_short(data)) if Path(data).exists() else "NEW.csv"
-            lines.append(f"get predictions:     {command} predict {root_option} --data {rows}")
+        read_csv = any(file["path"].endswith(".csv") for file in record.data_files)
+        if read_csv or record.section("data").get("path"):
+            lines.append(f"get predictions:     {command} predict {root_option} --data NEW.csv")
         lines.append(f"serve the model:     {command} serve {root_option}")
     return lines
 

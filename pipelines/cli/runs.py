@@ -51,7 +51,7 @@ def runs_command(
         return
     print_table(runs_table(root, records))
     for line in reason_lines(records):
-        print(f"! {line}")
+        print(f"i {line}")
 
 
 def _compare(records: "list[RunRecord]", names: tuple[str, str], root: Root, as_json: bool) -> None:

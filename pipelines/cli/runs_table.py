@@ -83,12 +83,15 @@ def runs_table(root: Root, records: Sequence[RunRecord]) -> Any:
 
 
 def reason_lines(records: Sequence[RunRecord]) -> Iterator[str]:
-    """Yields the reasons why the newest runs pushed nothing, or failed; the reports have all of them."""
+    """Yields the reasons why the newest runs pushed nothing, or failed, and where their whole text is."""
+    shortened = ""
     for record in [run for run in records if run.reason][-_MAX_REASONS:]:
         text = " ".join((record.reason or "").split())
         if len(text) > _MAX_LENGTH:
-            text = f"{text[: _MAX_LENGTH - 1]}…"
+            text, shortened = f"{text[: _MAX_LENGTH - 1]}…", record.run_id
         yield f"{record.run_id} {record.shown_status}: {text}"
+    if shortened:
+        yield f"whole reasons: in `runs --json`, and in the page that `report {shortened}` prints"
 
 
 def _is_withdrawn(record: RunRecord, state: str | None) -> bool:

@@ -10,6 +10,7 @@ import typer
 from pipelines.cli.kubeflow import Parameters
 from pipelines.cli.options import (
     DEFAULT_ROOT,
+    OF_KUBEFLOW,
     Arguments,
     Config,
     Data,
@@ -23,6 +24,7 @@ from pipelines.cli.options import (
     TokenFile,
     existing,
     print_table,
+    with_old_name,
 )
 from pipelines.cli.schedule_run import (
     backfill_command,
@@ -33,7 +35,13 @@ from pipelines.cli.schedule_run import (
 )
 from pipelines.root import Root
 
-app = typer.Typer(help="Run at set times or when data arrive, here or on Kubeflow.", no_args_is_help=True)
+app = typer.Typer(
+    help="Run at set times or when data arrive, here or on Kubeflow.",
+    no_args_is_help=True,
+    context_settings={"token_normalize_func": with_old_name},
+)
+_TIMES = "Times"  # group of options in the help
+
 app.command("run")(run_command)
 app.command("backfill")(backfill_command)
 app.command("check")(check_command)
@@ -53,25 +61,44 @@ def create(
         str | None,
         typer.Option(
             "--cron",
+            rich_help_panel=_TIMES,
             metavar='"M H D M W"',
-            help="Five fields: minute hour day month weekday. With --host, seconds may come first.",
+            help="Five fields: minute hour day month weekday. With --kubeflow, seconds may come first.",
         ),
     ] = None,
     every: Annotated[
         str | None,
-        typer.Option("--every", metavar="6h", help="Interval, in s, m, h, d or w, counted from now."),
+        typer.Option(
+            "--every",
+            rich_help_panel=_TIMES,
+            metavar="6h",
+            help="Interval, in s, m, h, d or w, counted from now.",
+        ),
     ] = None,
-    on_new_span: Annotated[bool, typer.Option("--on-new-span", help="Run when a new span arrives.")] = False,
+    on_new_span: Annotated[
+        bool, typer.Option("--on-new-span", rich_help_panel=_TIMES, help="Run when a new span arrives.")
+    ] = False,
     name: Annotated[
-        str | None, typer.Option("--name", help="Name of the schedule. Default: the pipeline's name.")
+        str | None,
+        typer.Option("--name", metavar="NAME", help="Name of the schedule. Default: the pipeline's name."),
     ] = None,
     missed: Annotated[
         Literal["latest", "skip", "catch-up"],
-        typer.Option("--missed", help="After downtime, run the latest missed time, none, or all."),
+        typer.Option(
+            "--missed",
+            rich_help_panel=_TIMES,
+            help="After downtime, run the latest missed time, none, or all.",
+        ),
     ] = "latest",
     settings: Settings = None,
     timezone: Annotated[
-        str, typer.Option("--timezone", metavar="ZONE", help="Time zone of --cron, such as Europe/Berlin.")
+        str,
+        typer.Option(
+            "--timezone",
+            rich_help_panel=_TIMES,
+            metavar="ZONE",
+            help="Time zone of --cron, such as Europe/Berlin.",
+        ),
     ] = "UTC",
     grace: Annotated[
         str | None,
@@ -85,10 +112,17 @@ def create(
         str | None, typer.Option("--timeout", metavar="2h", help="Time limit of a run. Default: none.")
     ] = None,
     retries: Annotated[
-        int, typer.Option("--retries", min=0, max=100, help="How many times to resume a failed run.")
+        int,
+        typer.Option("--retries", metavar="N", min=0, max=100, help="How many times to resume a failed run."),
     ] = 1,
     poll: Annotated[
-        str, typer.Option("--poll", metavar="1m", help="Interval at which --on-new-span looks for spans.")
+        str,
+        typer.Option(
+            "--poll",
+            rich_help_panel=_TIMES,
+            metavar="1m",
+            help="Interval at which --on-new-span looks for spans.",
+        ),
     ] = "1m",
     runner: Annotated[
         str, typer.Option("--runner", metavar="NAME", help="Where the components run: local or beam.")
@@ -101,18 +135,30 @@ def create(
     token_file: TokenFile = None,
     experiment: Annotated[
         str | None,
-        typer.Option("--experiment", help="Experiment on Kubeflow. Default: the pipeline's name."),
+        typer.Option(
+            "--experiment",
+            rich_help_panel=OF_KUBEFLOW,
+            metavar="NAME",
+            help="Name of the experiment. Default: the pipeline's name.",
+        ),
     ] = None,
     max_concurrency: Annotated[
         int | None,
-        typer.Option("--max-concurrency", min=1, max=10, help="Overlapping runs, on Kubeflow. Default: 1."),
+        typer.Option(
+            "--max-concurrency",
+            rich_help_panel=OF_KUBEFLOW,
+            metavar="N",
+            min=1,
+            max=10,
+            help="Largest number of overlapping runs. Default: 1.",
+        ),
     ] = None,
     parameters: Parameters = None,
 ) -> None:
     """Schedule runs of a pipeline, which is given as for `run`.
 
     Give exactly one of --cron, --every and --on-new-span. The runs are started by `schedule run`, or with
-    --host by Kubeflow, as a recurring run.
+    --kubeflow by Kubeflow, as a recurring run.
     """
     from pipelines.cli.schedule_creation import CreateRequest, create_local, create_on_kubeflow
 

@@ -83,11 +83,11 @@ def create_local(request: CreateRequest) -> dict[str, Any]:
     """Creates a schedule in a root, and returns the fields that the command prints."""
     if [request.cron is not None, request.every is not None, request.on_new_span].count(True) != 1:
         raise BadInputError("Give exactly one of --cron, --every and --on-new-span.")
-    _refuse_others(request, ("experiment", "max_concurrency"), "--host")
+    _refuse_others(request, ("experiment", "max_concurrency"), "--kubeflow")
     if request.runner not in RUNNER_NAMES or request.runner == KUBEFLOW:
         names = ", ".join(name for name in RUNNER_NAMES if name != KUBEFLOW)
         raise BadInputError(
-            f"--runner takes one of {names}; for Kubeflow, give --host instead. Received: {request.runner!r}"
+            f"--runner takes one of {names}; for Kubeflow, give --kubeflow. Received: {request.runner!r}"
         )
     config = request.load()
     if isinstance(config, TfxPipelineConfig):
@@ -98,7 +98,7 @@ def create_local(request: CreateRequest) -> dict[str, Any]:
             )
     else:
         _refuse_others(request, ("arg",), "--pipeline FILE.py:FUNCTION")
-        _refuse_others(request, ("param",), "--host and --pipeline")
+        _refuse_others(request, ("param",), "--kubeflow and --pipeline")
         if request.on_new_span:
             check_has_windows(config.data, "--on-new-span")
     root = request.root

@@ -53,12 +53,12 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     steps = plan_steps(pipeline.pipeline, root, run_id, {}, plan.enable_cache, context)
     # Only now: a run that cannot be planned leaves a killed one's training alone.
     for lost in remove_leftovers(root, run_id, *(earlier.run_id for earlier in plan.continued)):
-        recorder.note(lost)
+        recorder.warn(lost)
     recorder.add_graph(steps.graph)
     if plan.continued:
         kept = context.same_but_code.get(pipeline.transform.id)
         if kept is None or kept.name != steps.step(pipeline.transform.id).name:
-            recorder.note("Transform has no output to keep: it runs with the new code")
+            recorder.warn("Transform has no output to keep: it runs with the new code")
     _resume_training(plan, steps.step(pipeline.trainer.id), folders, run_id)
     by_component = component_checks(plan, pipeline, recorder.record.baseline_version)
     checks = {component.id: check for component, check in by_component.items()}
@@ -91,11 +91,13 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
 
 def note_plan(plan: RunPlan, recorder: RunRecorder, display: Display) -> None:
     """Shows the columns with their kinds, and records the notes on the data."""
-    for line in table_lines(plan.columns):
+    for line in table_lines(plan.columns, display.width and display.width - 2):
         display.line(f"  {line}")
     of_model = plan.code.plan.notes() if plan.code.plan else ()
-    for note in (*plan.findings, *plan.profile.notes(), *of_model):
+    for note in (*plan.facts, *of_model):
         recorder.note(note)
+    for finding in (*plan.findings, *plan.profile.notes()):
+        recorder.warn(finding)
 
 
 def stage_data(plan: RunPlan, recorder: RunRecorder) -> StagedData:

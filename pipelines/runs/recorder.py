@@ -107,10 +107,15 @@ class RunRecorder:
         if self._events:
             self._events.run_started()
         elif self.record.section("lineage").get("openlineage"):
-            self.note("this run sends no OpenLineage events; see its log for the reason")
+            self.warn("this run sends no OpenLineage events; see its log for the reason")
 
     def note(self, text: str) -> None:
-        """Shows and records a note of the inference or of a check."""
+        """Shows and records what was detected, chosen or done."""
+        self._display.line(f"i {text}")
+        self._change(notes=(*self.record.notes, text))
+
+    def warn(self, text: str) -> None:
+        """Shows and records what the user should look at."""
         self._display.line(f"! {text}")
         self._change(notes=(*self.record.notes, text))
 
@@ -128,6 +133,8 @@ class RunRecorder:
         """Shows the notes of a check, stores its details, and records the rest."""
         for section, values in findings.details.items():
             self.root.details(self.record.run_id).write(section, values)
+        for fact in findings.facts:
+            self._display.line(f"i {fact}")
         for note in findings.notes:
             self._display.line(f"! {note}")
         changes = dict(vars(findings.verdict)) if findings.verdict else {}
@@ -137,7 +144,7 @@ class RunRecorder:
             changes["models"] = findings.models
         if findings.test_metrics:
             changes["test_metrics"] = findings.test_metrics
-        self._change(notes=(*self.record.notes, *findings.notes), **changes)
+        self._change(notes=(*self.record.notes, *findings.facts, *findings.notes), **changes)
 
     def keep_bad_rows(self, bad_rows: BadRows) -> None:
         """Keeps the rows that were left out in a file."""
@@ -161,7 +168,7 @@ class RunRecorder:
             for run_id in supersede_held(self.root, self.record):
                 self.note(f"the held model of run {run_id} is superseded by the model of this run")
         if self._events and (lost := self._events.run_ended(self.record)):
-            self.note(lost)
+            self.warn(lost)
         tidy()
         report = self.root.report(self.record.run_id)
         try:

@@ -112,7 +112,7 @@ def run_tfx_pipeline(
         parameters = {name: str(value) for name, value in source.parameters.items()}
         if pipeline.pipeline_info.pipeline_root != str(root.artifacts):
             progress.display.line(
-                f"! artifacts are kept in {root.artifacts}, not in the definition's pipeline_root, and no "
+                f"i artifacts are kept in {root.artifacts}, not in the definition's pipeline_root, and no "
                 "metadata store is used"
             )
         plan = plan_steps(pipeline, root, record.run_id, parameters, request.enable_cache)
@@ -121,7 +121,7 @@ def run_tfx_pipeline(
         capture.move_output(Path(record.log))
         recorder = RunRecorder(root, record, progress.display)
         for lost in remove_leftovers(root, record.run_id):
-            recorder.note(lost)
+            recorder.warn(lost)
         recorder.add_graph(plan.graph)
         recorder.begin()
         resumed = "resumed " if unfinished else ""

@@ -189,7 +189,7 @@ def _predict(
                     while names[name] in header:
                         names[name] = f"{_PREFIX}{names[name]}"
                     if names[name] != name:
-                        say(f"! the input has a column {name!r}: the prediction is in {names[name]!r}")
+                        say(f"i the input has a column {name!r}: the prediction is in {names[name]!r}")
             named = {names[name]: rows for name, rows in predictions.items()}
             writer.write(block.texts, typed.columns, named)
     if num_unanswered:

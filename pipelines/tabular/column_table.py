@@ -84,8 +84,19 @@ def _uses(label: str, plan: TabularPlan | None) -> dict[str, list[str]]:
     return uses | {label: [f"label ({plan.label.problem_type}{classes})"]}
 
 
-def table_lines(rows: Sequence[ColumnRow]) -> list[str]:
-    """Returns the table as lines of text, the header first."""
-    cells = [HEADER, *(row.cells() for row in rows)]
-    widths = [max(len(row[index]) for row in cells) for index in range(len(HEADER))]
-    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
+def table_lines(rows: Sequence[ColumnRow], width: int | None = None) -> list[str]:
+    """Returns the table as lines of text, the header first.
+
+    `width`: characters of a line, into which cells are wrapped. Default: no limit.
+    """
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*HEADER, box=None, padding=(0, 2, 0, 0))
+    for row in rows:
+        table.add_row(*map(Text, row.cells()))
+    console = Console(width=width or 100_000)
+    with console.capture() as capture:
+        console.print(table)
+    return [line.rstrip() for line in capture.get().splitlines()]

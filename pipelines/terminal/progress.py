@@ -72,6 +72,8 @@ def _short(value: str) -> str:
 class Display(Protocol):
     """Display of the progress."""
 
+    width: int | None  # Characters of a line; None without a limit
+
     def line(self, text: str) -> None:
         """Shows a line that stays."""
 
@@ -87,6 +89,8 @@ class PlainDisplay:
 
     `secs_between_activities`: minimum time between two activities; those that come sooner are left out.
     """
+
+    width: int | None = None
 
     def __init__(self, stream: TextIO, secs_between_activities: float = 2.0):
         self._stream = stream
@@ -114,6 +118,7 @@ class LiveDisplay:
         from rich.console import Console
 
         self._console = Console(file=stream, highlight=False)
+        self.width: int | None = self._console.width
         self._status: Any = self._console.status("starting")
         self._status.start()
 
@@ -122,7 +127,7 @@ class LiveDisplay:
         from rich.text import Text
 
         mark, _, rest = text.partition(" ")
-        color = {"✓": "green", "=": "cyan", "✗": "red", "!": "yellow"}.get(mark)
+        color = {"✓": "green", "=": "cyan", "✗": "red", "!": "yellow", "i": "blue"}.get(mark)
         shown = Text.assemble((mark, f"bold {color}"), " ", rest) if color else Text(text)
         self._console.print(shown)
 

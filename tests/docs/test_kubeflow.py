@@ -89,7 +89,7 @@ def test_the_stand_in_answers(tmp_path, monkeypatch):
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as stand_in:
         try:
             url = stand_in.stdout.readline().strip()
-            ran = CliRunner().invoke(app, ["schedule", "list", "--json", "--host", url])
+            ran = CliRunner().invoke(app, ["schedule", "list", "--json", "--kubeflow", url])
         finally:
             stand_in.terminate()
     assert (ran.exit_code, ran.stdout) == (0, "[]\n"), ran.output

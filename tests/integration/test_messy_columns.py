@@ -88,8 +88,8 @@ def test_terminal_record_and_report_list_every_column(run):
         assert f"  {name:<10}  {kind}" in stderr
     assert "The label in the splits" in report
     assert "examples, weighted" in report
-    assert "! reading the files as cp1252" in stderr
-    assert "! fields are separated by semicolons" in stderr
+    assert "i reading the files as cp1252" in stderr
+    assert "i fields are separated by semicolons" in stderr
     assert record["label_by_split"]["p_value"] > 1e-6
 
 

@@ -28,7 +28,7 @@ class Kubeflow:
             self._client = kfp.Client(
                 host=target.host, namespace=self._namespace or "kubeflow", existing_token=target.token
             )
-        self._options = ["--host", target.host]
+        self._options = ["--kubeflow", target.host]
         if is_multi_user:
             self._options += ["--namespace", target.namespace]
         if target.token_file:

@@ -52,7 +52,7 @@ def run_locally(
         _check_data_are_here(config.data.path)
     if cluster_config.kubeflow.training_job is not None and config.kubeflow.training_job is None:
         progress.display.line(
-            "! kubeflow.training_job is not used with --local: its tasks are processes of the Trainer here, "
+            "i kubeflow.training_job is not used with --local: its tasks are processes of the Trainer here, "
             "unless api_server is the address of a Kubernetes"
         )
     progress.display.activity("compiling ...")

@@ -26,7 +26,7 @@ _PAGE_SIZE = 100
 _ADVICE = {
     401: "Log in: give a token for the server with --token-file.",
     403: "You are not allowed to do that in this namespace: give --namespace, or ask for the role.",
-    404: "Is --host the address of Kubeflow Pipelines, with the path to its API if it has one?",
+    404: "Is --kubeflow the address of Kubeflow Pipelines, with the path to its API if it has one?",
 }
 
 
@@ -300,7 +300,7 @@ def _without_retry_lines() -> Iterator[None]:
 
 def check_host(host: str) -> None:
     if not re.match(r"https?://[^/]", host):
-        raise BadInputError(f"--host takes an address such as http://localhost:8080. Received: {host!r}")
+        raise BadInputError(f"--kubeflow takes an address such as http://localhost:8080. Received: {host!r}")
 
 
 def read_token(file: Path) -> str:

@@ -122,7 +122,7 @@ class _NewRun:
         root, run_id = self.root, recorder.record.run_id
         folders = StepFolders(root.artifacts)
         for lost in remove_leftovers(root, run_id):
-            recorder.note(lost)
+            recorder.warn(lost)
         recorder.add_graph(plan.graph)
         self._check_tasks({step.component for step in plan.steps if has_task(step)})
         last_run = root.records.newest(other_than=run_id)

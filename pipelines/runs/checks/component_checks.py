@@ -46,7 +46,8 @@ Outputs = Mapping[str, list[Any]]
 class Findings:
     """Result of a check."""
 
-    notes: tuple[str, ...] = ()
+    facts: tuple[str, ...] = ()  # what was chosen
+    notes: tuple[str, ...] = ()  # warnings
     label_comparison: dict[str, Any] | None = None  # the fields of a `LabelComparison`
     models: tuple[dict[str, Any], ...] = ()  # trained models, with the best one marked
     details: dict[str, Details] = field(default_factory=dict)  # for the report, by section
@@ -80,7 +81,7 @@ class LabelCheck:
             return Findings(label_comparison=record)
         difference = f"the splits differ in the label: {comparison.describe(self.label)}"
         if not self.stops:
-            return Findings((difference,), record)
+            return Findings(notes=(difference,), label_comparison=record)
         failure = RunFailedError(
             self.component,
             f"{difference}. The model would be evaluated on other data than it was trained for. Correct the "
@@ -111,8 +112,8 @@ class SplitCheck:
                     "train and to evaluate",
                     is_bad_input=True,
                 )
-                return Findings(notes, details=details, failure=failure)
-        return Findings(notes, details=details)
+                return Findings(notes=notes, details=details, failure=failure)
+        return Findings(notes=notes, details=details)
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ class AnomalyCheck:
                 f"the data; if they are right, {accepting}",
                 is_bad_input=True,
             )
-        return Findings(notes, details=details, failure=failure)
+        return Findings(notes=notes, details=details, failure=failure)
 
 
 @dataclass(frozen=True)
@@ -168,22 +169,23 @@ class ModelCheck:
             training=lambda: read_curves(outputs["model_run"][0].uri),  # a Trainer may have none
             signatures=lambda: describe_model(outputs["model"][0]),
         )
+        facts: tuple[str, ...] = ()
         if self.decides:
             from pipelines.tabular.decision import read_decision
 
             decision = read_decision(os.path.join(outputs["model_run"][0].uri, DECISION_FILE))
-            notes += (f"decision: {decision.describe()}",)
+            facts = (f"decision: {decision.describe()}",)
         if not self.compares_models:
-            return Findings(notes, details=details)
+            return Findings(facts, notes, details=details)
         from pipelines.tabular.model_selection import describe_choice, read_candidates
 
         candidates = read_candidates(outputs["model_run"][0].uri)
         if len(candidates) > 1:  # with a Tuner, the model was chosen before
             chosen = [candidate for candidate in candidates if candidate.is_chosen]
             compared = "; ".join(candidate.describe() for candidate in candidates)
-            notes += (f"model: {describe_choice(chosen)}, chosen from {compared}",)
+            facts += (f"model: {describe_choice(chosen)}, chosen from {compared}",)
         models = tuple(candidate.as_record() for candidate in candidates)
-        return Findings(notes, models=models, details=details)
+        return Findings(facts, notes, models=models, details=details)
 
 
 @dataclass(frozen=True)
@@ -191,12 +193,12 @@ class SearchCheck:
     """Reads the trials of the Tuner."""
 
     def __call__(self, outputs: Outputs, root: Root) -> Findings:
-        """Returns all trials, and the best one in a note."""
+        """Returns all trials, and the best one as a fact."""
         import components
 
         search = components.load_search(outputs["tuner_results"][0].uri)
         details, notes = _details(search=lambda: search)
-        return Findings((*notes, f"tuner: {search_in_words(search)}"), details=details)
+        return Findings((f"tuner: {search_in_words(search)}",), notes, details=details)
 
 
 @dataclass(frozen=True)
@@ -234,7 +236,7 @@ class VerdictCheck:
                 pushed.version, pushed.metrics, pushed.intervals, baseline, verdict.baseline_intervals
             )
         return Findings(
-            (*doubts, *unread, *([changed] if changed else [])),
+            notes=(*doubts, *unread, *([changed] if changed else [])),
             details=details,
             verdict=VerdictRecord(
                 metrics,
@@ -288,7 +290,7 @@ class ServedModelCheck:
         result = components.load_serving_check(outputs["blessing"][0].uri)
         details, notes = _details(serving_check=lambda: asdict(result))
         notes += tuple(f"ServingCheck: not compared: {reason}" for reason in result.not_checked)
-        return Findings(notes, details=details)
+        return Findings(notes=notes, details=details)
 
 
 _KINDS: dict[str, Any] = {

@@ -31,7 +31,8 @@ class CsvData:
     kinds: dict[str, ColumnKind] = field(default_factory=dict)
     splits: Splits = ROW_BY_ROW  # Division of the rows into train and eval
     texts: Utf8Files  # User's files, and copies of them in UTF-8 if they are in another encoding
-    findings: tuple[str, ...] = ()  # Notes for the user, one sentence each
+    facts: tuple[str, ...] = ()  # What was detected or chosen, one sentence each
+    findings: tuple[str, ...] = ()  # Warnings, one sentence each
     # Columns whose type comes from the root's schema.
     type_overrides: TypeOverrides = field(default_factory=TypeOverrides)
     spans: ResolvedSpans | None = None  # Spans that are read; None if `data.path` has none

@@ -54,23 +54,25 @@ def read_data(
         splits = plan_splits(config.split, profile, kinds, copies, data.label)
     except BadInputError as error:
         raise BadInputError(texts.with_original_paths(str(error))) from error
+    facts = []
     findings = list(spans.notes) if spans else []
     if bad_rows:
         findings.append(f"data: {bad_rows}")
     if texts.encoding != "utf-8":
         origin = "" if data.encoding else " (detected); set data.encoding if that is wrong"
-        findings.append(f"reading the files as {texts.encoding}{origin}")
+        facts.append(f"reading the files as {texts.encoding}{origin}")
     if dialect != Dialect(data.delimiter or ",", data.quote or '"'):
-        findings.append(f"{dialect}; set data.delimiter or data.quote if that is wrong")
+        facts.append(f"{dialect}; set data.delimiter or data.quote if that is wrong")
     findings += [kind.doubt for name, kind in kinds.items() if kind.doubt and name not in data.exclude]
     findings += (*notes, *changed_kinds(root_schema, kinds))
     if splits.note:
-        findings.append(f"split: {splits.note}")
+        facts.append(f"split: {splits.note}")
     return CsvData(
         profile=profile,
         kinds=kinds,
         splits=splits,
         texts=texts,
+        facts=tuple(facts),
         findings=tuple(findings),
         type_overrides=overrides,
         spans=spans,

@@ -41,9 +41,9 @@ def describe_cost(plan_secs: float) -> list[str]:
 
 
 def describe_plan(
-    config: PipelineConfig, clock: Callable[[], float] = time.monotonic
+    config: PipelineConfig, clock: Callable[[], float] = time.monotonic, width: int | None = None
 ) -> tuple[DataPlan, list[str]]:
-    """Returns the plan for a configuration, and the lines that describe it.
+    """Returns the plan for a configuration, and the lines that describe it, with a table of this width.
 
     A column that is a copy of the label stops a run; here a line reports it.
     """
@@ -60,11 +60,12 @@ def describe_plan(
         f"{counted(number, 'row')} in {counted(len(data.profile.files), 'file')}; "
         f"{'Parquet' if is_parquet(data.profile.files[0]) else data.profile.dialect}; {data.texts.encoding}",
         "",
-        *table_lines(plan.columns),
+        *table_lines(plan.columns, width),
         "",
         f"split by {split.by}{f' ({split.column})' if split.column else ''}"
         + (f"; {split.test:.0%} are for the test" if isinstance(split.test, float) else ""),
         *of_model,
+        *(f"i {fact}" for fact in plan.facts),
         *(f"! {finding}" for finding in (*plan.findings, *data.profile.notes())),
     ]
     copies = [leak.column for leak in plan.leaks if leak.is_copy]

@@ -58,7 +58,7 @@ def test_what_a_recurring_run_submits_runs(name, kubeflow, cluster, warm_command
     folder = tmp_path / "volume"
     projects.lay(name, folder)
     (folder / "kubeflow.toml").write_text(CONFIG.format(folder=folder))
-    options = ("--cron", "0 3 * * *", "--host", kubeflow.url, "--name", "nightly")
+    options = ("--cron", "0 3 * * *", "--kubeflow", kubeflow.url, "--name", "nightly")
     made = warm_command(
         *("schedule", "create", "--config", "kubeflow.toml", *projects.options(name, folder)),
         *options,

@@ -88,6 +88,14 @@ def test_each_command_has_a_panel_and_the_version_is_that_of_the_project(warm_co
         )
 
 
+def test_a_help_page_joins_its_lines_and_has_no_earlier_names(warm_command):
+    shown = warm_command("submit", "--help").stdout
+    assert re.findall(r"╭─ (.+?) ─", shown) == ["Options", "Kubeflow", "Pipeline"]
+    assert "the run succeeded), 2 bad input, 1 any other failure." in shown
+    assert "--host" not in shown
+    assert "--cron" not in shown
+
+
 def test_the_check_of_imports_sees_them(tmp_path):
     _, imported = imported_by(tmp_path, ["--help"], ("typer", "json", "tensorflow"))
     assert imported == ["typer", "json"]

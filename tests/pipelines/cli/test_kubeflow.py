@@ -80,14 +80,14 @@ def test_compile_takes_a_pipeline_of_the_users_own(team, tmp_path):
 
 
 def test_arguments_are_for_a_pipeline_of_the_users_own(config, server, tmp_path):
-    for command in (("compile", "-o", tmp_path / "a"), ("submit", "--host", server.url)):
+    for command in (("compile", "-o", tmp_path / "a"), ("submit", "--kubeflow", server.url)):
         ran = invoke(*command, "--config", config, "--arg", "times=5", code=2)
         assert "--arg times=5 is for --pipeline FILE.py:FUNCTION only" in ran.stderr
     assert not server.requests
 
 
 def test_submit_starts_a_run_of_a_pipeline_of_the_users_own(team, server):
-    command = ("submit", "--host", server.url, "--config", team.config, "--pipeline", team.file)
+    command = ("submit", "--kubeflow", server.url, "--config", team.config, "--pipeline", team.file)
     ran = invoke(*command, code=2)
     assert "Give --param a-text=VALUE" in ran.stderr
     assert not server.runs
@@ -140,7 +140,7 @@ def test_submit_starts_a_run_and_waits_for_it(config, server, monkeypatch):
     monkeypatch.setattr(submission, "_POLL_SECS", 0.0)
     server.states = ["RUNNING", "FAILED"]
     ran = invoke(
-        "submit", "--config", config, "--host", server.url, "--param", "train_steps=70", "--wait", code=1
+        "submit", "--config", config, "--kubeflow", server.url, "--param", "train_steps=70", "--wait", code=1
     )
     line = json.loads(ran.stdout.splitlines()[-1])
     assert line["status"] == "FAILED"
@@ -167,27 +167,8 @@ def test_submit_closes_the_record_of_a_run_whose_last_pod_never_started(
     place = f'kubeflow.volumes=[{{claim = "pipelines", path = "{tmp_path}"}}]'
     given = as_options((f"kubeflow.root={root}", place, f"data.path={tmp_path}/taxi.csv"))
     root.path.mkdir()
-    invoke("submit", "--config", config, "--host", server.url, "--wait", *given, code=1)
+    invoke("submit", "--config", config, "--kubeflow", server.url, "--wait", *given, code=1)
     assert root.records.read(RECORD.run_id).status == status
-
-
-def test_submit_makes_a_recurring_run(config, server):
-    ran = invoke("submit", "--config", config, "--host", server.url, "--cron", "0 0 3 * * *")
-    (recurring,) = server.recurring.values()
-    assert json.loads(ran.stdout.splitlines()[-1])["recurring_run_id"] == recurring["recurring_run_id"]
-    assert not server.runs
-
-
-def test_submit_replaces_the_schedule(config, server):
-    schedule = ("submit", "--config", config, "--host", server.url, "--cron")
-    steps = ("--param", "train_steps=70")
-    first = json.loads(invoke(*schedule, "0 0 3 * * *", *steps).stdout.splitlines()[-1])
-    ran = invoke(*schedule, "0 4 * * *")  # second 0
-    assert "! the previous schedule set --param train_steps=70" in ran.stderr
-    assert f"deleted: the previous schedule of the pipeline, {first['recurring_run_id']}" in ran.stderr
-    assert json.loads(ran.stdout.splitlines()[-1])["replaced"] == [first["recurring_run_id"]]
-    (recurring,) = server.recurring.values()
-    assert recurring["trigger"]["cron_schedule"]["cron"] == "0 0 4 * * *"
 
 
 def test_submit_does_not_speak_to_vertex(server, tmp_path):
@@ -198,7 +179,7 @@ def test_submit_does_not_speak_to_vertex(server, tmp_path):
         "kubeflow.pipeline_root=gs://bucket/artifacts", "data.path=/gcs/bucket/taxi.csv",
     )  # fmt: skip
     given = ["--config", config, *as_options(settings)]
-    ran = invoke("submit", *given, "--host", server.url, code=2)
+    ran = invoke("submit", *given, "--kubeflow", server.url, code=2)
     assert "aiplatform.PipelineJob(" in ran.output
     assert not server.requests
     invoke("compile", *given, "-o", tmp_path / "pipeline.yaml")
@@ -207,9 +188,9 @@ def test_submit_does_not_speak_to_vertex(server, tmp_path):
 def test_submit_with_a_token(config, server, tmp_path):
     server.token = "abc.def"
     (tmp_path / "token").write_text("abc.def\n")
-    ran = invoke("submit", "--config", config, "--host", server.url, "--token-file", tmp_path / "token")
+    ran = invoke("submit", "--config", config, "--kubeflow", server.url, "--token-file", tmp_path / "token")
     ran = invoke(
-        "submit", "--config", config, "--host", server.url, "--token-file", tmp_path / "other", code=2
+        "submit", "--config", config, "--kubeflow", server.url, "--token-file", tmp_path / "other", code=2
     )
     assert "abc.def" not in ran.output
 
@@ -218,17 +199,16 @@ def test_submit_with_a_token(config, server, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--cron", "3 * * *"), "has 4 fields"),
-        (("--host", "localhost:8080"), "--host takes an address such as"),
-        (("--cron", "0 0 3 * * *", "--wait"), "leave it out with --cron"),
-        (("--cron", "61 3 * * *"), "\"61 3 * * *\": '61' is not a valid minute: 0 to 59"),
+        (("--kubeflow", "localhost:8080"), "--kubeflow takes an address such as"),
+        (("--host", "localhost:8080"), "--kubeflow takes an address such as"),  # its earlier name
+        (("--cron", "0 3 * * *"), "`estimator-pipelines schedule create --kubeflow http"),
         (("--param", "steps=3"), "no such parameter"),
         (("--param", "train_steps=many"), "train_steps takes a whole number"),
         (("--param", "train_steps"), "takes name=value"),
     ],
 )
 def test_submit_refuses_what_the_server_would(config, server, arguments, message):
-    ran = invoke("submit", "--config", config, "--host", server.url, *arguments, code=2)
+    ran = invoke("submit", "--config", config, "--kubeflow", server.url, *arguments, code=2)
     assert message in ran.output
     assert not server.runs
 
@@ -242,6 +222,6 @@ def test_a_server_that_refuses(config, server):
         return created(method, path, query, body)
 
     server._route = refuse
-    ran = invoke("submit", "--config", config, "--host", server.url, code=1)
+    ran = invoke("submit", "--config", config, "--kubeflow", server.url, code=1)
     assert "403" in ran.output
     assert "not in this namespace" in ran.output

@@ -22,7 +22,7 @@ def test_faults_of_ours_stay_faults():
 
 
 def test_a_host_is_an_address(tmp_path):
-    with pytest.raises(BadInputError, match="--host takes an address"):
+    with pytest.raises(BadInputError, match="--kubeflow takes an address"):
         HostOptions("localhost:8080", None, None).server()
     with pytest.raises(BadInputError, match="--token-file"):
         HostOptions("http://localhost:1", None, tmp_path / "none").server()

@@ -52,7 +52,7 @@ def test_a_terminal_shows_what_to_do_next(tmp_path):
         os.close(theirs)
     steps = ["look at the report", "get predictions", "serve the model"]
     assert [line.partition(":")[0] for line in lines] == steps
-    assert lines[1].endswith("predict --root root --data data.csv")
+    assert lines[1].endswith("predict --root root --data NEW.csv")
 
 
 @pytest.mark.more

@@ -59,7 +59,8 @@ def test_why_the_newest_runs_pushed_nothing(root):
     records = read_runs(root)
     assert list(reason_lines(records)) == ["20260102-030405 unchanged: as version 2000"]
     long = records[2].changed(status="failed", reason="Trainer: [red] no\nspace " + "left " * 40)
-    (line,) = reason_lines([*records[:2], long])
+    line, whole = reason_lines([*records[:2], long])
+    assert whole == "whole reasons: in `runs --json`, and in the page that `report 20260102-030405` prints"
     assert line.startswith("20260102-030405 failed: Trainer: [red] no space left left")
     assert line.endswith("…")
     assert len(line) == len("20260102-030405 failed: ") + 100

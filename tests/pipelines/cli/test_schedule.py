@@ -66,7 +66,7 @@ def test_what_cannot_be_made(here):
 
 
 def test_a_schedule_on_kubeflow(here, server):
-    host = ("--host", server.url)
+    host = ("--kubeflow", server.url)
     create = ("create", "--config", "kubeflow.toml", *host)
     made = json.loads(schedule(*create, "--cron", "0 3 * * *").stdout.splitlines()[-1])  # after kfp's lines
     (sent,) = server.recurring.values()
@@ -92,7 +92,7 @@ def test_a_schedule_on_kubeflow(here, server):
 @pytest.mark.usefixtures("here")
 def test_parameters_of_a_schedule_on_kubeflow(server):
     create = ("create", "--config", "kubeflow.toml", "--cron", "0 3 * * *")
-    host = ("--host", server.url)
+    host = ("--kubeflow", server.url)
     schedule(*create, *host, "--param", "train_steps=70")
     (sent,) = server.recurring.values()
     assert sent["runtime_config"]["parameters"] == {"train_steps": 70}
@@ -101,11 +101,11 @@ def test_parameters_of_a_schedule_on_kubeflow(server):
     assert "! the previous schedule set --param train_steps=70; the new schedule does not" in ended.stderr
     assert json.loads(ended.stdout.splitlines()[-1])["dropped_parameters"] == {"train_steps": 70}
     refused = schedule(*create, "--param", "train_steps=70", code=2)
-    assert "--param is for --host" in refused.stderr
+    assert "--param is for --kubeflow" in refused.stderr
 
 
 def test_a_server_that_is_not_there(here):
-    refused = schedule("list", "--host", "http://127.0.0.1:1", code=1)
+    refused = schedule("list", "--host", "http://127.0.0.1:1", code=1)  # the earlier name of --kubeflow
     assert "cannot be reached" in refused.stderr
 
 
@@ -127,7 +127,7 @@ def test_a_schedule_of_a_tfx_pipeline_on_kubeflow(here, server):
     settings = KUBEFLOW.partition("[kubeflow]")[2]
     pathlib.Path("team.toml").write_text(f'[kubeflow]{settings}\n[pipeline]\nfile = "x.py"\n')
     code = ("--set", 'kubeflow.code="/opt/team"')
-    host = ("--host", server.url, "--cron", "0 3 * * *")
+    host = ("--kubeflow", server.url, "--cron", "0 3 * * *")
     words = ("--pipeline", str(team.file), "--arg", "text=ab", "--config", "team.toml", *code)
     schedule("create", *words, "--param", "num-times=4", *host)
     (sent,) = server.recurring.values()

@@ -148,7 +148,7 @@ def test_a_schedule_is_made(request_of, store, config_file, monkeypatch, tmp_pat
         ({"on_new_span": True, "missed": "skip"}, "does not apply to on_new_span"),
         ({"on_new_span": True, "settings": ("data.spans=8",)}, "names fixed ones"),
         ({"every": "6h", "arg": ("steps=5",)}, "--arg is for --pipeline"),
-        ({"every": "6h", "max_concurrency": 2}, "--max-concurrency is for --host"),
+        ({"every": "6h", "max_concurrency": 2}, "--max-concurrency is for --kubeflow"),
         ({"every": "6h", "settings": ("trainer.sed=7",)}, "Did you mean"),
         ({"every": "6h", "name": "a/b"}, "name = 'a/b'"),
         ({"every": "9000000d"}, "^--every must be at most 3660d"),  # it is beyond all calendars

@@ -453,8 +453,8 @@ def test_a_split_without_rows_ends_the_run(leave, run):
 def test_a_cell_that_makes_a_column_text_is_noted(execute_run, data):
     data.write_text(data.read_text() + "oops,1\n")
     _, record = execute_run()
-    assert record.notes[0].startswith("column 'x': numbers as text; 1 of 41 cells")
-    assert f"{data}, line 42: 'oops'" in record.notes[0]
+    assert record.notes[3].startswith("column 'x': numbers as text; 1 of 41 cells")
+    assert f"{data}, line 42: 'oops'" in record.notes[3]
 
 
 APART = {"train": [0] * 300 + [1] * 100, "eval": [0] * 50 + [1] * 150}

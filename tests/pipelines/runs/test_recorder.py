@@ -81,7 +81,7 @@ def test_a_resumed_run_keeps_its_number_and_its_end_is_told_again(plan, root):
 def test_every_step_is_on_disk_at_once(begin, shown, root):
     recorder = begin()
     assert [record.status for record in root.records.read_all()] == ["running"]
-    recorder.note("some rows are left out")
+    recorder.warn("some rows are left out")
     recorder.add_component(ComponentRecord("Transform", "finished", 1.5))
     recorder.add_component(ComponentRecord("Trainer", "failed", 0.5))
     (record,) = root.records.read_all()
@@ -114,6 +114,7 @@ def test_the_findings_of_a_check_are_recorded_at_once(begin, shown, root, monkey
     monkeypatch.setattr(type(root.records), "write", lambda self, record: written.append(record))
     recorder.add_findings(
         Findings(
+            ("chosen",),
             ("odd", "odder"),
             label_comparison={"label": "y"},
             models=({"name": "linear"},),
@@ -122,11 +123,11 @@ def test_the_findings_of_a_check_are_recorded_at_once(begin, shown, root, monkey
         )
     )
     (record,) = written
-    assert record.notes == ("read", "odd", "odder")
+    assert record.notes == ("read", "chosen", "odd", "odder")
     assert (record.label_by_split, record.models) == ({"label": "y"}, ({"name": "linear"},))
     assert (record.metrics, record.doubts) == ({"auc": 0.9}, ("the labels",))
     assert root.details(record.run_id).read_all() == {"search": {"trials": []}}
-    assert "! odd\n! odder\n" in shown.getvalue()
+    assert "i read\ni chosen\n! odd\n! odder\n" in shown.getvalue()
 
 
 def test_details_and_the_graph_reach_the_report(begin, root):

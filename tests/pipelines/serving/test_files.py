@@ -105,7 +105,7 @@ def test_a_column_of_the_input_keeps_its_name(push, tmp_path):
     _, said = predict(model, data, tmp_path / "out.csv")
     header = (tmp_path / "out.csv").read_text().splitlines()[0]
     assert header == "x,class,predicted_class,probability,probability_no,probability_yes"
-    assert "! the input has a column 'class': the prediction is in 'predicted_class'" in said
+    assert "i the input has a column 'class': the prediction is in 'predicted_class'" in said
 
 
 def test_columns_that_are_not_there_are_said_to_be_missing_in_one_line(regressor, tmp_path):
@@ -262,7 +262,7 @@ def test_the_strongest_contributions_add_up_with_the_others(push, tmp_path):
     )
     assert said == [
         f"contributions: compared with 2 rows of {data}",
-        "! the input has a column 'base': the prediction is in 'predicted_base'",
+        "i the input has a column 'base': the prediction is in 'predicted_base'",
     ]
 
 

@@ -1,6 +1,6 @@
 from pipelines.config.load import load_config
 from pipelines.data.profile import profile_csv
-from pipelines.tabular.column_table import list_columns, table_lines
+from pipelines.tabular.column_table import ColumnRow, list_columns, table_lines
 from pipelines.tabular.infer import infer_kinds, infer_plan
 from tests.pipelines.data.tables import write_table
 
@@ -43,6 +43,16 @@ def test_each_column_says_what_it_is_and_how_it_is_used_in_an_aligned_table(tmp_
     assert {
         line.index(word) for line, word in zip(lines[1:4], ("number", "date", "number"), strict=True)
     } == {8}
+
+
+def test_cells_are_wrapped_where_the_terminal_is_narrow():
+    row = ColumnRow("price", "number", "number", 0.25, "amounts of money (USD), decimal commas")
+    assert table_lines([row], 50) == [
+        "column  kind    used as  missing  note",
+        "price   number  number   25.0%    amounts of",
+        "                                  money (USD),",
+        "                                  decimal commas",
+    ]
 
 
 def test_what_the_configuration_and_a_module_decide_is_marked(tmp_path):

@@ -217,7 +217,7 @@ def begin_here(tmp_path, little_settings, monkeypatch):
 
 def test_a_training_job_that_is_not_used_is_told(begin_here):
     cluster = ("trainer.workers=2", "trainer.ps=1", "kubeflow.root=/mnt/p/taxi")
-    line = "! kubeflow.training_job is not used with --local"
+    line = "i kubeflow.training_job is not used with --local"
     job = "kubeflow.training_job.kind=job"
     assert line in begin_here(*cluster, job)
     assert line not in begin_here(*cluster, job, "kubeflow.training_job.api_server=http://127.0.0.1:9")
