@@ -47,7 +47,7 @@ def test_thresholds_by_hand(full):
         f"Positive class: {HOSTILE!r}, 41.7 % of the evaluation rows; predicted at p > 0.5 (a false positive "
         "costs 1, a false negative 20)",
         f"60 of 75 {HOSTILE!r} rows are found (recall 80 %); 60 of 85 rows predicted as {HOSTILE!r} are "
-        "right (precision 70.6 %)",
+        f"right (precision 70.6 %); these errors cost 325, and always predicting {HOSTILE!r} 105",
     ]
     names = ("threshold", "recall", "precision", "false_positives", "false_negatives", "cost", "is_chosen")
     assert [tuple(row[name] for name in names) for row in found["rows"]] == [
