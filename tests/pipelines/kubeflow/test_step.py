@@ -200,9 +200,7 @@ def test_a_run_whose_step_got_a_signal_is_interrupted(begun, tmp_path, handles_s
     assert trainer.record().status == "interrupted"
 
 
-def test_a_record_that_another_run_keeps_busy_is_closed_by_the_exit_handler(
-    begun, tmp_path, monkeypatch, capsys
-):
+def test_a_record_that_another_run_holds_is_closed_by_the_exit_handler(begun, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(step, "_LOCK_SECS", 0.2)
     trainer = Component("Trainer", begun, ValueError("odd"))
     with begun.lock.writing.held(holder="the step Pusher"):

@@ -76,9 +76,7 @@ def test_schedules_take_turns_and_the_earliest_is_first(scheduler, clock, add):
 
 
 @pytest.mark.parametrize("missed", ["latest", "catch-up"])
-def test_what_is_due_comes_to_an_end_though_runs_take_longer_than_the_interval(
-    scheduler, clock, runs, missed, add
-):
+def test_what_is_due_ends_though_runs_take_longer_than_the_interval(scheduler, clock, runs, missed, add):
     add(missed=missed)
     runs.secs = 90
     runs.outcomes = ["pushed"] * 5 + [lambda launch: pytest.fail("it does not end")]
@@ -185,9 +183,7 @@ def test_a_clock_that_was_a_year_ahead_for_one_look_silences_nothing(scheduler, 
     assert runs.ticks() == ["20270131T030000Z", "20260201T030000Z"]
 
 
-def test_catch_up_runs_again_what_a_clock_a_year_ahead_has_run_too_early(
-    make_scheduler, clock, stop, runs, add
-):
+def test_catch_up_runs_again_what_a_clock_a_year_ahead_ran_too_early(make_scheduler, clock, stop, runs, add):
     add(cron="0 3 * * *", missed="catch-up")
     clock.time = START.replace(year=2027)
     runs.outcomes = ["pushed", "pushed", lambda launch: stop.request() or -9]

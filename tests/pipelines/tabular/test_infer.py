@@ -333,10 +333,7 @@ def test_trees_of_text_alone_are_refused(tmp_path):
     ],
 )
 def test_the_steps_of_a_training(tmp_path, num_rows, settings, steps):
-    columns = {
-        "x": [number * 0.37 for number in range(num_rows)],
-        "y": [number % 2 for number in range(num_rows)],
-    }
+    columns = {"x": [n * 0.37 for n in range(num_rows)], "y": [n % 2 for n in range(num_rows)]}
     assert plan_for(tmp_path, columns, "y", *settings).training.train_steps == steps
 
 
