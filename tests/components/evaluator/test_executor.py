@@ -261,9 +261,7 @@ def test_thresholds_of_one_class_and_a_slice(make_examples, make_model, evaluate
         return make_model(
             {"status": STRING, "p": FLOAT, "old": FLOAT},
             predict=lambda f: {
-                "probabilities": tf.stack(
-                    [f[name] if label == "late" else 1 - f[name] for label in classes], axis=1
-                ),
+                "probabilities": tf.stack([f[name] if c == "late" else 1 - f[name] for c in classes], axis=1),
                 "all_classes": tf.tile([classes], [tf.shape(f[name])[0], 1]),
             },
             label=lambda f: f["status"],
@@ -392,9 +390,7 @@ ALL_METRICS = """
 
 
 @pytest.mark.more
-def test_metrics_over_arrays_are_those_of_tfma_example_by_example(
-    make_examples, binary_model, evaluate, monkeypatch
-):
+def test_metrics_over_arrays_are_those_of_tfma_by_example(make_examples, binary_model, evaluate, monkeypatch):
     examples, config = make_examples(binary_rows()), eval_config(ALL_METRICS)
     assert batched_evaluation.Computations.from_config(config) is not None
     over_arrays = evaluate(examples, binary_model, config)

@@ -31,9 +31,7 @@ def plan_arguments(tmp_path, config_of):
     ]  # fmt: skip
 
 
-def test_plan_hands_the_keys_of_the_steps_on_and_a_value_may_begin_with_a_hyphen(
-    tmp_path, config_of, monkeypatch
-):
+def test_plan_hands_on_the_keys_of_steps_and_values_may_begin_with_hyphens(tmp_path, config_of, monkeypatch):
     asked = []
 
     def plan(root, config, kubeflow_run, tasks):

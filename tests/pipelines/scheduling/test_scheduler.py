@@ -330,9 +330,7 @@ def test_a_run_that_pushed_right_at_its_time_limit_has_pushed(run_tick, runs, re
     assert statuses(root) == ["pushed"]
 
 
-def test_the_run_is_stopped_with_the_scheduler_and_resumed_by_the_next(
-    scheduler, make_scheduler, runs, stop, clock, add
-):
+def test_the_run_is_stopped_with_its_scheduler_and_resumed(scheduler, make_scheduler, runs, stop, clock, add):
     add(every_secs=3_600)
     clock.pass_by(3_600)
     runs.secs = 100
@@ -415,9 +413,7 @@ def test_an_end_that_no_scheduler_saw_is_told_by_the_next(scheduler, told, recor
     assert [content["run_id"] for content in told] == ["20260131-100100"]
 
 
-def test_a_receiver_that_fails_stops_no_run_and_is_in_the_record(
-    make_scheduler, clock, runs, root, caplog, add
-):
+def test_a_failure_of_a_receiver_stops_no_run_and_is_recorded(make_scheduler, clock, runs, root, caplog, add):
     scheduler = make_scheduler(tell=lambda config, content: f"no {content['event']}")
     add(every_secs=3_600)
     runs.outcomes = [{"status": "not_blessed", "reason": "worse"}]
@@ -450,9 +446,7 @@ def test_the_end_of_a_run_that_is_resumed_by_hand_is_told_too(scheduler, told, r
     assert events(told) == ["failed", "held"]
 
 
-def test_who_is_told_when_the_configuration_cannot_be_read(
-    make_scheduler, clock, runs, config_file, store, add
-):
+def test_who_is_told_of_an_unreadable_configuration(make_scheduler, clock, runs, config_file, store, add):
     commands = []
     scheduler = make_scheduler(tell=lambda config, _: commands.append(config.command) or "")
     runs.outcomes = [BAD, BAD, BAD]

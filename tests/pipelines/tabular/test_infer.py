@@ -365,18 +365,8 @@ def test_the_positive_class_is_named(tmp_path, decide, note):
     [
         (300, ["a", "b", "c"], ["trainer.decide=f1"], "is for two classes, and the label 'y' has 3 classes"),
         (300, [0.5, 1.5], ["trainer.decide=0.3"], "is for two classes, and the label 'y' is a number"),
-        (
-            199,
-            ["a", "b"],
-            ["trainer.decide=f1"],
-            "takes at least 200 rows (there are 199). Or give a threshold",
-        ),
-        (
-            300,
-            ["a", "b"],
-            ["trainer.decide=f1", "trainer.early_stopping=false"],
-            "takes trainer.early_stopping = true",
-        ),
+        (199, AB, ["trainer.decide=f1"], "takes at least 200 rows (there are 199). Or give a threshold"),
+        (300, AB, ["trainer.decide=f1", NO_STOPPING], "takes trainer.early_stopping = true"),
         (
             300,
             ["a", "b"],
@@ -391,12 +381,7 @@ def test_the_positive_class_is_named(tmp_path, decide, note):
         ),
         (300, ["a", "b", "c"], ["data.positive=c"], "data.positive = 'c': this is for two classes"),
         (300, [0.5, 1.5], ["data.positive=1"], "data.positive = 1: this is for two classes"),
-        (
-            300,
-            ["a", "b"],
-            ["trainer.interval=0.9"],
-            "intervals are for numbers, and the label 'y' has 2 classes",
-        ),
+        (300, AB, ["trainer.interval=0.9"], "intervals are for numbers, and the label 'y' has 2 classes"),
         (199, [0.5, 1.5], ["trainer.interval=0.9"], "at least 19 held-out training rows, and there are 0."),
         # Two thirds of the rows train, and all of them are held out once.
         (300, [0.5, 1.5], ["trainer.interval=0.995"], "takes at least 399 held-out training rows"),
@@ -406,12 +391,7 @@ def test_the_positive_class_is_named(tmp_path, decide, note):
             ["trainer.interval=0.99", "trainer.folds=1"],
             "199 held-out training rows, and there are 33",
         ),
-        (
-            300,
-            [0.5, 1.5],
-            ["trainer.interval=0.9", "trainer.early_stopping=false"],
-            "takes trainer.early_stopping",
-        ),
+        (300, [0.5, 1.5], ["trainer.interval=0.9", NO_STOPPING], "takes trainer.early_stopping"),
     ],
 )
 def test_decisions_that_can_not_be_made(tmp_path, num_rows, values, settings, message):

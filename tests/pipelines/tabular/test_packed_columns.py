@@ -121,10 +121,7 @@ def served(output, schema, is_rows):
         assert sorted(columns) == sorted(set(DTYPES) - {"y"})
         feed = {receiver.receiver_tensors["examples"]: [serialize(row) for row in rows()]}
         if is_rows:
-            feed = {
-                tensor: [row.get(name, MARKS[tensor.dtype]) for row in rows()]
-                for name, tensor in columns.items()
-            }
+            feed = {one: [row.get(name, MARKS[one.dtype]) for row in rows()] for name, one in columns.items()}
         session.run(tf.compat.v1.tables_initializer())
         return session.run(receiver.features, feed)
 
