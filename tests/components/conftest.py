@@ -47,12 +47,21 @@ def example(features):
 
 
 @pytest.fixture
-def xy_schema(make_artifact):
-    """A Schema artifact with the features x and y."""
-    schema = make_artifact(standard_artifacts.Schema)
-    features = [schema_pb2.Feature(name=name) for name in ("x", "y")]
-    io_utils.write_pbtxt_file(f"{schema.uri}/schema.pbtxt", schema_pb2.Schema(feature=features))
-    return schema
+def make_schema(make_artifact):
+    """Returns a function that makes a Schema artifact with these features."""
+
+    def make(*names):
+        schema = make_artifact(standard_artifacts.Schema)
+        features = [schema_pb2.Feature(name=name) for name in names]
+        io_utils.write_pbtxt_file(f"{schema.uri}/schema.pbtxt", schema_pb2.Schema(feature=features))
+        return schema
+
+    return make
+
+
+@pytest.fixture
+def xy_schema(make_schema):
+    return make_schema("x", "y")
 
 
 @pytest.fixture

@@ -25,9 +25,7 @@ def failing(monkeypatch):
 
 
 @pytest.mark.parametrize("number", LACKING)
-def test_a_missing_fsync_is_reported_once_for_directories_and_once_for_files(
-    tmp_path, failing, caplog, number
-):
+def test_a_missing_fsync_is_reported_once_for_directories_and_for_files(tmp_path, failing, caplog, number):
     failing(os, "fsync", number)
     (tmp_path / "file").touch()
     for _ in range(3):
@@ -43,9 +41,7 @@ def test_a_missing_fsync_is_reported_once_for_directories_and_once_for_files(
 
 
 @pytest.mark.parametrize("number", LACKING)
-def test_a_missing_flock_is_an_error_that_names_the_file_and_a_held_lock_is_another(
-    tmp_path, failing, number
-):
+def test_a_missing_flock_is_an_error_with_the_file_and_a_held_lock_is_another(tmp_path, failing, number):
     path = tmp_path / "lock"
     with path.open("w") as first, path.open("w") as second:
         file_systems.lock(first, path, fcntl.LOCK_EX)

@@ -32,7 +32,7 @@ def test_it_has_stock_outputs_and_the_arguments_of_stock_tfx_first():
     assert Evaluator(EXAMPLES, MODEL, eval_config=only_thresholds).exec_properties["eval_config"]
 
 
-def test_stock_settings_travel_as_execution_properties():
+def test_settings_travel_as_execution_properties():
     slicing = evaluator_pb2.FeatureSlicingSpec(specs=[{"column_for_slicing": ["city"]}])
     properties = Evaluator(
         EXAMPLES,
@@ -40,10 +40,14 @@ def test_stock_settings_travel_as_execution_properties():
         feature_slicing_spec=slicing,
         fairness_indicator_thresholds=RuntimeParameter("fair", str),
         module_path="my_project.evaluation",
+        default_checks=DefaultChecks(confidence=0.9),
     ).exec_properties
     assert "city" in properties["feature_slicing_spec"]
     assert properties["fairness_indicator_thresholds"].name == "fair"
     assert properties["module_path"] == "my_project.evaluation"
+    assert DefaultChecks.from_json(properties["default_checks"]) == DefaultChecks(confidence=0.9)
+    plain = Evaluator(EXAMPLES, MODEL, eval_config=CONFIG).exec_properties
+    assert plain.get("default_checks") is None
 
 
 OLD, A, B = {"name": "old", "is_baseline": True}, {"name": "a"}, {"name": "b"}
@@ -86,12 +90,3 @@ CROSS = {"slicing_specs": [SQL]}
 def test_what_cannot_be_evaluated_is_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         Evaluator(**{"examples": EXAMPLES, "model": MODEL, "eval_config": CONFIG, **arguments})
-
-
-def test_the_default_checks_travel_as_an_execution_property():
-    plain = Evaluator(EXAMPLES, MODEL, eval_config=CONFIG).exec_properties
-    assert plain.get("default_checks") is None
-    settings = DefaultChecks(confidence=0.9)
-    checked = Evaluator(EXAMPLES, MODEL, eval_config=CONFIG, default_checks=settings)
-    text = checked.exec_properties["default_checks"]
-    assert DefaultChecks.from_json(text) == settings

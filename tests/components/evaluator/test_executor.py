@@ -9,7 +9,6 @@ import tensorflow as tf
 import tensorflow_model_analysis as tfma
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from scipy import stats
-from tensorflow_metadata.proto.v0 import schema_pb2
 from tfx.components.evaluator import executor as stock_executor
 from tfx.types import standard_artifacts
 from tfx.utils import io_utils
@@ -44,8 +43,8 @@ def scores(rows):
 
 
 @pytest.fixture
-def binary_model(make_model):
-    return make_model(
+def make_binary_model(make_model):
+    return lambda name: make_model(
         {"fare": FLOAT, "tip": FLOAT, "score": FLOAT},
         predict=lambda f: {
             "logistic": f["score"][:, tf.newaxis],
@@ -53,7 +52,13 @@ def binary_model(make_model):
             "class_ids": tf.cast(f["score"] > 0.5, tf.int64)[:, tf.newaxis],
         },
         label=lambda f: tf.cast(f["tip"] > 0.2 * f["fare"], tf.int64),
+        name=name,
     )
+
+
+@pytest.fixture
+def binary_model(make_binary_model):
+    return make_binary_model("model")
 
 
 AUC = 'metrics_specs { metrics { class_name: "AUC" } }'
@@ -107,8 +112,7 @@ def test_an_unreached_threshold_is_told_in_words(make_examples, binary_model, ev
     assert os.listdir(result.blessing.uri) == ["NOT_BLESSED"]
     assert result.blessing.get_int_custom_property("blessed") == 0
     assert result.blessing.get_string_custom_property("blessing_message") == sentence
-    with open(os.path.join(result.evaluation.uri, "verdict.json")) as file:
-        assert json.load(file)["blessed"] is False
+    assert result.verdict.blessed is False
 
 
 def test_a_model_that_lives_on_one_column_is_held_until_it_is_accepted(make_examples, make_model, evaluate):
@@ -257,9 +261,7 @@ def test_thresholds_of_one_class_and_a_slice(make_examples, make_model, evaluate
         return make_model(
             {"status": STRING, "p": FLOAT, "old": FLOAT},
             predict=lambda f: {
-                "probabilities": tf.stack(
-                    [f[name] if label == "late" else 1 - f[name] for label in classes], axis=1
-                ),
+                "probabilities": tf.stack([f[name] if c == "late" else 1 - f[name] for c in classes], axis=1),
                 "all_classes": tf.tile([classes], [tf.shape(f[name])[0], 1]),
             },
             label=lambda f: f["status"],
@@ -295,8 +297,12 @@ def test_thresholds_of_one_class_and_a_slice(make_examples, make_model, evaluate
     ]
 
 
-def test_no_examples_is_a_failure_also_if_a_metric_names_a_class(make_examples, binary_model, evaluate):
-    verdict = evaluate(make_examples([]), binary_model, eval_config(OF_A_CLASS)).verdict
+@pytest.mark.parametrize(
+    "config", [pytest.param(BINARY % 0.5, id="auc"), pytest.param(OF_A_CLASS, id="a metric of one class")]
+)
+def test_no_examples_is_a_failure(make_examples, binary_model, evaluate, config):
+    verdict = evaluate(make_examples([]), binary_model, eval_config(config)).verdict
+    assert not verdict.blessed
     assert verdict.failures == ["The model was evaluated on no examples."]
 
 
@@ -321,9 +327,7 @@ def test_regression_metrics_are_those_computed_by_hand(make_examples, make_model
         "mean_squared_error": pytest.approx(10.25 / 3),
         "mean_absolute_error": pytest.approx(1.5),
         "root_mean_squared_error": pytest.approx((10.25 / 3) ** 0.5, rel=1e-6),
-        "squared_pearson_correlation": pytest.approx(
-            np.corrcoef([1.0, 3.0, -1.0], [2.0, 0.0, -1.5])[0, 1] ** 2
-        ),
+        "squared_pearson_correlation": pytest.approx(np.corrcoef([1, 3, -1], [2, 0, -1.5])[0, 1] ** 2),
         "mean_label": pytest.approx(1.0),
         "mean_prediction": pytest.approx(0.5 / 3),
     }
@@ -333,9 +337,7 @@ def test_regression_metrics_are_those_computed_by_hand(make_examples, make_model
 
 
 @pytest.mark.more
-def test_a_model_that_is_no_estimator_is_evaluated_on_its_serving_signature(
-    make_examples, make_artifact, evaluate
-):
+def test_a_model_that_is_no_estimator_is_evaluated_on_its_signature(make_examples, make_artifact, evaluate):
     is_late = served("delay", "is_late", lambda delay: tf.cast(delay > 10.0, tf.int64))
     model = save_serving_model(make_artifact, serving_default=served("score"), derive=is_late)
     values = ((1, 11.0, 0.9), (0, 2.0, 0.2), (1, 30.0, 0.3))
@@ -352,13 +354,6 @@ def test_a_model_that_is_no_estimator_is_evaluated_on_its_serving_signature(
         assert verdict.metrics == {"binary_accuracy": pytest.approx(2 / 3)}
 
 
-def make_schema(make_artifact, *names):
-    schema = make_artifact(standard_artifacts.Schema)
-    features = [schema_pb2.Feature(name=name) for name in names]
-    io_utils.write_pbtxt_file(f"{schema.uri}/schema.pbtxt", schema_pb2.Schema(feature=features))
-    return schema
-
-
 @pytest.mark.parametrize(
     ("label_key", "has_schema", "message"),
     [
@@ -368,9 +363,9 @@ def make_schema(make_artifact, *names):
     ],
 )
 def test_a_label_that_is_no_raw_feature_is_named(
-    make_examples, make_artifact, evaluate, label_key, has_schema, message
+    make_examples, make_artifact, make_schema, evaluate, label_key, has_schema, message
 ):
-    inputs = {"schema": make_schema(make_artifact, "score", "label")} if has_schema else {}
+    inputs = {"schema": make_schema("score", "label")} if has_schema else {}
     model, examples = make_artifact(standard_artifacts.Model), make_examples([{"label": 1, "score": 0.5}])
     config = eval_config(f'model_specs {{ label_key: "{label_key}" }} {AUC}')
     with pytest.raises(SettingError, match=message):
@@ -395,9 +390,7 @@ ALL_METRICS = """
 
 
 @pytest.mark.more
-def test_metrics_over_arrays_are_those_of_tfma_example_by_example(
-    make_examples, binary_model, evaluate, monkeypatch
-):
+def test_metrics_over_arrays_are_those_of_tfma_by_example(make_examples, binary_model, evaluate, monkeypatch):
     examples, config = make_examples(binary_rows()), eval_config(ALL_METRICS)
     assert batched_evaluation.Computations.from_config(config) is not None
     over_arrays = evaluate(examples, binary_model, config)
@@ -420,9 +413,7 @@ def test_elements_are_not_copied_and_beams_own_runner_finds_the_same(
     metric, make_examples, binary_model, evaluate, monkeypatch
 ):
     run, by_beam = FnApiRunner.run_via_runner_api, []
-    monkeypatch.setattr(
-        FnApiRunner, "run_via_runner_api", lambda *args: (by_beam.append(args), run(*args))[1]
-    )
+    monkeypatch.setattr(FnApiRunner, "run_via_runner_api", lambda *a: (by_beam.append(a), run(*a))[1])
     examples = make_examples(binary_rows())
     config = eval_config(BINARY.replace("BinaryAccuracy", metric) % 0.6)
     ours = evaluate(examples, binary_model, config)
@@ -468,16 +459,8 @@ def test_several_model_specs_are_evaluated_on_the_serving_model(make_artifact, e
     assert (request.model_names, request.further_names) == (("early", "old"), ("late",))
 
 
-def test_no_examples_is_a_failure(make_examples, binary_model, evaluate):
-    verdict = evaluate(make_examples([]), binary_model, eval_config(BINARY % 0.5)).verdict
-    assert not verdict.blessed
-    assert verdict.failures == ["The model was evaluated on no examples."]
-
-
-def test_an_unknown_column_or_prediction_lists_the_choices(
-    make_examples, make_artifact, binary_model, evaluate
-):
-    examples, schema = make_examples(binary_rows(5)), make_schema(make_artifact, "fare", "hours")
+def test_an_unknown_column_or_prediction_gets_the_choices(make_examples, make_schema, binary_model, evaluate):
+    examples, schema = make_examples(binary_rows(5)), make_schema("fare", "hours")
     with pytest.raises(ValueError, match=r"'hour', which is not a raw feature.*: hours, fare"):
         evaluate(examples, binary_model, eval_config(BINARY % 0.5), schema=schema)
     config = eval_config('model_specs { prediction_key: "logits" } ' + AUC)
@@ -495,19 +478,6 @@ def decides(model, threshold, positive="tipped"):
     )
 
 
-def scoring_models(make_model):
-    """Returns two models that predict the score of a row, and know whether it was tipped."""
-    return [
-        make_model(
-            {"fare": FLOAT, "tip": FLOAT, "score": FLOAT},
-            predict=lambda f: {"logistic": f["score"][:, tf.newaxis]},
-            label=lambda f: tf.cast(f["tip"] > 0.2 * f["fare"], tf.int64),
-            name=name,
-        )
-        for name in ("new", "old")
-    ]
-
-
 DECISIONS = """
   model_specs {} slicing_specs {} slicing_specs { feature_keys: "hour" }
   metrics_specs {
@@ -523,10 +493,10 @@ DECISIONS = """
 
 
 def test_a_baseline_whose_positive_class_was_the_other_one_keeps_its_decisions(
-    make_examples, make_model, evaluate
+    make_examples, make_binary_model, evaluate
 ):
     """It says "not tipped" above 0.2, which is "tipped" below 0.8."""
-    model, baseline = scoring_models(make_model)
+    model, baseline = map(make_binary_model, ("new", "old"))
     decides(model, 0.3)
     decides(baseline, 0.2, "not tipped")
     config, checks = eval_config(DECISIONS % ""), DefaultChecks("binary")
@@ -539,9 +509,9 @@ def test_a_baseline_whose_positive_class_was_the_other_one_keeps_its_decisions(
 
 
 @pytest.mark.parametrize("further", ["", 'metrics { class_name: "BinaryCrossEntropy" }'])  # by TFMA itself
-def test_metrics_of_decisions_use_the_thresholds_of_the_models(make_examples, make_model, evaluate, further):
+def test_metrics_of_decisions_use_each_models_threshold(make_examples, make_binary_model, evaluate, further):
     """The baseline has no threshold, so it decides at 0.5."""
-    model, baseline = scoring_models(make_model)
+    model, baseline = map(make_binary_model, ("new", "old"))
     rows = binary_rows()
     # A row at the threshold itself is not above it.
     threshold = float(np.float32(min(scores(rows), key=lambda score: abs(score - 0.3))))

@@ -36,14 +36,19 @@ def metrics_of_model(features, labels, predictions):
     return {"accuracy": tf.compat.v1.metrics.accuracy(labels, right, weights)}
 
 
-@pytest.fixture
-def model(make_model):
+def logistic_model(make_model, name="model", score=1.0, metrics=metrics_of_model):
     return make_model(
         {"label": INTEGER, "score": FLOAT, "weight": FLOAT},
-        predict=lambda f: {"logistic": f["score"]},
+        predict=lambda f: {"logistic": score * f["score"]},
         label=lambda f: f["label"],
-        metrics=metrics_of_model,
+        name=name,
+        metrics=metrics,
     )
+
+
+@pytest.fixture
+def model(make_model):
+    return logistic_model(make_model)
 
 
 THRESHOLD = """
@@ -120,12 +125,7 @@ CHANGE = """
 
 
 def test_a_baseline_that_lacks_the_metric_is_named(make_examples, make_model, model, evaluate):
-    baseline = make_model(
-        {"label": INTEGER, "score": FLOAT},
-        predict=lambda f: {"logistic": f["score"]},
-        label=lambda f: f["label"],
-        name="baseline",
-    )
+    baseline = logistic_model(make_model, "baseline", metrics=None)
     evaluated = evaluate(make_examples(ROWS), model, eval_config(CHANGE), baseline_model=baseline)
     (failure,) = evaluated.verdict.failures
     assert "the baseline model has no metric of this name (slice: Overall)" in failure
@@ -139,13 +139,7 @@ def test_a_baseline_that_lacks_the_metric_is_named(make_examples, make_model, mo
     ],
 )
 def test_models_may_have_any_names(model_specs, make_examples, make_model, model, evaluate):
-    baseline = make_model(
-        {"label": INTEGER, "score": FLOAT, "weight": FLOAT},
-        predict=lambda f: {"logistic": 0 * f["score"]},  # right for every 0
-        label=lambda f: f["label"],
-        name="baseline",
-        metrics=metrics_of_model,
-    )
+    baseline = logistic_model(make_model, "baseline", score=0)  # right for every 0
     config = eval_config(model_specs + CHANGE)
     examples = make_examples(ROWS)
     verdict = evaluate(examples, model, config, baseline_model=baseline).verdict
@@ -238,9 +232,7 @@ def serving_model(make_artifact):
 
 @pytest.mark.more
 @pytest.mark.parametrize("kind", ["evaluation model", "serving model"])
-def test_metrics_and_functions_in_the_users_module(
-    kind, tmp_path, make_examples, model, serving_model, evaluate
-):
+def test_metrics_and_functions_of_the_users(kind, tmp_path, make_examples, model, serving_model, evaluate):
     name = f"module_of_{kind.partition(' ')[0]}"
     module = tmp_path / f"{name}.py"
     is_served = kind == "serving model"
@@ -283,9 +275,7 @@ TWO_SPECS = """
 
 
 @pytest.mark.more
-def test_several_model_specs_are_judged_each_on_the_serving_model(
-    make_examples, make_artifact, evaluate, caplog
-):
+def test_several_model_specs_are_judged_on_the_serving_model(make_examples, make_artifact, evaluate, caplog):
     model = save_serving_model(make_artifact, "new", early=served("a"), late=served("b"))
     # An evaluation model beside it is not read.
     (Path(model.uri) / "Format-TFMA").mkdir()

@@ -75,11 +75,7 @@ COLUMNS = {
     "small": (pa.array([1, 2, 3], pa.uint8()), ("1", "2", "3"), INTEGER),
     "real": (pa.array([1.0, 0.1, None]), ("1", "0.1", ""), FLOAT),
     "single": (pa.array([0.1, float("inf"), 1e20], pa.float32()), ("0.1", "inf", "1e+20"), FLOAT),
-    "price": (
-        pa.array([decimal.Decimal("1.50"), None, decimal.Decimal("-20.00")]),
-        ("1.50", "", "-20.00"),
-        FLOAT,
-    ),
+    "price": (pa.array([*map(decimal.Decimal, ("1.50", "-20.00")), None]), ("1.50", "-20.00", ""), FLOAT),
     "key": (SEVEN, ("7", "", "100000000000000000"), INTEGER),
     "yes": (pa.array([True, False, None]), ("true", "false", ""), TEXT),
     "zip": (pa.array(["02134", 'a "b",\r\nc', ""]), ("02134", 'a "b",\r\nc', ""), TEXT),

@@ -1,3 +1,4 @@
+import math
 import random
 
 import pyarrow as pa
@@ -35,9 +36,7 @@ def test_the_bytes_are_those_of_protobuf():
     columns = {
         "b": pa.array(integers, pa.int64()),
         "": pa.array([draw.choice([*texts, None]) for _ in range(number)], pa.binary()),
-        "a" * 200: pa.array(
-            [draw.choice([0.1, -0.0, None, float("inf")]) for _ in range(number)], pa.float32()
-        ),
+        "a" * 200: pa.array([draw.choice([0.1, -0.0, None, math.inf]) for _ in range(number)], pa.float32()),
         "ab": pa.array([1.5] * number, pa.float32()),
         "é": pa.nulls(number),
         "ab c": pa.array([7] * number, pa.int64()),

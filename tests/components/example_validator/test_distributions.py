@@ -108,9 +108,7 @@ def test_a_shift_is_more_than_noise(size, deviations):
 def test_coarse_histograms_are_known_to_be_coarse():
     random = np.random.default_rng(5)
     values = random.poisson(1.5, 4000).astype(float)
-    fine, coarse = (
-        compare_values(numbers(values, buckets), numbers(values + 1, buckets)) for buckets in (100, 10)
-    )
+    fine, coarse = (compare_values(numbers(values, n), numbers(values + 1, n)) for n in (100, 10))
     assert fine.exceeds(0.1)
     assert coarse.noise > 10 * fine.noise
 

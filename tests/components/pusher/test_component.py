@@ -11,16 +11,13 @@ from components import Pusher
 from components.pusher.executor import Executor
 
 
-def test_it_has_stock_inputs_and_outputs():
+def test_it_has_stock_outputs_and_needs_a_destination_and_a_model():
     destination = PushDestination(filesystem=PushDestination.Filesystem(base_directory="serving"))
     pusher = Pusher(
         model=Channel(type=standard_artifacts.Model), push_destination=destination, custom_config={"keep": 3}
     )
     assert pusher.outputs["pushed_model"].type is standard_artifacts.PushedModel
     assert pusher.exec_properties["custom_config"] == '{"keep": 3}'
-
-
-def test_a_destination_and_a_model_are_required():
     with pytest.raises(ValueError, match="base_directory"):
         Pusher(model=Channel(type=standard_artifacts.Model), push_destination=PushDestination())
     with pytest.raises(ValueError, match="needs a model"):
@@ -38,13 +35,11 @@ def test_values_of_the_run_may_stand_in_the_destination():
 
 
 def test_another_executor_may_do_without_a_destination_and_have_settings_of_its_own():
-    class ElsewhereExecutor(Executor):
-        pass
-
+    elsewhere = type("ElsewhereExecutor", (Executor,), {})
     pusher = Pusher(
         infra_blessing=Channel(type=standard_artifacts.InfraBlessing),
         custom_config={"endpoint": "models"},
-        custom_executor_spec=ExecutorClassSpec(ElsewhereExecutor),
+        custom_executor_spec=ExecutorClassSpec(elsewhere),
     )
-    assert pusher.executor_spec.executor_class is ElsewhereExecutor
+    assert pusher.executor_spec.executor_class is elsewhere
     assert pusher.exec_properties["custom_config"] == '{"endpoint": "models"}'

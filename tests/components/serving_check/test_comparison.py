@@ -24,10 +24,7 @@ def test_numbers_that_are_not_finite_equal_themselves_alone_as_all_do_without_a_
 
 
 def test_outputs_are_compared_by_name_and_by_the_names_of_canned_heads():
-    judged = {
-        "logistic": np.array([[0.1], [0.2], [0.3], [0.4]]),
-        "two/logistic": np.array([[0.9], [0.8], [0.7], [0.6]]),
-    }
+    judged = {"logistic": np.c_[[0.1, 0.2, 0.3, 0.4]], "two/logistic": np.c_[[0.9, 0.8, 0.7, 0.6]]}
     outputs = {"outputs": judged["logistic"][:, 0]}
     found, without = compare("regression", (ROWS, outputs), (ROWS, judged), 1e-4)
     assert [(one.output, one.prediction, one.num_different) for one in found] == [("outputs", "logistic", 0)]

@@ -58,10 +58,8 @@ def test_an_honest_model_is_blessed_measured_and_warmed_up(make_served, check):
     assert 0 < result.memory_mb < 1000
     # Rows to compare predictions with: every ninth of 300, without the label.
     assert len(result.background) == 32
-    background = [
-        tf.train.Example.FromString(base64.b64decode(row)).features.feature for row in result.background
-    ]
-    assert {name for row in background for name in row} == {"x", "word"}
+    background = [tf.train.Example.FromString(base64.b64decode(row)).features for row in result.background]
+    assert {name for row in background for name in row.feature} == {"x", "word"}
     # The file is one that TensorFlow Serving reads: a PredictionLog in each record.
     file = Path(blessing.uri) / "assets.extra" / "tf_serving_warmup_requests"
     logs = [

@@ -120,9 +120,7 @@ def test_without_examples_the_model_is_only_loaded(model, validate):
         (RuntimeError("ended with code -11"), "ended with code -11"),
     ],
 )
-def test_a_model_that_loads_too_slowly_or_crashes_is_not_blessed(
-    model, validate, monkeypatch, answer, reason
-):
+def test_a_model_that_loads_slowly_or_crashes_is_not_blessed(model, validate, monkeypatch, answer, reason):
     class Process:
         def ask(self, request, meanwhile):
             if isinstance(answer, Exception):

@@ -99,9 +99,7 @@ def test_an_honest_model_of_any_kind_equals_what_was_judged(kind, tmp_path):
         raw = estimator.export.build_parsing_serving_input_receiver_fn({"x": NUMBER, **labels})()
         features = dict(raw.features)
         found = {name: features.pop(name) for name in labels}
-        return estimator.export.EvalInputReceiver(
-            features, raw.receiver_tensors, found if len(found) > 1 else found["y"]
-        )
+        return estimator.export.EvalInputReceiver(features, raw.receiver_tensors, found.get("y", found))
 
     trained = make(str(tmp_path / "model_dir"))
     trained.train(input_fn)

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from tfx.proto.trainer_pb2 import EvalArgs, TrainArgs
 from tfx.types import standard_artifacts
-from tfx.utils import io_utils, json_utils, proto_utils
+from tfx.utils import json_utils, proto_utils
 
 from components.trainer.fn_args import make_fn_args
 
@@ -66,9 +66,3 @@ def test_they_answer_as_hparams_did(make):
     assert args.train_steps == 70
     with pytest.raises(ValueError, match=r"custom_config must be a dict\. Received: \[1\]"):
         make([1])
-
-
-def test_hyperparameters_are_read_from_the_tuners_file(make, make_artifact):
-    hyperparameters = make_artifact(standard_artifacts.HyperParameters)
-    io_utils.write_string_file(f"{hyperparameters.uri}/best.txt", '{"learning_rate": 0.5}')
-    assert make(hyperparameters=hyperparameters).hyperparameters == {"learning_rate": 0.5}

@@ -125,9 +125,7 @@ def test_workers_make_no_difference(tmp_path, monkeypatch):
         transform(tmp_path, name, args) for name, args in (("one", []), ("other", THREE_WORKERS))
     )
     files, others = (sorted(folder.iterdir()) for folder in (one, other))
-    assert [file.name for file in files] == [
-        f"transformed_examples-{number:05d}-of-00004.gz" for number in range(4)
-    ]
+    assert [file.name for file in files] == [f"transformed_examples-{n:05d}-of-00004.gz" for n in range(4)]
     parts = [read(file, graph) for file in files]
     np.testing.assert_array_equal(np.concatenate([part["x"] for part in parts]), values)
     expected = np.exp(4 * values.astype(np.float64)).sum()

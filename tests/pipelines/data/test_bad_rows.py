@@ -41,9 +41,7 @@ def test_rows_that_cannot_be_read_are_left_out_and_kept_with_place_and_reason(tm
     with found.file.open(newline="") as stream, any_field_size():
         kept = list(csv.DictReader(stream))
     # GOOD has 62 lines, and the second file starts with a header and an empty line.
-    assert [(row["file"], row["line"]) for row in kept] == [
-        (str(second), str(3 + 63 * place)) for place in range(5)
-    ]
+    assert [(row["file"], row["line"]) for row in kept] == [(str(second), str(3 + 63 * n)) for n in range(5)]
     assert [row["reason"] for row in kept] == [
         "2 cells where the header has 3",
         "4 cells where the header has 3",

@@ -13,9 +13,7 @@ ROWS = "".join(f"{number},{'xyz'[number % 3]}\n" for number in range(30))
 
 def rows(*cells, header="n,t"):
     """Returns a file with rows before and behind some cells of the second column."""
-    return (
-        "\n".join([header, "0,a", *(f"{place},{cell}" for place, cell in enumerate(cells, 1)), "9,z"]) + "\n"
-    )
+    return "\n".join([header, "0,a", *(f"{at},{cell}" for at, cell in enumerate(cells, 1)), "9,z"]) + "\n"
 
 
 def column(*cells, name="n"):

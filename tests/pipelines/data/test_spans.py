@@ -132,9 +132,8 @@ def test_spans_and_versions_without_a_finished_file_are_passed_over_and_noted(re
 def test_a_pattern_that_matches_nothing_in_a_span(resolve, tmp_path):
     make(tmp_path, "s1/a.csv", "s2/a.txt", "s2/b.txt", "s2/c.txt", "s2/d.txt")
     found = resolve("s{SPAN}/*.csv")
-    assert found.notes == (
-        "span 2 has no data file (there is a.txt, b.txt, c.txt and 1 more): it is skipped",
-    )
+    (note,) = found.notes
+    assert note == "span 2 has no data file (there is a.txt, b.txt, c.txt and 1 more): it is skipped"
     (tmp_path / "s1" / "a.csv").unlink()
     with pytest.raises(BadInputError, match=r"has a data file: span 2 has no .* 1 more\)\.$"):
         resolve("s{SPAN}/*.csv")

@@ -41,9 +41,7 @@ class KfpServer(LoopbackServer):
         return _add(self.runs, "run_id", run)["run_id"]
 
     def started_by(self, recurring_run_id):
-        return [
-            run_id for run_id, run in self.runs.items() if run.get("recurring_run_id") == recurring_run_id
-        ]
+        return [key for key, run in self.runs.items() if run.get("recurring_run_id") == recurring_run_id]
 
     def answer(self, method, path, query, raw, headers):
         kind = headers.get("Content-Type") or ""

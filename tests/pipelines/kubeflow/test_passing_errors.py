@@ -71,6 +71,4 @@ def test_the_delays_double_up_to_a_limit():
     with pytest.raises(TimeoutError, match="lost 6"):
         tried_again(work, 6, lambda *values: said.append(values), slept.append)
     assert slept == [30, 60, 120, 240, 300, 300]
-    assert [(str(error), number) for error, _, number in said] == [
-        (f"lost {number}", number + 1) for number in range(6)
-    ]
+    assert [(str(error), number) for error, _, number in said] == [(f"lost {n}", n + 1) for n in range(6)]

@@ -31,9 +31,7 @@ def plan_arguments(tmp_path, config_of):
     ]  # fmt: skip
 
 
-def test_plan_hands_the_keys_of_the_steps_on_and_a_value_may_begin_with_a_hyphen(
-    tmp_path, config_of, monkeypatch
-):
+def test_plan_hands_on_the_keys_of_steps_and_values_may_begin_with_hyphens(tmp_path, config_of, monkeypatch):
     asked = []
 
     def plan(root, config, kubeflow_run, tasks):
@@ -200,9 +198,7 @@ def test_a_run_whose_step_got_a_signal_is_interrupted(begun, tmp_path, handles_s
     assert trainer.record().status == "interrupted"
 
 
-def test_a_record_that_another_run_keeps_busy_is_closed_by_the_exit_handler(
-    begun, tmp_path, monkeypatch, capsys
-):
+def test_a_record_that_another_run_holds_is_closed_by_the_exit_handler(begun, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(step, "_LOCK_SECS", 0.2)
     trainer = Component("Trainer", begun, ValueError("odd"))
     with begun.lock.writing.held(holder="the step Pusher"):

@@ -132,10 +132,7 @@ def test_what_is_repeated_by_its_number_changes_nothing(root):
     done = []
     for _ in range(2):
         assert rollback(Root(root), to=5, say=done.append) == 5
-    assert [str(one) for one in done] == [
-        "rolled back from 800 to 5",
-        "5 is already live; nothing was changed",
-    ]
+    assert [*map(str, done)] == ["rolled back from 800 to 5", "5 is already live; nothing was changed"]
 
 
 @pytest.mark.parametrize("name", ["writing", "local_kubeflow"])

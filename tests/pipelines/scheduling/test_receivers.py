@@ -29,9 +29,7 @@ def test_receivers_are_in_a_file_that_others_cannot_read(tmp_path):
     assert Receivers.read(tmp_path) == receivers
 
 
-def test_the_configuration_counts_and_the_last_readable_one_if_it_is_broken(
-    make_schedule, config_file, tmp_path
-):
+def test_the_configuration_counts_and_if_it_is_broken_the_last_readable(make_schedule, config_file, tmp_path):
     schedule = make_schedule()
     file, folder = tmp_path / f"{schedule.name}.json", tmp_path / schedule.name
     file.touch()

@@ -76,9 +76,7 @@ def test_schedules_take_turns_and_the_earliest_is_first(scheduler, clock, add):
 
 
 @pytest.mark.parametrize("missed", ["latest", "catch-up"])
-def test_what_is_due_comes_to_an_end_though_runs_take_longer_than_the_interval(
-    scheduler, clock, runs, missed, add
-):
+def test_what_is_due_ends_though_runs_take_longer_than_the_interval(scheduler, clock, runs, missed, add):
     add(missed=missed)
     runs.secs = 90
     runs.outcomes = ["pushed"] * 5 + [lambda launch: pytest.fail("it does not end")]
@@ -185,9 +183,7 @@ def test_a_clock_that_was_a_year_ahead_for_one_look_silences_nothing(scheduler, 
     assert runs.ticks() == ["20270131T030000Z", "20260201T030000Z"]
 
 
-def test_catch_up_runs_again_what_a_clock_a_year_ahead_has_run_too_early(
-    make_scheduler, clock, stop, runs, add
-):
+def test_catch_up_runs_again_what_a_clock_a_year_ahead_ran_too_early(make_scheduler, clock, stop, runs, add):
     add(cron="0 3 * * *", missed="catch-up")
     clock.time = START.replace(year=2027)
     runs.outcomes = ["pushed", "pushed", lambda launch: stop.request() or -9]
@@ -334,9 +330,7 @@ def test_a_run_that_pushed_right_at_its_time_limit_has_pushed(run_tick, runs, re
     assert statuses(root) == ["pushed"]
 
 
-def test_the_run_is_stopped_with_the_scheduler_and_resumed_by_the_next(
-    scheduler, make_scheduler, runs, stop, clock, add
-):
+def test_the_run_is_stopped_with_its_scheduler_and_resumed(scheduler, make_scheduler, runs, stop, clock, add):
     add(every_secs=3_600)
     clock.pass_by(3_600)
     runs.secs = 100
@@ -419,9 +413,7 @@ def test_an_end_that_no_scheduler_saw_is_told_by_the_next(scheduler, told, recor
     assert [content["run_id"] for content in told] == ["20260131-100100"]
 
 
-def test_a_receiver_that_fails_stops_no_run_and_is_in_the_record(
-    make_scheduler, clock, runs, root, caplog, add
-):
+def test_a_failure_of_a_receiver_stops_no_run_and_is_recorded(make_scheduler, clock, runs, root, caplog, add):
     scheduler = make_scheduler(tell=lambda config, content: f"no {content['event']}")
     add(every_secs=3_600)
     runs.outcomes = [{"status": "not_blessed", "reason": "worse"}]
@@ -454,9 +446,7 @@ def test_the_end_of_a_run_that_is_resumed_by_hand_is_told_too(scheduler, told, r
     assert events(told) == ["failed", "held"]
 
 
-def test_who_is_told_when_the_configuration_cannot_be_read(
-    make_scheduler, clock, runs, config_file, store, add
-):
+def test_who_is_told_of_an_unreadable_configuration(make_scheduler, clock, runs, config_file, store, add):
     commands = []
     scheduler = make_scheduler(tell=lambda config, _: commands.append(config.command) or "")
     runs.outcomes = [BAD, BAD, BAD]

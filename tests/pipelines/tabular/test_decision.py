@@ -100,9 +100,7 @@ def test_a_threshold_above_all_rows_has_no_precision():
 def test_a_model_predicts_the_class_by_its_threshold_everywhere(tmp_path):
     """The scores are known: those of a linear model of one number."""
     columns = [tf.feature_column.numeric_column("x")]
-    classifier = estimator_core.LinearClassifier(
-        columns, str(tmp_path / "model"), label_vocabulary=["no", "yes"]
-    )
+    classifier = estimator_core.LinearClassifier(columns, str(tmp_path / "a"), label_vocabulary=["no", "yes"])
     x = np.linspace(-3, 3, 64, dtype=np.float32)[:, np.newaxis]
 
     def input_fn():

@@ -5,9 +5,7 @@ from pipelines.tabular.inputs import Part, only
 
 
 def rows(part, values):
-    return [
-        row.decode() for row in only(part, tf.data.Dataset.from_tensor_slices(values)).as_numpy_iterator()
-    ]
+    return [*map(bytes.decode, only(part, tf.data.Dataset.from_tensor_slices(values)).as_numpy_iterator())]
 
 
 @pytest.mark.more

@@ -22,7 +22,18 @@ def plan_for(folder, columns, label, *settings):
     return infer_plan(profile_csv([file]), config)
 
 
-X = [number * 0.37 for number in range(60)]
+X = [number * 0.37 for number in range(300)]
+WORDS = ["p", "q"]
+
+
+def rows(labels, count=60, **columns):
+    """Returns a table of numbers whose labels repeat."""
+    return {"x": X[:count], **columns, "y": (labels * count)[:count]}
+
+
+def refused(folder, columns, settings, message):
+    with pytest.raises(BadInputError, match=message):
+        plan_for(folder, columns, "y", *settings)
 
 
 @pytest.mark.parametrize(
@@ -39,20 +50,18 @@ X = [number * 0.37 for number in range(60)]
     ],
 )
 def test_the_problem_type_follows_from_the_label_values(tmp_path, values, problem_type, classes):
-    label = (values * 60)[:60]
-    plan = plan_for(tmp_path, {"x": X, "y": label}, "y")
+    plan = plan_for(tmp_path, rows(values), "y")
     assert plan.label.problem_type == problem_type
     assert plan.label.classes == classes
 
 
 def test_the_problem_type_can_be_set(tmp_path):
-    label = [0, 1, 2, 3] * 15
-    plan = plan_for(tmp_path, {"x": X, "y": label}, "y", "data.problem_type=regression")
+    columns = rows([0, 1, 2, 3])
+    plan = plan_for(tmp_path, columns, "y", "data.problem_type=regression")
     assert plan.label.problem_type == "regression"
     assert plan.label.mean == 1.5
     assert plan.label.stddev == pytest.approx(1.25**0.5)  # variance of 0, 1, 2, 3
-    with pytest.raises(BadInputError, match="2 classes; received 4"):
-        plan_for(tmp_path, {"x": X, "y": label}, "y", "data.problem_type=binary")
+    refused(tmp_path, columns, ["data.problem_type=binary"], "2 classes; received 4")
 
 
 def test_roles_of_columns(tmp_path):
@@ -82,89 +91,81 @@ def test_roles_of_columns(tmp_path):
 
 
 def test_the_configuration_goes_before_the_inference(tmp_path):
-    columns = {"n": [1, 2, 3] * 20, "row": range(60), "z": X, "y": ["p", "q"] * 30}
+    columns = {"n": [1, 2, 3] * 20, "row": range(60), "z": X[:60], "y": WORDS * 30}
     settings = ['data.categorical=["n"]', 'data.numeric=["row"]', 'data.exclude=["z"]']
     plan = plan_for(tmp_path, columns, "y", *settings)
     assert [feature.column for feature in plan.categorical] == ["n"]
     assert [feature.column for feature in plan.numeric] == ["row"]
     assert plan.ignored == {"z": "excluded by data.exclude"}
-    with pytest.raises(BadInputError, match="There is no column 'w'"):
-        plan_for(tmp_path, columns, "y", 'data.exclude=["w"]')
+    refused(tmp_path, columns, ['data.exclude=["w"]'], "There is no column 'w'")
 
 
 def test_labels_that_are_missing_or_written_in_two_ways(tmp_path):
-    plan = plan_for(tmp_path, {"x": X, "y": ["p"] * 30 + ["q"] * 20 + [""] * 10}, "y")
+    plan = plan_for(tmp_path, rows(["p"] * 30 + ["q"] * 20 + [""] * 10), "y")
     assert plan.label.majority_share == 0.6  # 30 of 50
-    plan = plan_for(tmp_path, {"x": X, "y": ["1", "1.0", "0"] * 20}, "y")
+    plan = plan_for(tmp_path, rows(["1", "1.0", "0"]), "y")
     assert (plan.label.problem_type, plan.label.classes) == ("binary", ("0", "1"))
     assert plan.label.majority_share == pytest.approx(2 / 3)
 
 
-WORDS = ["p", "q"] * 30
-NUMBERS = [*X[:-3], "oops", "oops", "none"]
+NUMBERS = [*X[:57], "oops", "oops", "none"]
+BEYOND_FLOAT = ["1e200", "inf", "-inf", "1e39"]
+NO_STOPPING = "trainer.early_stopping=false"
+CLUSTER = ("trainer.workers=1", "trainer.ps=1")
+UNLIKE_NUMBERS = [0, 1] * 29 + [0, "1_0"]
 
 
 @pytest.mark.parametrize(
     ("columns", "settings", "message"),
     [
-        ({"x": X, "y": ["p"] * 60}, (), r"lines 2 to 61.*every label is 'p'"),
-        (
-            {"x": X, "y": ["+", "-"] * 30},
+        pytest.param(rows(["p"]), (), r"lines 2 to 61.*every label is 'p'", id="one label"),
+        pytest.param(
+            rows(["+", "-"]),
             (),
             r"every label is '\+'.* 30 rows count as unlabelled: .*'-'\. If one of",
+            id="a label that is missing",
         ),
-        ({"x": X, "y": ["p", "q"] * 5 + [""] * 50}, (), "10 rows have a label"),
-        ({"x": ["1"] * 60, "y": WORDS}, (), r"no column is left.*'x': has the same value"),
-        (
-            {"x": X, "z": X, "y": WORDS},
+        pytest.param(rows(WORDS * 5 + [""] * 50), (), "10 rows have a label", id="few labels"),
+        pytest.param(
+            rows(WORDS, x=["1"] * 60), (), r"no column is left.*'x': has the same value", id="no column"
+        ),
+        pytest.param(
+            rows(WORDS, z=X[:60]),
             ("columns.z=text", 'data.exclude=["z"]'),
             r"\[columns\] z = 'text': data\.exclude names this",
+            id="a column twice",
         ),
-        (
-            {"x": X, "b": NUMBERS, "y": WORDS},
+        pytest.param(
+            rows(WORDS, b=NUMBERS),
             ('data.numeric=["b"]',),
             r"b = .*data\.csv, line 59: 'oops' is not a number, nor are 2 others of 60 cells.* Correct",
+            id="text",
         ),
+        *(
+            (rows([*X[:59], label]), (), rf"data\.csv, line 61, column 'y': the label '{label}'")
+            for label in BEYOND_FLOAT
+        ),
+        (rows(UNLIKE_NUMBERS), (), "line 61, column 'y': the label '1_0' is not a number"),
+        # 2^24
+        (rows(["16777216.0", "16777217.0"]), (), "line 3, column 'y': the class 16777217 is beyond 16777216"),
+        (rows([2**53, 2**53 + 1]), (), f"the class {2**53 + 1} is beyond {2**53}"),
+        (rows([2**63, 0]), (), f"the class {2**63} is beyond 16777216"),  # no int64, so a float column
+        (rows([1_700_000_000 + n for n in range(60)]), (), "Subtract a constant such as 17000000"),
     ],
-    ids=["one label", "a label that is missing", "few labels", "no column", "a column twice", "text"],
 )
 def test_what_cannot_be_learned(tmp_path, columns, settings, message):
-    with pytest.raises(BadInputError, match=message):
-        plan_for(tmp_path, columns, "y", *settings)
+    refused(tmp_path, columns, settings, message)
 
 
-@pytest.mark.parametrize("bad", ["1e200", "inf", "-inf", "1e39"])
-def test_a_label_beyond_float32_is_named(tmp_path, bad):
-    with pytest.raises(BadInputError, match=rf"data\.csv, line 61, column 'y': the label '{bad}'"):
-        plan_for(tmp_path, {"x": X, "y": [*X[:-1], bad]}, "y")
-
-
-def test_a_label_that_is_no_number_among_numbers_is_named(tmp_path):
-    columns = {"x": X, "y": [0, 1] * 29 + [0, "1_0"]}
-    with pytest.raises(BadInputError, match="line 61, column 'y': the label '1_0' is not a number"):
-        plan_for(tmp_path, columns, "y")
-    plan = plan_for(tmp_path, columns, "y", "data.problem_type=multi-class")
+def test_labels_that_only_just_can_be_learned(tmp_path):
+    assert plan_for(tmp_path, rows([2**53, 0]), "y").label.classes[1] == str(2**53)
+    plan = plan_for(tmp_path, rows(UNLIKE_NUMBERS), "y", "data.problem_type=multi-class")
     assert plan.label.classes == ("0", "1", "1_0")
 
 
-@pytest.mark.parametrize(
-    ("labels", "message"),
-    [
-        (["16777216.0", "16777217.0"], "line 3, column 'y': the class 16777217 is beyond 16777216"),  # 2^24
-        ([2**53, 2**53 + 1], f"the class {2**53 + 1} is beyond {2**53}"),
-        ([2**63, 0], f"the class {2**63} is beyond 16777216"),  # no int64, so a float column
-        ([1_700_000_000 + number for number in range(60)], "Subtract a constant such as 17000000"),
-    ],
-)
-def test_labels_that_cannot_be_told_apart(tmp_path, labels, message):
-    with pytest.raises(BadInputError, match=message):
-        plan_for(tmp_path, {"x": X, "y": (labels * 60)[:60]}, "y")
-    assert plan_for(tmp_path, {"x": X, "y": [2**53, 0] * 30}, "y").label.classes[1] == str(2**53)
-
-
 def test_a_number_beyond_float32_counts_as_missing(tmp_path):
-    columns = {"a": X, "b": [*X[:-1], "1e39"], "y": [0, 1] * 30}
-    assert [part.has_missing for part in plan_for(tmp_path, columns, "y").numeric] == [False, True]
+    plan = plan_for(tmp_path, rows([0, 1], b=[*X[:59], "1e39"]), "y")
+    assert [part.has_missing for part in plan.numeric] == [False, True]
 
 
 def test_similar_names_and_semicolons_get_advice(tmp_path):
@@ -213,7 +214,7 @@ def test_what_is_written_otherwise_than_float_reads_it_becomes_features(tmp_path
 
 
 def test_dates_that_cannot_be_read_are_not_used(tmp_path):
-    columns = {"x": X, "d": ["01/02/2014", "03/04/2014"] * 30, "y": [0, 1] * 30}
+    columns = rows([0, 1], d=["01/02/2014", "03/04/2014"] * 30)
     plan = plan_for(tmp_path, columns, "y")
     assert plan.ignored == {"d": "day and month cannot be told apart (set data.dates)"}
     assert plan_for(tmp_path, columns, "y", "data.dates=day-first").numeric[1].column == "d"
@@ -224,15 +225,14 @@ def test_dates_that_cannot_be_read_are_not_used(tmp_path):
     [
         (300, (), "auto"),
         (199, (), "wide_deep"),  # too few to hold some out
-        (300, ("trainer.early_stopping=false",), "wide_deep"),
-        (300, ("trainer.workers=1", "trainer.ps=1"), "wide_deep"),
-        (300, ("trainer.model=linear", "trainer.workers=1", "trainer.ps=1"), "linear"),
+        (300, (NO_STOPPING,), "wide_deep"),
+        (300, CLUSTER, "wide_deep"),
+        (300, ("trainer.model=linear", *CLUSTER), "linear"),
         (50, ("trainer.model=boosted_trees",), "boosted_trees"),
     ],
 )
 def test_models_are_compared_where_rows_can_be_held_out(tmp_path, num_rows, settings, model):
-    columns = {"x": [number * 0.37 for number in range(num_rows)], "y": ["a", "b"] * num_rows}
-    plan = plan_for(tmp_path, {**columns, "y": columns["y"][:num_rows]}, "y", *settings)
+    plan = plan_for(tmp_path, rows(WORDS, num_rows), "y", *settings)
     assert plan.training.model == model
     says_why = model == "wide_deep"
     assert bool(plan.training.reason) == says_why
@@ -257,7 +257,7 @@ def test_trees_are_made_for_the_rows_and_the_classes(tmp_path, label, n_trees):
     settings = ("trainer.n_trees=9", "trainer.max_depth=3")
     trees = plan_for(tmp_path, columns, "y", *settings).training.trees
     assert (trees.n_trees, trees.max_depth) == (9, 3)
-    grown_to_the_end = plan_for(tmp_path, columns, "y", "trainer.early_stopping=false")
+    grown_to_the_end = plan_for(tmp_path, columns, "y", NO_STOPPING)
     assert grown_to_the_end.training.trees.n_trees == min(n_trees, 800)
 
 
@@ -299,7 +299,7 @@ def test_quantile_buckets_need_rows_for_each(tmp_path, num_rows, num_buckets):
 
 
 def test_groups_of_the_split_are_those_of_the_held_out_rows(tmp_path):
-    columns = {"x": X, "who": ["ann", "bob", "cyd"] * 20, "y": [0, 1] * 30}
+    columns = rows([0, 1], who=["ann", "bob", "cyd"] * 20)
     plan = plan_for(tmp_path, columns, "y", "split.by=column", "split.column=who")
     assert plan.group == "who"
     assert "who" not in plan.columns
@@ -314,8 +314,7 @@ def test_trees_of_text_alone_are_refused(tmp_path):
         "y": [0, 1] * 30,
     }
     settings = ("columns.note=text", "trainer.model=boosted_trees")
-    with pytest.raises(BadInputError, match=r"trees need numbers or categories, and .*data\.csv has"):
-        plan_for(tmp_path, columns, "y", *settings)
+    refused(tmp_path, columns, settings, r"trees need numbers or categories, and .*data\.csv has")
     plan = plan_for(tmp_path, columns, "y", "columns.note=text")
     assert len(plan.text) == 1
 
@@ -324,19 +323,16 @@ def test_trees_of_text_alone_are_refused(tmp_path):
     ("num_rows", "settings", "steps"),
     [
         (900, (), 3_200),
-        (900, ("trainer.early_stopping=false",), 800),
-        (9_600, ("trainer.early_stopping=false",), 1_000),  # ten epochs of 6,400 rows, 64 at a time
+        (900, (NO_STOPPING,), 800),
+        (9_600, (NO_STOPPING,), 1_000),  # ten epochs of 6,400 rows, 64 at a time
         (9_600, (), 4_000),
         (9_600, ("trainer.batch_size=1",), 40_000),
-        (9_600, ("trainer.batch_size=1", "trainer.early_stopping=false"), 20_000),
+        (9_600, ("trainer.batch_size=1", NO_STOPPING), 20_000),
         (9_600, ("trainer.train_steps=7",), 7),
     ],
 )
 def test_the_steps_of_a_training(tmp_path, num_rows, settings, steps):
-    columns = {
-        "x": [number * 0.37 for number in range(num_rows)],
-        "y": [number % 2 for number in range(num_rows)],
-    }
+    columns = {"x": [n * 0.37 for n in range(num_rows)], "y": [n % 2 for n in range(num_rows)]}
     assert plan_for(tmp_path, columns, "y", *settings).training.train_steps == steps
 
 
@@ -355,80 +351,41 @@ def test_the_steps_of_a_training(tmp_path, num_rows, settings, steps):
 def test_the_positive_class_is_named(tmp_path, decide, note):
     """The labels sort as "late", "punctual"."""
     settings = ["data.positive=late", *([f"trainer.decide{decide}"] if decide else [])]
-    columns = {"x": X * 7, "y": ["late", "punctual", "punctual", "punctual"] * 105}
-    plan = plan_for(tmp_path, columns, "y", *settings)
+    plan = plan_for(tmp_path, rows(["late", "punctual", "punctual", "punctual"], 300), "y", *settings)
     assert plan.label.classes == ("punctual", "late")
     assert plan.notes()[2] == note
     assert plan.training.decide == ({"recall": 0.8} if "recall" in decide else 0.25 if decide else None)
     assert type(plan).model_validate(plan.model_dump(mode="json")) == plan
 
 
+THREE, TWO, NUMBER = ["a", "b", "c"], ["a", "b"], [0.5, 1.5]
+F1, INTERVAL = "trainer.decide=f1", "trainer.interval="
+
+
 @pytest.mark.parametrize(
     ("num_rows", "values", "settings", "message"),
     [
-        (300, ["a", "b", "c"], ["trainer.decide=f1"], "is for two classes, and the label 'y' has 3 classes"),
-        (300, [0.5, 1.5], ["trainer.decide=0.3"], "is for two classes, and the label 'y' is a number"),
-        (
-            199,
-            ["a", "b"],
-            ["trainer.decide=f1"],
-            "takes at least 200 rows (there are 199). Or give a threshold",
-        ),
-        (
-            300,
-            ["a", "b"],
-            ["trainer.decide=f1", "trainer.early_stopping=false"],
-            "takes trainer.early_stopping = true",
-        ),
-        (
-            300,
-            ["a", "b"],
-            ["trainer.decide=f1", "trainer.workers=1", "trainer.ps=1"],
-            "takes a training without trainer.workers",
-        ),
-        (
-            300,
-            ["a", "b"],
-            ["data.positive=c"],
-            "data.positive = 'c'; the classes are 'a' and 'b'",
-        ),
-        (300, ["a", "b", "c"], ["data.positive=c"], "data.positive = 'c': this is for two classes"),
-        (300, [0.5, 1.5], ["data.positive=1"], "data.positive = 1: this is for two classes"),
-        (
-            300,
-            ["a", "b"],
-            ["trainer.interval=0.9"],
-            "intervals are for numbers, and the label 'y' has 2 classes",
-        ),
-        (199, [0.5, 1.5], ["trainer.interval=0.9"], "at least 19 held-out training rows, and there are 0."),
+        (300, THREE, [F1], "is for two classes, and the label 'y' has 3 classes"),
+        (300, NUMBER, ["trainer.decide=0.3"], "is for two classes, and the label 'y' is a number"),
+        (199, TWO, [F1], "takes at least 200 rows (there are 199). Or give a threshold"),
+        (300, TWO, [F1, NO_STOPPING], "takes trainer.early_stopping = true"),
+        (300, TWO, [F1, *CLUSTER], "takes a training without trainer.workers"),
+        (300, TWO, ["data.positive=c"], "data.positive = 'c'; the classes are 'a' and 'b'"),
+        (300, THREE, ["data.positive=c"], "data.positive = 'c': this is for two classes"),
+        (300, NUMBER, ["data.positive=1"], "data.positive = 1: this is for two classes"),
+        (300, TWO, [f"{INTERVAL}0.9"], "intervals are for numbers, and the label 'y' has 2 classes"),
+        (199, NUMBER, [f"{INTERVAL}0.9"], "at least 19 held-out training rows, and there are 0."),
         # Two thirds of the rows train, and all of them are held out once.
-        (300, [0.5, 1.5], ["trainer.interval=0.995"], "takes at least 399 held-out training rows"),
-        (
-            300,
-            [0.5, 1.5],
-            ["trainer.interval=0.99", "trainer.folds=1"],
-            "199 held-out training rows, and there are 33",
-        ),
-        (
-            300,
-            [0.5, 1.5],
-            ["trainer.interval=0.9", "trainer.early_stopping=false"],
-            "takes trainer.early_stopping",
-        ),
+        (300, NUMBER, [f"{INTERVAL}0.995"], "takes at least 399 held-out training rows"),
+        (300, NUMBER, [f"{INTERVAL}0.99", "trainer.folds=1"], "199 held-out training rows, and there are 33"),
+        (300, NUMBER, [f"{INTERVAL}0.9", NO_STOPPING], "takes trainer.early_stopping"),
     ],
 )
 def test_decisions_that_can_not_be_made(tmp_path, num_rows, values, settings, message):
-    label = (values * num_rows)[:num_rows]
-    with pytest.raises(BadInputError, match=re.escape(message)):
-        plan_for(tmp_path, {"x": (X * 5)[:num_rows], "y": label}, "y", *settings)
+    refused(tmp_path, rows(values, num_rows), settings, re.escape(message))
 
 
 def test_decisions_that_need_no_held_out_rows(tmp_path):
-    columns = {"x": X, "y": [0, 1] * 30}
-    assert plan_for(tmp_path, columns, "y", "trainer.decide=0.3", "data.positive=0").label.classes == (
-        "1",
-        "0",
-    )
-    columns["y"] = ["a", "b", "c"] * 20
-    plan = plan_for(tmp_path, columns, "y", "trainer.decide=accuracy")
-    assert not plan.decides
+    plan = plan_for(tmp_path, rows([0, 1]), "y", "trainer.decide=0.3", "data.positive=0")
+    assert plan.label.classes == ("1", "0")
+    assert not plan_for(tmp_path, rows(THREE), "y", "trainer.decide=accuracy").decides

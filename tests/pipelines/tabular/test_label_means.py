@@ -31,10 +31,7 @@ def test_means_of_numbers_are_shrunk_towards_the_mean_of_all():
 
 
 def test_held_out_rows_do_not_count_and_the_second_class_counts_as_one():
-    features = {
-        "city": tf.constant([0] * 40 + [0] * 30, tf.int64),
-        HELD_OUT_KEY: tf.constant([False] * 40 + [True] * 30),
-    }
+    features = {"city": tf.zeros(70, tf.int64), HELD_OUT_KEY: tf.constant([False] * 40 + [True] * 30)}
     labels = tf.constant([1.0] * 40 + [9.0] * 30)
     found = label_means([(features, labels)], REGRESSION, ("city",), 2)
     assert found[0] == 1.0

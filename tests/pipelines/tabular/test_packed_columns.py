@@ -121,10 +121,7 @@ def served(output, schema, is_rows):
         assert sorted(columns) == sorted(set(DTYPES) - {"y"})
         feed = {receiver.receiver_tensors["examples"]: [serialize(row) for row in rows()]}
         if is_rows:
-            feed = {
-                tensor: [row.get(name, MARKS[tensor.dtype]) for row in rows()]
-                for name, tensor in columns.items()
-            }
+            feed = {one: [row.get(name, MARKS[one.dtype]) for row in rows()] for name, one in columns.items()}
         session.run(tf.compat.v1.tables_initializer())
         return session.run(receiver.features, feed)
 
@@ -189,9 +186,7 @@ def test_rows_of_a_city_are_a_group_though_the_city_is_a_feature_too(both):
 
 @pytest.mark.parametrize("column", ["whole", "share", "price"])
 def test_the_group_of_a_number_is_that_of_its_separate_column(column, monkeypatch):
-    raw = tf.io.parse_example(
-        [serialize(row) for row in rows()], {column: tf.io.VarLenFeature(DTYPES[column])}
-    )
+    raw = tf.io.parse_example([*map(serialize, rows())], {column: tf.io.VarLenFeature(DTYPES[column])})
     monkeypatch.setattr(plans, "MAX_SEPARATE", 64)
     separate = _group(PLAN, column, raw)
     monkeypatch.setattr(plans, "MAX_SEPARATE", 3)

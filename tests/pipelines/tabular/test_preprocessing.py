@@ -34,9 +34,7 @@ def transform(tmp_path, plan, dtypes, rows):
         _ = transform_fn | tft_beam.WriteTransformFn(str(tmp_path / "transform"))
     raw = tf.io.parse_example([serialize(row, dtypes) for row in rows], spec)
     layer = tft.TFTransformOutput(str(tmp_path / "transform")).transform_features_layer()
-    return {
-        name: tensor.numpy() for name, tensor in layer(raw).items() if not isinstance(tensor, tf.SparseTensor)
-    }
+    return {name: one.numpy() for name, one in layer(raw).items() if not isinstance(one, tf.SparseTensor)}
 
 
 def serialize(row, dtypes):
@@ -174,9 +172,7 @@ def test_cells_as_they_stand_in_the_csv_become_what_they_mean(tmp_path):
         word: tf.strings.to_hash_bucket_fast(word, 1_000_003).numpy()
         for word in ("very", "late", "sad", "very late", "late very", "very sad")
     }
-    texts = [
-        sorted(part[part > 0]) for part in tf.sparse.to_dense(out_sparse(tmp_path, rows, dtypes)).numpy()
-    ]
+    texts = [sorted(one[one > 0]) for one in tf.sparse.to_dense(out_sparse(tmp_path, rows, dtypes)).numpy()]
     assert texts == [sorted([words["very"], *words.values()]), [words["sad"]], []]
     assert out["label"].tolist() == [5.0, -1.5, 7.0]
 
@@ -213,12 +209,8 @@ def test_groups_and_no_buckets(tmp_path):
 def test_a_day_after_the_last_one_counts_as_the_last_one(tmp_path):
     label = LabelPlan(column="y", problem_type="binary", values="text", classes=("no", "yes"))
     first = 16_130  # 2014-03-01
-    plan = make_plan(
-        label,
-        numeric=(
-            NumericFeature(column="at", center=first, has_missing=False, date="iso", newest=first + 2.0),
-        ),
-    )
+    date = NumericFeature(column="at", center=first, has_missing=False, date="iso", newest=first + 2.0)
+    plan = make_plan(label, numeric=(date,))
     rows = [{"at": f"2014-03-{day}", "y": "yes"} for day in ("01", "03", "31")]
     rows += [{"at": "2014-02-27", "y": "no"}]
     out = transform(tmp_path, plan, {"at": tf.string, "y": tf.string}, rows)

@@ -116,9 +116,7 @@ def test_the_baseline_is_compared_on_the_same_examples_and_a_worse_model_is_not_
 
 
 @pytest.mark.parametrize("has_threshold", [True, False])
-def test_a_custom_head_is_not_checked_and_that_is_said(
-    make_examples, make_scorer, evaluate, has_threshold, caplog
-):
+def test_a_custom_head_is_said_to_be_unchecked(make_examples, make_scorer, evaluate, has_threshold, caplog):
     bound = "threshold { value_threshold { lower_bound { value: 0.6 } } }" if has_threshold else ""
     config = eval_config(f'metrics_specs {{ metrics {{ class_name: "AUC" {bound} }} }}')
     model = make_scorer("good", key="my_score")
@@ -162,9 +160,7 @@ def test_a_baseline_of_fewer_classes_is_compared_by_their_names(make_examples, m
 
 
 @pytest.mark.more
-def test_a_model_that_is_no_estimator_is_checked_by_what_tfma_extracts(
-    make_examples, make_artifact, evaluate
-):
+def test_a_model_that_is_no_estimator_is_checked_by_extracts_of_tfma(make_examples, make_artifact, evaluate):
     model = save_serving_model(make_artifact, serving_default=served("good"))
     evaluated = rows(5, 120)
     config = eval_config(AUC % 'label_key: "label" example_weight_key: "weight"')

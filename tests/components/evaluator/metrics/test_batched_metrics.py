@@ -50,20 +50,32 @@ def test_class_ids_against_probabilities_count_once_for_each_class():
     assert rows([1, 0], [0.2, 0.6], [2.0, 3.0]).flat(unweighted)[2].tolist() == [1, 1]
 
 
-def test_examples_are_counted():
-    sums = sums_of('class_name: "ExampleCount"')
-    assert output(sums, ([1, 0, 1], [0, 0, 0]), ([1], [0])) == 4
+# Errors 0.5, 1 and 2: squares 0.25 + 1 + 4 = 5.25, absolute values 3.5; over 3 examples. That without a
+# label is left out.
+ERRORS = ([1.0, 2.0], [1.5, 3.0]), ([5.0, np.nan], [3.0, 1.0])
+# 2 of 3 are right, and 1 of 1.
+CHOSEN = ([0, 1, 2], [[0.8, 0.1, 0.1], [0.5, 0.3, 0.2], [0.1, 0.1, 0.8]]), ([1], [[0.2, 0.7, 0.1]])
+# 0, -log(3/4), -log(1/2) and 0 again, over 4 examples.
+SURE, SURE_ENTROPY = (([1, 0], [1.0, 0.25]), ([1, 0], [0.5, 0.0])), (np.log(4 / 3) + np.log(2)) / 4
 
 
 @pytest.mark.parametrize(
-    ("metric", "expected"),
-    # Errors 0.5, 1 and 2: squares 0.25 + 1 + 4 = 5.25, absolute values 3.5; over 3 examples.
-    [("MeanSquaredError", 1.75), ("MeanAbsoluteError", 3.5 / 3)],
+    ("metric", "parts", "expected"),
+    [
+        ("ExampleCount", (([1, 0, 1], [0, 0, 0]), ([1], [0])), 4),
+        ("MeanSquaredError", ERRORS, 1.75),
+        ("MeanAbsoluteError", ERRORS, 3.5 / 3),
+        ("SparseCategoricalAccuracy", CHOSEN, 0.75),
+        ("BinaryCrossentropy", SURE, pytest.approx(SURE_ENTROPY, abs=1e-6)),
+    ],
 )
-def test_errors_over_batches_count_each_example_once(metric, expected):
+def test_a_metric_of_two_batches_by_hand(metric, parts, expected):
+    assert output(sums_of(f'class_name: "{metric}"'), *parts) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("metric", ["MeanSquaredError", "MeanAbsoluteError"])
+def test_an_error_without_labels_is_no_number(metric):
     sums = sums_of(f'class_name: "{metric}"')
-    second = ([5.0, np.nan], [3.0, 1.0])  # an example without a label is left out
-    assert output(sums, ([1.0, 2.0], [1.5, 3.0]), second) == pytest.approx(expected)
     assert np.isnan(only(sums.output(sums.add(rows([np.nan], [1.0])))))
 
 
@@ -100,12 +112,6 @@ def test_what_is_no_probability_is_refused(label, prediction, message):
         sums_of('class_name: "AUC"').add(rows([label], [prediction]))
 
 
-def test_a_keras_metric_over_batches():
-    sums = sums_of('class_name: "SparseCategoricalAccuracy"')
-    first = ([0, 1, 2], [[0.8, 0.1, 0.1], [0.5, 0.3, 0.2], [0.1, 0.1, 0.8]])
-    assert output(sums, first, ([1], [[0.2, 0.7, 0.1]])) == pytest.approx(0.75)  # 2 of 3, and 1 of 1
-
-
 @pytest.mark.parametrize(
     ("metric", "more"),
     [("BinaryCrossEntropy", ""), ("SetMatchPrecision", ""), ("AUC", "binarize { class_ids { values: 1 } }")],
@@ -114,13 +120,6 @@ def test_what_is_not_known_over_arrays_is_left_to_tfma(metric, more):
     summed = computations(f'class_name: "{metric}"', more)
     assert summed
     assert all_sums(summed) is None
-
-
-def test_a_probability_of_one_has_a_finite_cross_entropy():
-    sums = sums_of('class_name: "BinaryCrossentropy"')
-    entropy = output(sums, ([1, 0], [1.0, 0.25]), ([1, 0], [0.5, 0.0]))
-    # 0, -log(3/4), -log(1/2) and 0 again, over 4 examples.
-    assert entropy == pytest.approx((np.log(4 / 3) + np.log(2)) / 4, abs=1e-6)
 
 
 def test_a_correlation_over_batches_and_weights():

@@ -5,9 +5,7 @@ import tensorflow as tf
 from components.evaluator.metrics.eval_model import EvalModel
 from components.tfx.model_paths import eval_model_path
 from tests.components.conftest import example
-
-FLOAT = tf.io.FixedLenFeature([], tf.float32)
-STRING = tf.io.FixedLenFeature([], tf.string)
+from tests.components.evaluator.conftest import FLOAT, STRING
 
 
 @pytest.fixture

@@ -176,9 +176,7 @@ def test_the_largest_errors_of_numbers_by_hand():
     assert [bool(error["contributions"]) for error in found] == [True, False, False, False, False]
     assert found[0]["loss"] == 10_000
     wide = [example(x=float(row), y=0.0, **{f"f{number}": 1.0 for number in range(299)}) for row in range(3)]
-    assert [error["contributions"] for error in errors(wide, [9, 9, 9], predict_sum, "regression")] == [
-        []
-    ] * 3
+    assert [one["contributions"] for one in errors(wide, [9, 9, 9], predict_sum, "regression")] == [[]] * 3
 
 
 @pytest.mark.parametrize(

@@ -53,12 +53,7 @@ def test_formats_say_how_they_are_read():
 
 
 def test_weeks_are_those_of_the_standard():
-    days = [
-        (year, week, weekday)
-        for year in range(1990, 2030)
-        for week in (1, 7, 52, 53)
-        for weekday in (1, 4, 7)
-    ]
+    days = [(year, week, day) for year in range(1990, 2030) for week in (1, 7, 52, 53) for day in (1, 4, 7)]
     parts = dict(zip(("year", "week", "weekday"), np.array(days).T, strict=True))
     local, utc, is_known = epoch_seconds(parts)
     for day, secs, known in zip(days, local // 86_400, is_known, strict=True):

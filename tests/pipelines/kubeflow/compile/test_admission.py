@@ -1,3 +1,5 @@
+import re
+
 import pytest
 import yaml
 
@@ -47,64 +49,96 @@ def test_the_steps_are_those_of_the_pipeline(config_of):
     assert set(dag.upstream) == set(COMPONENTS)
 
 
+MOUNTED_TWICE = [{"claim": claim, "path": "/mnt/pipelines/"} for claim in ("pipelines", "data")]
+KEY_TWICE = [{"name": name, "path": "/key"} for name in "ab"]
+GPU = {"accelerators": 1, "accelerator": "nvidia.com/gpu"}
+IN_STORES = [
+    f"{scheme}://bucket/{name}"
+    for scheme in ("gs", "s3", "minio")
+    for name in ("taxi.csv", "day-{SPAN}/taxi.csv", "{YYYY}-{MM}-{DD}/*.csv")
+]
+PLACEHOLDER = "{{workflow.name}}"
+EXCLUDED = {**csv("/mnt/pipelines/a.csv"), "exclude": ["a", PLACEHOLDER]}
+
+
 @pytest.mark.parametrize(
-    ("kubeflow", "message"),
+    ("kubeflow", "sections", "message"),
     [
-        ({"image": None}, "kubeflow.image is missing"),
-        ({**VERTEX, "pipeline_root": None}, "kubeflow.pipeline_root is missing.*gs://BUCKET/FOLDER"),
-        ({"pipeline_root": "/data"}, "'/data'.*minio://.*kubeflow.root instead"),
-        ({"pipeline_root": "minio://"}, "kubeflow.pipeline_root = 'minio://'"),
-        ({"root": None}, "kubeflow.root is missing"),
-        ({"root": "/elsewhere/taxi"}, "not on a volume.*/mnt/pipelines"),
-        ({**VERTEX, "service_account": "me"}, "kubeflow.service_account: only submit"),
-        ({**VERTEX, "root": "/mnt/pipelines/taxi"}, "/gcs/BUCKET/FOLDER"),
-        ({**VERTEX, "pipeline_root": "minio://mlpipeline"}, "'vertex' takes gs://"),
-        ({**VERTEX, "node_selector": {"a": "b"}}, "kubeflow.node_selector: Vertex has no pods"),
-        ({**VERTEX, "components": {"Trainer": {"timeout": 5}}}, "Trainer.timeout: Vertex"),
-        ({"env": {"A": "x {{y}}"}}, "kubeflow.env.A.*two opening braces"),
+        ({"image": None}, {}, "kubeflow.image is missing"),
+        ({**VERTEX, "pipeline_root": None}, {}, "kubeflow.pipeline_root is missing.*gs://BUCKET/FOLDER"),
+        ({"pipeline_root": "/data"}, {}, "'/data'.*minio://.*kubeflow.root instead"),
+        ({"pipeline_root": "minio://"}, {}, "kubeflow.pipeline_root = 'minio://'"),
+        ({"root": None}, {}, "kubeflow.root is missing"),
+        ({"root": "/elsewhere/taxi"}, {}, "not on a volume.*/mnt/pipelines"),
+        ({**VERTEX, "service_account": "me"}, {}, "kubeflow.service_account: only submit"),
+        ({**VERTEX, "root": "/mnt/pipelines/taxi"}, {}, "/gcs/BUCKET/FOLDER"),
+        ({**VERTEX, "pipeline_root": "minio://mlpipeline"}, {}, "'vertex' takes gs://"),
+        ({**VERTEX, "node_selector": {"a": "b"}}, {}, "kubeflow.node_selector: Vertex has no pods"),
+        ({**VERTEX, "components": {"Trainer": {"timeout": 5}}}, {}, "Trainer.timeout: Vertex"),
+        ({"env": {"A": "x {{y}}"}}, {}, "kubeflow.env.A.*two opening braces"),
         (
-            {"volumes": [{"claim": claim, "path": "/mnt/pipelines/"} for claim in ("pipelines", "data")]},
+            {"volumes": MOUNTED_TWICE},
+            {},
             "kubeflow.volumes.1.path = '/mnt/pipelines/': kubeflow.volumes.0 is mounted there",
         ),
+        ({"secrets": KEY_TWICE}, {}, "kubeflow.secrets.1.path = '/key': kubeflow.secrets.0 is mounted"),
         (
-            {"secrets": [{"name": "a", "path": "/key"}, {"name": "b", "path": "/key"}]},
-            "kubeflow.secrets.1.path = '/key': kubeflow.secrets.0 is mounted",
+            {"training_job": {}, "components": {"Trainer": GPU}},
+            {"trainer": {"workers": 2, "ps": 1}},
+            "Set kubeflow.training_job.accelerator",  # no task of the job would have it
+        ),
+        ({}, {"data": csv("/home/me/taxi.csv")}, "data.path = '/home/me/taxi.csv'.*/mnt/pipelines"),
+        ({}, {"data": csv("/mnt/pipelines/../../etc/x.csv")}, "no step can read it"),
+        (VERTEX, {"data": csv("gs://b/day-{SPAN}/a.csv")}, r"Give '/gcs/b/day-\{SPAN\}/a.csv'"),
+        *(
+            (
+                {},
+                {"data": csv(path)},
+                f"^data.path = {re.escape(repr(path))}: steps read files, not object stores.*"
+                "Put the files on a volume.*/mnt/pipelines",
+            )
+            for path in IN_STORES
+        ),
+        ({}, {"data": EXCLUDED}, f"^data.exclude.1 = '{PLACEHOLDER}': Kubeflow would"),
+        (
+            {},
+            {"columns": {PLACEHOLDER: "number"}},
+            f"^columns.{PLACEHOLDER} = '{PLACEHOLDER}': Kubeflow would",
         ),
     ],
 )
-def test_what_could_not_work_is_refused(config_of, kubeflow, message):
-    with pytest.raises(BadInputError, match=message):
-        check_config(config_of(kubeflow, data=DATA if "backend" in kubeflow else config_of().data))
+def test_what_could_not_work_is_refused(config_of, kubeflow, sections, message):
+    data = {"data": DATA} if "backend" in kubeflow else {}
+    with pytest.raises(BadInputError, match=f"(?s){message}"):
+        check_config(config_of(kubeflow, **{**data, **sections}))
 
 
 @pytest.mark.parametrize(
-    ("kubeflow", "message"),
+    ("kubeflow", "name", "components", "message"),
     [
-        ({"name": "Taxi_Tips"}, 'kubeflow.name = "taxi-tips"'),
-        ({"name": "My Orders"}, 'kubeflow.name = "my-orders"'),
-        ({"name": "a" * 58}, "at most 57"),
-        ({"components": {"Traner": {}}}, "Did you mean Trainer"),
-        ({"components": {"Plan": {"cache": True}}}, "Plan.cache = true: this step runs in every"),
-        ({"components": {"End": {"cache": True}}}, "End.cache = true: this step runs in every"),
+        ({"name": "Taxi_Tips"}, "taxi", COMPONENTS, 'kubeflow.name = "taxi-tips"'),
+        ({"name": "My Orders"}, "taxi", COMPONENTS, 'kubeflow.name = "my-orders"'),
+        ({"name": "a" * 58}, "taxi", COMPONENTS, "at most 57"),
+        ({"components": {"Traner": {}}}, "taxi", COMPONENTS, "Did you mean Trainer"),
+        *(
+            (
+                {"components": {step: {"cache": True}}},
+                "taxi",
+                COMPONENTS,
+                f"{step}.cache = true: this step runs in every",
+            )
+            for step in ("Plan", "End")
+        ),
+        ({}, "My_Taxi.2", COMPONENTS, r'^name = .*kubeflow.name = "my-taxi-2"'),
+        *(
+            ({}, "team", ["Write", step], f"^{step}: on Kubeflow, .* with with_id")
+            for step in ("Plan", "Record", "End")  # steps of every pipeline
+        ),
     ],
 )
-def test_names_that_could_not_work_are_refused(config_of, kubeflow, message):
+def test_names_that_could_not_work_are_refused(config_of, kubeflow, name, components, message):
     with pytest.raises(BadInputError, match=message):
-        check_names(config_of(kubeflow).kubeflow, "taxi", COMPONENTS)
-
-
-@pytest.mark.parametrize(
-    ("name", "components", "message"),
-    [
-        ("My_Taxi.2", COMPONENTS, r'^name = .*kubeflow.name = "my-taxi-2"'),
-        ("team", ["Write", "Plan"], "^Plan: on Kubeflow, .* with with_id"),  # a step of every pipeline
-        ("team", ["Write", "Record"], "^Record: on Kubeflow, .* with with_id"),
-        ("team", ["Write", "End"], "^End: on Kubeflow, .* with with_id"),
-    ],
-)
-def test_names_of_a_pipeline_and_its_components_that_are_refused(config_of, name, components, message):
-    with pytest.raises(BadInputError, match=message):
-        check_names(config_of().kubeflow, name, components)
+        check_names(config_of(kubeflow).kubeflow, name, components)
 
 
 def test_the_name_on_kubeflow_replaces_that_of_the_configuration(config_of):
@@ -128,50 +162,6 @@ def test_settings_that_a_pipeline_of_the_users_own_has_not(config_of, kubeflow, 
         check_config(TfxPipelineConfig.model_validate(own))
 
 
-@pytest.mark.parametrize(
-    ("kubeflow", "path", "message"),
-    [
-        ({}, "/home/me/taxi.csv", r"data.path = '/home/me/taxi.csv'.*/mnt/pipelines"),
-        ({}, "/mnt/pipelines/../../etc/x.csv", r"no step can read it"),
-        (VERTEX, "gs://bucket/day-{SPAN}/taxi.csv", r"Give '/gcs/bucket/day-\{SPAN\}/taxi.csv'"),
-    ],
-)
-def test_data_that_no_step_sees_are_refused(config_of, kubeflow, path, message):
-    with pytest.raises(BadInputError, match=message):
-        check_config(config_of(kubeflow, data=csv(path)))
-
-
-@pytest.mark.parametrize("scheme", ["gs", "s3", "minio"])
-@pytest.mark.parametrize("name", ["taxi.csv", "day-{SPAN}/taxi.csv", "{YYYY}-{MM}-{DD}/*.csv"])
-def test_data_in_an_object_store_are_refused(config_of, scheme, name):
-    path = f"{scheme}://bucket/{name}"
-    with pytest.raises(BadInputError) as refused:
-        check_config(config_of(data=csv(path)))
-    said = str(refused.value)
-    assert said.startswith(f"data.path = {path!r}: steps read files, not object stores")
-    assert "Put the files on a volume" in said
-    assert "/mnt/pipelines" in said
-
-
-@pytest.mark.parametrize(
-    ("sections", "key"),
-    [
-        ({"data": {**csv("/mnt/pipelines/a.csv"), "exclude": ["a", "{{workflow.name}}"]}}, "data.exclude.1"),
-        ({"columns": {"{{workflow.name}}": "number"}}, r"columns.{{workflow.name}}"),
-    ],
-)
-def test_placeholders_are_found_in_lists_and_keys(config_of, sections, key):
-    with pytest.raises(BadInputError, match=f"^{key} = '{{{{workflow.name}}}}': Kubeflow would"):
-        check_config(config_of(**sections))
-
-
-def test_an_accelerator_that_no_task_would_have_is_refused(config_of):
-    trainer = {"accelerators": 1, "accelerator": "nvidia.com/gpu"}
-    kubeflow = {"training_job": {}, "components": {"Trainer": trainer}}
-    with pytest.raises(BadInputError, match=r"Set kubeflow.training_job.accelerator"):
-        check_config(config_of(kubeflow, trainer={"workers": 2, "ps": 1}))
-
-
 DAG = {"tasks": {"plan": {}}}
 WITHOUT_DEFAULT = {"parameters": {"span": {"parameterType": "STRING"}}}
 
@@ -192,18 +182,16 @@ def test_what_the_server_would_refuse_is_refused(changes, message):
         check_specification(yaml.safe_dump({**specification, **changes}))
 
 
-DATAFLOW = {
-    "project": "a-project", "region": "europe-west1", "temp_location": "gs://bucket/temp",
-    "worker_image": "image:1",
-}  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("engine", "settings"),
     [
         ("flink", {"master": "localhost:8081"}),
         ("spark", {"master": "spark://host:7077"}),
-        ("dataflow", DATAFLOW),
+        (
+            "dataflow",
+            dict.fromkeys(("project", "region", "worker_image"), "a-b1")
+            | {"temp_location": "gs://bucket/temp"},
+        ),
     ],
 )
 def test_an_engine_beside_the_steps_is_refused_before_a_run(config_of, engine, settings):

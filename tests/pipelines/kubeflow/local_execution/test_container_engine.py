@@ -41,9 +41,7 @@ def test_a_docker_client_without_an_engine_does_not_count(engines):
         ({"podman": 0, "docker": 0}, "podman", "podman"),
     ],
 )
-def test_docker_comes_first_and_then_podman_unless_an_engine_is_named(
-    engines, monkeypatch, codes, named, engine
-):
+def test_docker_comes_before_podman_unless_an_engine_is_named(engines, monkeypatch, codes, named, engine):
     for name, code in codes.items():
         engines(name, f"exit {code}")
     if named:

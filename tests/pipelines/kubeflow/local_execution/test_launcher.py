@@ -45,9 +45,7 @@ def settings(task):
     kubernetes.use_secret_as_env(task, "login", {"password": "WORD"})
 
 
-def test_a_container_has_the_environment_of_the_pipeline_alone_and_secrets_must_be_given(
-    tmp_path, monkeypatch
-):
+def test_a_container_has_the_pipelines_environment_alone_and_secrets_must_be_given(tmp_path, monkeypatch):
     monkeypatch.setenv("WORD", "secret")
     monkeypatch.setenv("MINE", "of the caller")
     outputs, (given,) = launch(tmp_path, settings, mounts=(tmp_path,))

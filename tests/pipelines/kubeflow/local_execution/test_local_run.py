@@ -246,9 +246,7 @@ def test_the_configuration_as_it_is_seen_here(tmp_path):
 
 
 @pytest.mark.slow
-def test_data_that_do_not_fit_are_accepted_and_then_compared_with(
-    tmp_path, run_here, little_data, little_settings
-):
+def test_odd_data_are_accepted_and_then_compared_with(tmp_path, run_here, little_data, little_settings):
     root, file = tmp_path / "root", tmp_path / "little.csv"
     settings = (f"data.path={file}", *little_settings[1:])
     text = little_data.read_text()

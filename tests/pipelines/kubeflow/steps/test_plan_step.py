@@ -76,9 +76,7 @@ def test_the_data_are_seen_and_not_their_name(plan, data):
     assert changed(names, plan("run-3")) == {"Pusher"}
 
 
-def test_a_schema_that_changed_while_the_data_were_read_without_the_lock_is_read_again(
-    plan, root, monkeypatch
-):
+def test_a_schema_that_changed_while_data_were_read_without_the_lock_is_read_again(plan, root, monkeypatch):
     read = plan_step.plan_run
     text = 'feature { name: "x" type: FLOAT } feature { name: "y" type: INT }'
     tries = []

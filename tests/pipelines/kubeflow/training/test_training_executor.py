@@ -37,9 +37,7 @@ def test_the_cluster_trains_in_a_job_and_the_model_is_pushed(tmp_path, run_here,
 
 
 @pytest.mark.slow
-def test_a_chief_whose_node_is_emptied_goes_on_from_its_checkpoint(
-    tmp_path, run_here, little_settings, server
-):
+def test_a_chief_of_an_emptied_node_goes_on_from_its_checkpoint(tmp_path, run_here, little_settings, server):
     evicted = []
 
     def evict_once(pods):

@@ -31,10 +31,7 @@ def test_a_schema_that_fits(read, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            "nonsense",
-            r"schema\.pbtxt' is not a Schema as text \(line 1, column 1: .*the line is: nonsense\)",
-        ),
+        ("nonsense", r"schema\.pbtxt' is not a Schema as text \(line 1, column 1: .*the line is: nonsense\)"),
         ('feature { name: "y" type: INT }', r"lacks the column 'x' of the data\. Its features: y"),
         (SCHEMA.replace("FLOAT", "INT"), "column 'x' is INT in the schema and FLOAT in the data"),
     ],

@@ -89,9 +89,7 @@ def test_an_error_of_one_schedule_hides_no_other(monkeypatch, root, add):
     assert problems == {"bad": "RuntimeError()", "trips": None}
 
 
-def test_damaged_and_strange_files_and_times_from_the_future_are_reported(
-    standing, record, store, root, make_schedule
-):
+def test_damaged_strange_files_and_future_times_are_reported(standing, record, store, root, make_schedule):
     store.file("other").write_text("{")
     (store.folder / "trips (copy).json").write_text("{}")
     record("run-1", status="pushed", started=iso(at(60)), scheduled_by=time_tick("trips", at(60)).id)
