@@ -76,8 +76,7 @@ def input_fn():
     """
 
     def make():
-        dataset = tf.data.Dataset.from_tensors(({"x": [1.0, 1.0]}, [2.0, 2.0]))
-        return dataset.repeat()
+        return tf.data.Dataset.from_tensors(({"x": [1.0, 1.0]}, [2.0, 2.0])).repeat()
 
     return make
 

@@ -1,5 +1,6 @@
 """Parts of the programs that many tests train."""
 
+import numpy as np
 import tensorflow as tf
 
 import estimator_core as est
@@ -21,6 +22,13 @@ def descent(loss, rate=0.1):
 def values_of(estimator):
     """The value of each variable of the newest checkpoint, by name."""
     return {name: estimator.get_variable_value(name) for name in estimator.get_variable_names()}
+
+
+def assert_same(found, expected, **tolerance):
+    """Compares values by name, exactly unless a tolerance is given."""
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name], value, **{"rtol": 0, **tolerance}, err_msg=name)
 
 
 def weight_model_fn(features, labels, mode, params):
@@ -57,6 +65,50 @@ def log_model_fn(features, labels, mode):
 def examples(*values):
     """An input_fn of examples x, one by one, whose labels are 0."""
     return lambda: tf.data.Dataset.from_tensor_slices(({"x": list(values)}, [0.0] * len(values)))
+
+
+def batch_of(features, labels=None, repeat=1):
+    """An input_fn of one batch, or of the same one several times; None repeats it for ever."""
+    batch = features if labels is None else (features, labels)
+    return lambda: tf.data.Dataset.from_tensors(batch).repeat(repeat)
+
+
+def saved_steps(model_dir):
+    """The steps of the checkpoints that a model_dir lists."""
+    state = tf.train.get_checkpoint_state(str(model_dir))
+    return [int(path.rpartition("-")[2]) for path in state.all_model_checkpoint_paths]
+
+
+class AfterEachRun(est.SessionRunHook):
+    """Calls a function with the session after each of its runs."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def after_run(self, run_context, run_values):
+        self.function(run_context.session)
+
+
+class Calls(est.SessionRunHook):
+    """Counts the runs."""
+
+    calls = 0
+
+    def after_run(self, run_context, run_values):
+        self.calls += 1
+
+
+class Fetching(est.SessionRunHook):
+    """Keeps the values of what a function selects of the graph, by default the last loss, in each run."""
+
+    def __init__(self, select=lambda graph: graph.get_collection("losses")[-1]):
+        self.select, self.values = select, []
+
+    def before_run(self, run_context):
+        return est.SessionRunArgs(self.select(run_context.session.graph))
+
+    def after_run(self, run_context, run_values):
+        self.values.append(run_values.results)
 
 
 def example(**features):

@@ -11,6 +11,7 @@ from estimator_core.boosted_trees.model_text import forest_from_text
 from estimator_core.boosted_trees.objectives import BY_GRADIENTS, Objective, head_objective
 from estimator_core.boosted_trees.settings import BoostingSettings
 from estimator_core.boosted_trees.training_data import TrainingData
+from tests.estimator_core.programs import assert_same
 from tests.estimator_core.tree_programs import Table, library_model
 
 SETTINGS = BoostingSettings(n_batches_per_layer=2, n_trees=6, max_depth=3)
@@ -32,8 +33,7 @@ def boosting(state=None, table=None, objective=BINARY, settings=SETTINGS, gradie
 
 
 def same(left, right):
-    for name, value in vars(left).items():
-        np.testing.assert_array_equal(value, getattr(right, name), err_msg=name)
+    assert_same(vars(left), vars(right))
 
 
 def library_forest(trees, **changes):
@@ -121,8 +121,7 @@ def test_several_logits_by_gradients():
         gradients=lambda logits: (logits - targets, np.ones_like(logits)),
         steps=12,
     )
-    state = grown.state()
-    assert state.forest.num_trees == 4
+    assert grown.state().forest.num_trees == 4
     for index in range(2):
         model = library_model(table.matrix, targets[:, index], 2, objective="regression")
         expected = model.predict(table.matrix)
@@ -136,13 +135,12 @@ def test_when_no_split_helps_trees_are_single_leaves():
     forest = grown.state().forest
     assert (grown.steps_left, forest.num_trees) == (0, 6)
     assert not np.delete(forest.value, forest.root).any()
-    again = boosting(new_state(), table=table, steps=13)
-    assert boosting(again.state(), table=table).steps_left == 23
+    first = boosting(new_state(), table=table, steps=13)
+    assert boosting(first.state(), table=table).steps_left == 23
 
 
 def test_trees_of_another_model_do_not_count():
-    state = boosting(steps=12).state()
-    grown = boosting(state._replace(warm_started=2))
+    grown = boosting(boosting(steps=12).state()._replace(warm_started=2))
     assert grown.steps_left == 36
     grown.advance(36)
     same(grown.state().forest, library_forest(8))

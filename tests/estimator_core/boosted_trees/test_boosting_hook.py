@@ -9,7 +9,7 @@ import tensorflow as tf
 import estimator_core as est
 from estimator_core import experimental
 from estimator_core.boosted_trees.forest_variables import read_checkpoint
-from tests.estimator_core.programs import scalars_of, values_of
+from tests.estimator_core.programs import assert_same, saved_steps, scalars_of, values_of
 from tests.estimator_core.tree_programs import Table, columns, config
 
 TABLE = Table()
@@ -26,10 +26,7 @@ def input_fn():
 
 
 def same_models(one, other):
-    found, expected = values_of(one), values_of(other)
-    assert found.keys() == expected.keys()
-    for name, value in expected.items():
-        np.testing.assert_array_equal(found[name], value, err_msg=name)
+    assert_same(values_of(one), values_of(other))
 
 
 class EveryStep(est.SessionRunHook):
@@ -104,18 +101,14 @@ def test_a_hook_without_an_interval_sees_each_step_and_changes_nothing(tmp_path)
 
 
 def test_checkpoints_hold_the_trees_of_their_step(tmp_path):
-    model = classifier(tmp_path, save_checkpoints_steps=8, keep_checkpoint_max=10)
-    model.train(input_fn)
-    paths = tf.train.get_checkpoint_state(str(tmp_path)).all_model_checkpoint_paths
-    steps = [int(path.rpartition("-")[2]) for path in paths]
-    assert steps == [0, 8, 16, 24, 30]
-    whole = read_checkpoint(paths[-1]).forest
-    for path, step in zip(paths, steps, strict=True):
-        state = read_checkpoint(path)
+    model = classifier(tmp_path, save_checkpoints_steps=8, keep_checkpoint_max=10).train(input_fn)
+    assert saved_steps(tmp_path) == [0, 8, 16, 24, 30]
+    whole = read_checkpoint(model.latest_checkpoint()).forest
+    for step in saved_steps(tmp_path):
+        state = read_checkpoint(f"{tmp_path}/model.ckpt-{step}")
         assert 6 * state.finished + state.steps_in_tree == step
-        np.testing.assert_array_equal(
-            state.forest.trees(0, state.finished).value, whole.trees(0, state.finished).value
-        )
+        found, expected = (forest.trees(0, state.finished).value for forest in (state.forest, whole))
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_an_early_stopping_hook_ends_the_training(tmp_path):
@@ -134,8 +127,7 @@ def test_the_loss_is_written_once(tmp_path):
 @pytest.mark.more
 def test_an_evaluation_during_training_sees_the_trees(tmp_path):
     model = classifier(tmp_path)
-    hook = experimental.InMemoryEvaluatorHook(model, input_fn, every_n_iter=12)
-    model.train(input_fn, hooks=[hook])
+    model.train(input_fn, hooks=[experimental.InMemoryEvaluatorHook(model, input_fn, every_n_iter=12)])
     assert model.get_variable_value("global_step") == 30
     losses = scalars_of(tmp_path / "eval")["average_loss"]
     assert sorted(losses) == [0, 12, 24, 30]
@@ -209,13 +201,11 @@ def test_warm_start_grows_on_top_of_another_model(tmp_path):
     first = classifier(tmp_path / "first", n_trees=2).train(input_fn)
     warm = est.BoostedTreesClassifier(
         columns(), 2, n_trees=3, max_depth=3, model_dir=tmp_path / "warm", warm_start_from=first.model_dir
-    )
-    warm.train(input_fn, steps=8)
+    ).train(input_fn, steps=8)
     warm.train(input_fn)
     assert warm.get_variable_value("global_step") == 18
     state = read_checkpoint(warm.latest_checkpoint())
-    whole = classifier(tmp_path / "whole").train(input_fn)
-    expected = read_checkpoint(whole.latest_checkpoint())
+    expected = read_checkpoint(classifier(tmp_path / "whole").train(input_fn).latest_checkpoint())
     assert (state.finished, state.warm_started) == (5, 2)
     np.testing.assert_array_equal(state.forest.value, expected.forest.value)
     assert first.get_variable_value("global_step") == 12

@@ -11,8 +11,7 @@ NAN = float("nan")
 
 def matrix_of(features, columns):
     with tf.Graph().as_default(), tf1.Session() as session:
-        tensors = tf.nest.map_structure(tf.constant, features)
-        matrix = column_matrix(tensors, checked_columns(columns))
+        matrix = column_matrix(tf.nest.map_structure(tf.constant, features), checked_columns(columns))
         session.run(tf1.tables_initializer())
         return session.run(matrix)
 

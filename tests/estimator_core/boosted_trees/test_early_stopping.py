@@ -10,7 +10,7 @@ from estimator_core.boosted_trees.forest_variables import read_checkpoint
 from estimator_core.boosted_trees.model_text import forest_from_text
 from estimator_core.boosted_trees.training_data import TrainingData
 from estimator_core.experimental import TreesEarlyStopping
-from tests.estimator_core.programs import values_of
+from tests.estimator_core.programs import assert_same, values_of
 from tests.estimator_core.tree_programs import Table, columns, config, parameters
 
 TABLE = Table()
@@ -51,8 +51,7 @@ def test_the_trees_are_those_of_the_library_up_to_the_lowest_loss(tmp_path):
     assert state.finished == expected.best_iteration
     assert model.get_variable_value("boosted_trees/finished") == expected.best_iteration
     text = expected.model_to_string(num_iteration=expected.best_iteration)
-    for name, value in vars(forest_from_text(text)).items():
-        np.testing.assert_array_equal(getattr(state.forest, name), value, err_msg=name)
+    assert_same(vars(state.forest), vars(forest_from_text(text)))
     # Six steps for each tree until the loss was not lower for twenty trees.
     assert model.get_variable_value("global_step") == 6 * (expected.best_iteration + 20)
     held_out = TABLE.input_fn(
@@ -137,9 +136,7 @@ def test_a_training_in_parts_ends_with_the_same_trees(tmp_path, trees):
     parts = classifier(tmp_path / "parts", patience=60).train(input_fn(), steps=6 * trees + 2)
     assert read_checkpoint(parts.latest_checkpoint()).finished == trees  # nothing is removed
     classifier(tmp_path / "parts", patience=60).train(input_fn())
-    found = values_of(parts)
-    for name, value in values_of(whole).items():
-        np.testing.assert_array_equal(found[name], value, err_msg=name)
+    assert_same(values_of(parts), values_of(whole))
 
 
 def test_the_last_tree_ends_the_training_too(tmp_path):
@@ -199,8 +196,7 @@ def test_heads_with_words_as_labels_end_at_their_lowest_loss(tmp_path):
 
 
 def test_without_rows_to_validate_on_all_trees_are_grown(tmp_path, caplog):
-    estimator = classifier(tmp_path, n_trees=7)
-    estimator.train(input_fn(np.zeros(400)))
+    estimator = classifier(tmp_path, n_trees=7).train(input_fn(np.zeros(400)))
     assert "No row is held out: 'is_held_out' is 0 in all of them" in caplog.text
     assert estimator.get_variable_value("boosted_trees/finished") == 7
 

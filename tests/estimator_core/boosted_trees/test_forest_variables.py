@@ -34,13 +34,12 @@ def test_values_that_are_assigned_are_saved_and_restored_whatever_their_length(t
         np.testing.assert_array_equal(found.forest.left, [0, 1, 2, 3])
 
 
-def test_trees_for_another_number_of_logits_are_refused():
-    with tf.Graph().as_default(), tf1.Session() as session:
-        variables = ForestVariables(logits_dimension=3)
-        session.run(tf1.global_variables_initializer())
-        ForestAssignment(variables).run(session, state(4, [0.0, 0.0, 0.0]))
-        with pytest.raises(ValueError, match="Received: 4 trees, 3 logits"):
-            variables.read(session)
+def test_trees_for_another_number_of_logits_are_refused(session):
+    variables = ForestVariables(logits_dimension=3)
+    session.run(tf1.global_variables_initializer())
+    ForestAssignment(variables).run(session, state(4, [0.0, 0.0, 0.0]))
+    with pytest.raises(ValueError, match="Received: 4 trees, 3 logits"):
+        variables.read(session)
 
 
 def test_a_checkpoint_of_another_model_is_refused(make_estimator, input_fn):

@@ -25,66 +25,35 @@ def evaluated(head, labels, logits, features=FEATURES):
 
 
 TWO_NUMBERS = ([1.0, 4.0], [[2.0], [2.0]])
+WORDS = est.BinaryClassHead(label_vocabulary=["no", "yes"])
+LINES = est.RegressionHead(loss_fn=lambda labels, logits: tf.abs(labels - logits), loss_reduction="sum")
+SEVERAL = est.MultiHead([est.RegressionHead(name="a"), est.RegressionHead(name="b")])
+OF_SEVERAL = ({"a": [1.0, 1.0], "b": [0.0, 4.0]}, [[1.0, 1.0]] * 2)
+WEIGHTED, SUM = est.RegressionHead(weight_column="weight"), est.RegressionHead(loss_reduction="sum")
+
+# Labels and logits; the loss, and the derivatives of the sum over the examples.
+LOSSES = {
+    "a weighted mean": (WEIGHTED, *TWO_NUMBERS, (1 * 1 + 3 * 4) / 2, [[2.0], [-12.0]], [[2.0], [6.0]]),
+    "words as labels": (WORDS, ["yes", "no"], [[0.0], [0.0]], np.log(2), [[-0.5], [0.5]], [[0.25], [0.25]]),
+    "a sum is as it is": (SUM, *TWO_NUMBERS, 5, [[2.0], [-4.0]], [[2.0], [2.0]]),
+    "lines have Hessians of one": (LINES, *TWO_NUMBERS, 3, [[1.0], [-1.0]], [[1.0], [1.0]]),
+    "heads have their labels": (
+        SEVERAL,
+        *OF_SEVERAL,
+        (1 + 9) / 2,
+        [[0.0, 2.0], [0.0, -6.0]],
+        [[2.0, 2.0]] * 2,
+    ),
+}
 
 
-# The derivatives are of the sum over the examples.
-@pytest.mark.parametrize(
-    ("head", "labels", "logits", "loss", "gradients", "hessians", "kept"),
-    [
-        pytest.param(
-            est.RegressionHead(weight_column="weight"),
-            *TWO_NUMBERS,
-            (1 * 1 + 3 * 4) / 2,
-            [[2.0], [-12.0]],
-            [[2.0], [6.0]],
-            ["weight"],
-            id="a weighted mean of squares",
-        ),
-        pytest.param(
-            est.BinaryClassHead(label_vocabulary=["no", "yes"]),
-            ["yes", "no"],
-            [[0.0], [0.0]],
-            np.log(2),
-            [[-0.5], [0.5]],
-            [[0.25], [0.25]],
-            [],
-            id="words as labels",
-        ),
-        pytest.param(
-            est.RegressionHead(loss_reduction="sum"),
-            *TWO_NUMBERS,
-            5,
-            [[2.0], [-4.0]],
-            [[2.0], [2.0]],
-            [],
-            id="a sum is as it is",
-        ),
-        pytest.param(
-            est.RegressionHead(loss_fn=lambda labels, logits: tf.abs(labels - logits), loss_reduction="sum"),
-            *TWO_NUMBERS,
-            3,
-            [[1.0], [-1.0]],
-            [[1.0], [1.0]],
-            [],
-            id="straight lines have Hessians of one",
-        ),
-        pytest.param(
-            est.MultiHead([est.RegressionHead(name="a"), est.RegressionHead(name="b")]),
-            {"a": [1.0, 1.0], "b": [0.0, 4.0]},
-            [[1.0, 1.0]] * 2,
-            (0 + 0) / 2 + (1 + 9) / 2,
-            [[0.0, 2.0], [0.0, -6.0]],
-            [[2.0, 2.0], [2.0, 2.0]],
-            [],
-            id="several heads have their labels",
-        ),
-    ],
-)
-def test_losses_and_their_derivatives(head, labels, logits, loss, gradients, hessians, kept):
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses_and_their_derivatives(name):
+    head, labels, logits, loss, gradients, hessians = LOSSES[name]
     found = evaluated(head, labels, logits)
     assert found[0] == pytest.approx(loss)
     assert [values.tolist() for values in found[1:3]] == [gradients, hessians]
-    assert found[3] == kept
+    assert found[3] == (["weight"] if head is WEIGHTED else [])
 
 
 def test_each_logit_has_its_own_second_derivative():

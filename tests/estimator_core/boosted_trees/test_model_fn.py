@@ -55,8 +55,7 @@ def test_three_classes_with_names_and_a_center(tmp_path):
     names = ["low", "middle", "high"]
     model = est.BoostedTreesClassifier(
         columns(), 1, n_classes=3, label_vocabulary=names, center_bias=True, **TREES, config=config(tmp_path)
-    )
-    model.train(TABLE.input_fn(labels=np.array(names)[TABLE.three_classes]))
+    ).train(TABLE.input_fn(labels=np.array(names)[TABLE.three_classes]))
     library = library_model(
         TABLE.matrix, TABLE.three_classes, 8, objective="multiclass", num_class=3, boost_from_average=True
     )
@@ -74,32 +73,14 @@ def test_a_regressor_predicts_as_the_library_does(tmp_path, center_bias):
     same_predictions(model, "predictions", SCORES, **of_library)
 
 
-@pytest.mark.more
 def test_regularization_is_for_each_example(tmp_path):
     """The squared error is twice the library's objective: half of each, times 400 rows."""
-    model = est.BoostedTreesRegressor(
-        columns(),
-        1,
-        **TREES,
-        l1_regularization=0.02,
-        l2_regularization=0.1,
-        tree_complexity=0.03,
-        min_node_weight=0.2,
-        pruning_mode="pre",
-        quantile_sketch_epsilon=0.1,
-        config=config(tmp_path),
-    )
-    same_predictions(
-        model,
-        "predictions",
-        SCORES,
-        objective="regression",
-        lambda_l1=4.0,
-        lambda_l2=20.0,
-        min_gain_to_split=6.0,
-        min_sum_hessian_in_leaf=40.0,
-        max_bin=10,
-    )
+    penalties = {"l1_regularization": 0.02, "l2_regularization": 0.1, "tree_complexity": 0.03}
+    others = {"min_node_weight": 0.2, "pruning_mode": "pre", "quantile_sketch_epsilon": 0.1}
+    model = est.BoostedTreesRegressor(columns(), 1, **TREES, **penalties, **others, config=config(tmp_path))
+    of_library = {"objective": "regression", "lambda_l1": 4.0, "lambda_l2": 20.0, "min_gain_to_split": 6.0}
+    of_library |= {"min_sum_hessian_in_leaf": 40.0, "max_bin": 10}
+    same_predictions(model, "predictions", SCORES, **of_library)
 
 
 @pytest.mark.more
@@ -133,8 +114,7 @@ def test_probabilities_as_labels(tmp_path):
 def test_the_matrix_can_be_predicted_as_well():
     settings = BoostingSettings(1)
     head = est.RegressionHead()
-    model_fn = boosted_trees_model_fn(head, columns()[:2], settings, predicts_matrix=True)
-    model = est.Estimator(model_fn)
+    model = est.Estimator(boosted_trees_model_fn(head, columns()[:2], settings, predicts_matrix=True))
     found = np.array([row[MATRIX] for row in model.predict(TABLE.input_fn())])
     np.testing.assert_array_equal(found, TABLE.numbers)
 

@@ -40,8 +40,7 @@ def test_a_split_between_missing_and_not_missing():
     matrix = np.zeros((40, 2), np.float32)
     matrix[:, 0] = np.arange(40)
     matrix[::2, 1] = np.nan
-    labels = np.arange(40) % 2
-    model = library_model(matrix, labels, 2)
+    model = library_model(matrix, np.arange(40) % 2, 2)
     forest = forest_from_text(model.model_to_string())
     matrix[0, 1] = -np.inf
     matrix[2, 1] = np.inf
@@ -73,8 +72,7 @@ def test_several_logits_and_a_bias():
     model = library_model(table.matrix, table.three_classes, 4, objective="multiclass", num_class=3)
     bias = np.array([0.5, -1.0, 2.0])
     found = logits_of(forest_from_text(model.model_to_string()), bias, table.matrix)
-    expected = model.predict(table.matrix, raw_score=True) + bias
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    np.testing.assert_allclose(found, model.predict(table.matrix, raw_score=True) + bias, atol=1e-6)
 
 
 def test_no_tree_no_row_and_trees_of_one_leaf():

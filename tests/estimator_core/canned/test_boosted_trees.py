@@ -30,15 +30,12 @@ def classifier(model_dir, **arguments):
     ],
 )
 def test_the_arguments_are_those_of_tf_estimator(kind, own):
-    signature = inspect.signature(kind).parameters.values()
-    found = [str(argument).split(":")[0] for argument in signature]
-    defaults = {p.name: p.default for p in signature}
     found = [
-        name if defaults[name] is inspect.Parameter.empty else f"{name}={defaults[name]!r}" for name in found
+        name if argument.default is argument.empty else f"{name}={argument.default!r}"
+        for name, argument in inspect.signature(kind).parameters.items()
     ]
     wanted = ["feature_columns", "n_batches_per_layer", "model_dir=None", *own, *TREES]
-    ours = ["early_stopping=None", "min_node_examples=1"]
-    assert found == [*wanted, "warm_start_from=None", *ours]
+    assert found == [*wanted, "warm_start_from=None", "early_stopping=None", "min_node_examples=1"]
     assert getattr(est.v1, kind.__name__) is kind
     assert est.v1.BoostedTreesEstimator is est.BoostedTreesEstimator
 
@@ -113,8 +110,7 @@ def test_nothing_to_explain_before_training_or_of_three_classes_which_need_a_mod
         classifier(tmp_path).experimental_feature_importances()
     with pytest.raises(ValueError, match="call train first"):
         next(classifier(tmp_path).experimental_predict_with_explanations(TABLE.input_fn()))
-    model = classifier(tmp_path, n_classes=3)
-    model.train(TABLE.input_fn(labels=TABLE.three_classes))
+    model = classifier(tmp_path, n_classes=3).train(TABLE.input_fn(labels=TABLE.three_classes))
     assert model.experimental_feature_importances()["a"] > 0
     with pytest.raises(ValueError, match="models with one logit"):
         next(model.experimental_predict_with_explanations(TABLE.input_fn()))

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 import estimator_core as est
 from tests.estimator_core.conftest import example
+from tests.estimator_core.programs import batch_of
 
 fc = tf.feature_column
 SIZE = fc.numeric_column("size")
@@ -80,11 +81,8 @@ def test_the_exported_model_answers_as_predict_does(tmp_path):
     dnn = {"dnn_feature_columns": [SIZE, fc.indicator_column(KIND)], "dnn_hidden_units": [4]}
     settings = {"linear_feature_columns": [KIND], **dnn, "label_vocabulary": ["no", "yes"]}
     estimator = est.DNNLinearCombinedClassifier(model_dir=str(tmp_path), **settings)
-
-    def word_input_fn():
-        return input_fn().map(lambda f, label: (f, tf.where(tf.equal(label, 1), "yes", "no")))
-
-    estimator.train(word_input_fn, steps=5)
+    in_words = lambda features, label: (features, tf.where(tf.equal(label, 1), "yes", "no"))  # noqa: E731
+    estimator.train(lambda: input_fn().map(in_words), steps=5)
     spec = {"size": tf.io.FixedLenFeature([1], tf.float32), "kind": tf.io.VarLenFeature(tf.string)}
     receiver_fn = est.export.build_parsing_serving_input_receiver_fn(spec)
     model = tf.saved_model.load(estimator.export_saved_model(str(tmp_path / "export"), receiver_fn))
@@ -93,11 +91,7 @@ def test_the_exported_model_answers_as_predict_does(tmp_path):
     assert served["classes"].numpy().tolist() == [[b"no", b"yes"]] * 3
     # A word that is not in the vocabulary counts as none.
     np.testing.assert_array_equal(served["scores"][1], served["scores"][2])
-
-    def one_example():
-        return tf.data.Dataset.from_tensors({"size": [[0.5]], "kind": [["x"]]})
-
-    (prediction,) = estimator.predict(one_example)
+    (prediction,) = estimator.predict(batch_of({"size": [[0.5]], "kind": [["x"]]}))
     np.testing.assert_allclose(served["scores"][0], prediction["probabilities"], rtol=1e-6)
     regression = model.signatures["regression"](inputs=tf.constant(rows[:1]))
     np.testing.assert_allclose(regression["outputs"][0], prediction["logistic"], rtol=1e-6)
@@ -107,13 +101,11 @@ def test_a_vocabulary_file_is_exported_with_the_model(tmp_path):
     path = tmp_path / "kinds.txt"
     path.write_text("x\ny\n")
     kind = fc.categorical_column_with_vocabulary_file("kind", str(path))
-    estimator = est.LinearClassifier([kind], model_dir=str(tmp_path / "model"))
-    estimator.train(input_fn, steps=1)
+    estimator = est.LinearClassifier([kind], model_dir=str(tmp_path / "model")).train(input_fn, steps=1)
     receiver_fn = est.export.build_raw_serving_input_receiver_fn({"kind": tf.TensorSpec([None], tf.string)})
     export_dir = estimator.export_saved_model(str(tmp_path / "export"), receiver_fn)
     path.unlink()
-    model = tf.saved_model.load(export_dir)
-    answer = model.signatures["predict"](kind=tf.constant(["x", "?"]))
+    answer = tf.saved_model.load(export_dir).signatures["predict"](kind=tf.constant(["x", "?"]))
     assert answer["logits"].shape == (2, 1)
 
 
@@ -151,13 +143,9 @@ def test_learning_rates_of_named_optimizers(tmp_path):
 
 @pytest.mark.parametrize(("api", "baseline"), [(est, 0.0), (est.v1, 1.0)])
 def test_classifiers_evaluated_on_an_empty_input_return_what_2_15_does(tmp_path, api, baseline):
-    def empty():
-        return tf.data.Dataset.from_tensor_slices((FEATURES, LABELS)).batch(32).take(0)
-
     classifier = api.LinearClassifier([SIZE], model_dir=tmp_path).train(input_fn, steps=2)
-    metrics = classifier.evaluate(empty)
-    assert metrics.pop("global_step") == 2
-    assert metrics.pop("accuracy_baseline") == baseline
+    metrics = classifier.evaluate(lambda: input_fn().take(0))
+    assert (metrics.pop("global_step"), metrics.pop("accuracy_baseline")) == (2, baseline)
     names = "accuracy auc auc_precision_recall average_loss label/mean loss precision prediction/mean recall"
     assert sorted(metrics) == names.split()
     assert set(metrics.values()) == {0.0}

@@ -7,6 +7,7 @@ from estimator_core.canned import compose
 from estimator_core.logits import dnn_logit_fn_builder, linear_logit_fn_builder
 from estimator_core.optimizers.named import NAMED_OPTIMIZERS
 from tests.estimator_core.heads.fresh_graph import trained
+from tests.estimator_core.programs import batch_of
 
 tf1 = tf.compat.v1
 
@@ -46,18 +47,13 @@ def test_parts_add_up_and_train_by_their_own_optimizers(parts, loss):
 
 def test_a_premade_of_ones_own(tmp_path):
     def embedding_logit_fn(features, mode):
-        table = tf1.get_variable("table", [4, 1])
-        return tf.gather(table, features["id"])
+        return tf.gather(tf1.get_variable("table", [4, 1]), features["id"])
 
     parts = [(embedding_logit_fn, tf.keras.optimizers.Adam(0.5))]
     estimator = est.Estimator(compose(est.BinaryClassHead(), parts), model_dir=str(tmp_path))
     ids = np.array([0, 1, 2, 3])
-
-    def input_fn():
-        return tf.data.Dataset.from_tensors(({"id": ids}, ids % 2)).repeat(30)
-
-    estimator.train(input_fn)
-    assert estimator.evaluate(input_fn, steps=1)["accuracy"] == 1.0
+    estimator.train(batch_of({"id": ids}, ids % 2, repeat=30))
+    assert estimator.evaluate(batch_of({"id": ids}, ids % 2))["accuracy"] == 1.0
 
 
 class Ascent:
@@ -65,14 +61,12 @@ class Ascent:
 
     def train_op_fn(self, model):
         assert set(model.features) == {"a", "b"}
+        variables = [variable for part in model.parts for variable in part.variables]
         assert [len(part.variables) for part in model.parts] == [1, 1]
 
         def train_op(loss):
-            updates = []
-            for part in model.parts:
-                (variable,) = part.variables
-                (gradient,) = tf.gradients(loss, [variable])
-                updates.append(variable.assign_add(0.5 * gradient, read_value=False))
+            pairs = zip(variables, tf.gradients(loss, variables), strict=True)
+            updates = [variable.assign_add(0.5 * slope, read_value=False) for variable, slope in pairs]
             with tf.control_dependencies(updates):
                 return tf1.train.get_global_step().assign_add(1, read_value=False)
 
@@ -83,13 +77,9 @@ def test_a_training_of_ones_own():
     """The loss is (a + b - 3)^2: its slope at 0 is -6 for each weight."""
     parts = [(logit_fn("a"), "SGD"), (logit_fn("b"), "SGD")]
     estimator = est.Estimator(compose(est.RegressionHead(), parts, Ascent()))
-
-    def input_fn():
-        return tf.data.Dataset.from_tensors(({"a": [[1.0]], "b": [[1.0]]}, [3.0]))
-
+    input_fn = batch_of({"a": [[1.0]], "b": [[1.0]]}, [3.0])
     estimator.train(input_fn, steps=1)
-    assert estimator.get_variable_value("a") == -3.0
-    assert estimator.get_variable_value("b") == -3.0
+    assert [estimator.get_variable_value(name) for name in "ab"] == [-3.0, -3.0]
     assert estimator.evaluate(input_fn)["loss"] == 81.0  # (-6 - 3)^2; nothing is trained here
 
 

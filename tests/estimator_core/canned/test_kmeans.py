@@ -67,14 +67,19 @@ def test_the_score_of_an_evaluation_is_the_mean_over_batches(tmp_path):
     assert model.score(points(12, repeat=1)) == pytest.approx(squares[0], rel=1e-5)
 
 
+def counted_in(batch, centers, updated, counts):
+    """Moves the updated centers by the share of the points that are nearest to each of the centers."""
+    index = nearest(batch, centers)
+    for cluster in set(index):
+        mine = batch[index == cluster]
+        counts[cluster] += len(mine)
+        updated[cluster] += (mine - updated[cluster]).sum(axis=0) / counts[cluster]
+
+
 def test_mini_batches_move_centers_by_the_share_of_their_points(tmp_path):
     centers, counts = FIRST.astype("f8"), np.ones(3, int)
     for batch in mini_batches(steps=23):
-        index = nearest(batch, centers)
-        for cluster in set(index):
-            mine = batch[index == cluster]
-            counts[cluster] += len(mine)
-            centers[cluster] += (mine - centers[cluster]).sum(axis=0) / counts[cluster]
+        counted_in(batch, centers, centers, counts)
     model = kmeans(tmp_path).train(points(6), steps=23)
     np.testing.assert_allclose(model.cluster_centers(), centers, rtol=1e-4)
     assert model.get_variable_value("Variable").tolist() == counts.tolist()
@@ -86,13 +91,12 @@ def test_centers_move_after_several_steps(tmp_path, steps):
     """Batches are assigned to the centers of the last move, and counted from there."""
     centers, updated, counts = FIRST.astype("f8"), FIRST.astype("f8"), np.zeros(3, int)
     for step, batch in enumerate(mini_batches(steps)):
-        index = nearest(batch, centers)
         if step and step % 4 == 0:
-            centers, counts = updated.copy(), np.zeros(3, int)
-        for cluster in set(index):
-            mine = batch[index == cluster]
-            counts[cluster] += len(mine)
-            updated[cluster] += (mine - updated[cluster]).sum(axis=0) / counts[cluster]
+            moved, counts = updated.copy(), np.zeros(3, int)
+            counted_in(batch, centers, updated, counts)
+            centers = moved
+        else:
+            counted_in(batch, centers, updated, counts)
     model = kmeans(tmp_path, mini_batch_steps_per_iteration=4).train(points(6), steps=steps)
     np.testing.assert_allclose(model.cluster_centers(), centers, rtol=1e-4)
     np.testing.assert_allclose(model.get_variable_value("clusters_updated"), updated, rtol=1e-4)
@@ -108,12 +112,10 @@ def test_cosine_distances_cluster_points_by_direction(tmp_path):
     for _ in range(5):
         index = np.argmax(directions @ centers.T, axis=1)
         centers = unit(np.stack([directions[index == i].mean(axis=0) for i in range(3)]))
-    model = kmeans(tmp_path, use_mini_batch=False, distance_metric="cosine")
-    model.train(points(), steps=5)
+    model = kmeans(tmp_path, use_mini_batch=False, distance_metric="cosine").train(points(), steps=5)
     np.testing.assert_allclose(model.cluster_centers(), centers, rtol=1e-5)
     expected = 1 - directions @ centers.T
-    transformed = np.stack(list(model.transform(points(repeat=1))))
-    np.testing.assert_allclose(transformed, expected, atol=1e-6)
+    np.testing.assert_allclose(np.stack(list(model.transform(points(repeat=1)))), expected, atol=1e-6)
     assert model.score(points(repeat=1)) == pytest.approx(expected.min(axis=1).sum(), rel=1e-4)
     assert list(model.predict_cluster_index(points(repeat=1))) == expected.argmin(axis=1).tolist()
 
@@ -144,8 +146,7 @@ def test_random_centers_are_points_of_as_many_batches_as_it_takes(tmp_path):
 @pytest.mark.parametrize("method", ["random", "kmeans_plus_plus"])
 def test_the_seed_decides(tmp_path, method):
     def centers(run, **arguments):
-        model = kmeans(tmp_path / run, method, **arguments).train(points(), steps=1)
-        return initial(model).tolist()
+        return initial(kmeans(tmp_path / run, method, **arguments).train(points(), steps=1)).tolist()
 
     assert centers("a", seed=1) == centers("b", seed=1)
     assert centers("a2", seed=1) != centers("c", seed=2)
@@ -162,7 +163,6 @@ def test_kmeans_plus_plus_finds_the_groups(tmp_path):
 def test_a_function_or_an_array_gives_the_centers(tmp_path, caplog):
     def one_at_a_time(batches, num_missing):
         (batch,) = batches
-        del num_missing
         return batch[:1]
 
     model = kmeans(tmp_path / "function", one_at_a_time).train(points(5), steps=1)
@@ -185,8 +185,7 @@ def test_a_second_training_continues(tmp_path):
 
 
 def test_training_stops_when_the_loss_hardly_changes(tmp_path):
-    model = kmeans(tmp_path, use_mini_batch=False, relative_tolerance=1e-3)
-    model.train(points(), steps=100)
+    model = kmeans(tmp_path, use_mini_batch=False, relative_tolerance=1e-3).train(points(), steps=100)
     centers, losses = FIRST.astype("f8"), []
     while len(losses) < 2 or abs(losses[-1] - losses[-2]) / (1 + losses[-2]) >= 1e-3:
         squares = ((POINTS[:, None] - centers[None]) ** 2).sum(axis=2)
@@ -221,8 +220,7 @@ def test_the_exported_model_has_the_centers(tmp_path):
         points = tf.compat.v1.placeholder(tf.float32, [None, 2])
         return est.export.TensorServingInputReceiver(points, {"points": points})
 
-    export_dir = model.export_saved_model(str(tmp_path / "export"), receiver_fn)
-    loaded = tf.saved_model.load(export_dir)
+    loaded = tf.saved_model.load(model.export_saved_model(str(tmp_path / "export"), receiver_fn))
     assert sorted(loaded.signatures) == ["all_distances", "cluster_index", "serving_default"]
     predicted = list(model.predict(points(repeat=1)))
     for name, signature in loaded.signatures.items():
@@ -246,26 +244,14 @@ def test_what_can_not_work(make, message):
         make()
 
 
-def without_batches():
-    return tf.data.Dataset.from_tensor_slices(POINTS)
-
-
-def with_labels():
-    return points()().map(lambda batch: (batch, batch[:, 0]))
-
-
 @pytest.mark.parametrize(
     ("arguments", "input_fn", "error", "message"),
     [
-        (
-            ["kmeans_plus_plus"],
-            points(2),
-            tf.errors.InvalidArgumentError,
-            "as many points as there are cluster",
-        ),
-        ([], without_batches, ValueError, r"shape \[batch_size, dimensions\]"),
-        ([], with_labels, ValueError, "model_fn does not take labels"),
+        (["kmeans_plus_plus"], points(2), tf.errors.InvalidArgumentError, "as many points as there are"),
+        ([], lambda: tf.data.Dataset.from_tensor_slices(POINTS), ValueError, r"\[batch_size, dimensions\]"),
+        ([], lambda: points()().map(lambda x: (x, x[:, 0])), ValueError, "model_fn does not take labels"),
     ],
+    ids=["fewer points than clusters", "no batches", "labels"],
 )
 def test_inputs_that_can_not_work(tmp_path, arguments, input_fn, error, message):
     with pytest.raises(error, match=message):

@@ -21,8 +21,7 @@ def _one(dtype=tf.float32, default=None, size=1):
     ],
 )
 def test_a_classifier_spec_adds_the_label_and_the_weight(arguments, added):
-    spec = est.classifier_parse_example_spec([_A], "y", **arguments)
-    assert spec == {"a": _one(), **added}
+    assert est.classifier_parse_example_spec([_A], "y", **arguments) == {"a": _one(), **added}
 
 
 def test_a_regressor_spec_adds_a_label_of_its_dimension():

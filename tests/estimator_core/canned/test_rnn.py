@@ -7,6 +7,7 @@ import tensorflow as tf
 import estimator_core as est
 from estimator_core.experimental import RNNClassifier, RNNEstimator, SequentialHeadWrapper
 from tests.estimator_core.conftest import example
+from tests.estimator_core.programs import batch_of, zeros
 
 fc = tf.feature_column
 TOKEN = fc.sequence_categorical_column_with_vocabulary_list("token", ["up", "down"])
@@ -26,8 +27,7 @@ LABELS = [label for _, label in SEQUENCES]
 def input_fn(repeat=None, labels=LABELS):
     """Whole sequences with one label each, in batches of six and of unequal length."""
     tokens = tf.ragged.constant([tokens for tokens, _ in SEQUENCES])
-    dataset = tf.data.Dataset.from_tensor_slices(({"token": tokens}, labels))
-    return dataset.repeat(repeat).batch(6)
+    return tf.data.Dataset.from_tensor_slices(({"token": tokens}, labels)).repeat(repeat).batch(6)
 
 
 def step_input_fn(repeat=None):
@@ -137,18 +137,16 @@ def test_the_exported_model_answers_as_predict_does(tmp_path, return_sequences, 
 def test_the_mask_of_the_features_says_which_steps_count(tmp_path):
     """Only the first step of each example, instead of all."""
 
-    def masked_input_fn():
-        def mask(features, labels):
-            first = tf.sequence_mask(tf.ones([6], tf.int32), maxlen=4)
-            return {**features, "first": first}, labels.to_tensor()
-
-        return step_input_fn(repeat=1).map(mask)
+    def mask(features, labels):
+        first = tf.sequence_mask(tf.ones([6], tf.int32), maxlen=4)
+        return {**features, "first": first}, labels.to_tensor()
 
     settings = {"units": 4, "return_sequences": True, "sequence_mask": "first"}
     classifier = RNNClassifier(TOKENS, config=config(tmp_path), **settings)
-    classifier.train(masked_input_fn)
+    classifier.train(lambda: step_input_fn(repeat=1).map(mask))
     # Three of the six sequences start with "up".
-    assert classifier.evaluate(masked_input_fn)["label/mean"] == pytest.approx(0.5)
+    metrics = classifier.evaluate(lambda: step_input_fn(repeat=1).map(mask))
+    assert metrics["label/mean"] == pytest.approx(0.5)
 
 
 def test_learning_rate_and_names_of_a_named_optimizer(tmp_path):
@@ -185,16 +183,11 @@ def test_a_sequential_head_over_a_model_of_ones_own(tmp_path):
     head = SequentialHeadWrapper(est.RegressionHead(), "mask")
 
     def model_fn(features, labels, mode):
-        scale = tf.compat.v1.get_variable("scale", [], initializer=tf.compat.v1.zeros_initializer())
-        logits = (scale * features["x"])[..., tf.newaxis]
+        logits = (zeros("scale") * features["x"])[..., tf.newaxis]
         return head.create_estimator_spec(features, mode, logits, labels, optimizer="SGD")
 
-    def batch():
-        features = {"x": tf.constant([[1.0, 5.0]]), "mask": tf.constant([[True, False]])}
-        return tf.data.Dataset.from_tensors((features, tf.constant([[2.0, 0.0]])))
-
-    estimator = est.Estimator(model_fn, config=config(tmp_path))
-    estimator.train(batch)
+    batch = batch_of({"x": [[1.0, 5.0]], "mask": [[True, False]]}, [[2.0, 0.0]])
+    estimator = est.Estimator(model_fn, config=config(tmp_path)).train(batch)
     # One step of 1 and 2: the gradient is -2 * 1 * 2, the learning rate 0.01.
     assert estimator.get_variable_value("scale") == pytest.approx(0.04)
     assert estimator.evaluate(batch)["average_loss"] == pytest.approx(1.96**2)

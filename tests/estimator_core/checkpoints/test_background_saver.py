@@ -10,6 +10,7 @@ import tensorflow as tf
 import estimator_core as est
 from estimator_core.checkpoints import background_saver
 from estimator_core.checkpoints.background_saver import BackgroundSaver
+from tests.estimator_core.programs import AfterEachRun, batch_of, saved_steps
 
 tf1 = tf.compat.v1
 SECS = 60  # after which a test that waits fails
@@ -106,8 +107,7 @@ def test_a_save_waits_for_the_one_before(graph, tmp_path):
             saver.save(session, str(tmp_path / "model"), global_step=step)
             session.run(graph.add)
         saver.wait()
-    kept = tf.train.get_checkpoint_state(str(tmp_path)).all_model_checkpoint_paths
-    assert [os.path.basename(path) for path in kept] == ["model-4", "model-5"]
+    assert saved_steps(tmp_path) == [4, 5]
     assert contents(tmp_path / "model-4")["weight"] == 1.5 + 3 * 2
     assert not (tmp_path / "model-3.index").exists()
 
@@ -162,17 +162,6 @@ def test_the_meta_graph_is_that_of_the_graph_now(graph, tmp_path):
 # In a training
 
 
-class LooksForCheckpoints(est.SessionRunHook):
-    """A hook that evaluates, or copies, the newest checkpoint."""
-
-    def __init__(self, model_dir):
-        self.model_dir = str(model_dir)
-        self.found = []
-
-    def after_run(self, run_context, run_values):
-        self.found.append(os.path.basename(tf.train.latest_checkpoint(self.model_dir) or ""))
-
-
 @pytest.fixture
 def slow_writes(monkeypatch):
     """Makes each write in the background take a while."""
@@ -194,16 +183,14 @@ def estimator(model_dir, **settings):
         step = tf1.train.get_global_step()
         with tf.control_dependencies([weight.assign_add(1.0)]):
             train_op = step.assign_add(1)
-        x = features["x"][0]
-        loss = tf.debugging.check_numerics(x + weight, "no number", name="the_loss")
+        loss = tf.debugging.check_numerics(features["x"][0] + weight, "no number", name="the_loss")
         return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
 
     config = est.RunConfig(model_dir=str(model_dir), save_checkpoints_steps=2, **settings)
     return est.Estimator(model_fn, config=config)
 
 
-def endless():
-    return tf.data.Dataset.from_tensors(({"x": [1.0]}, [1.0])).repeat()
+endless = batch_of({"x": [1.0]}, [1.0], repeat=None)
 
 
 @pytest.mark.parametrize("hooks", [[], [est.LoggingTensorHook(["the_loss"], every_n_iter=1)]])
@@ -215,36 +202,24 @@ def test_training_ends_when_its_last_checkpoint_is_written(tmp_path, slow_writes
     assert [contents(tmp_path / f"model.ckpt-{step}")["weight"] for step in (2, 4, 5)] == [2, 4, 5]
 
 
-def test_a_hook_of_the_users_finds_the_checkpoint_of_its_step(tmp_path, slow_writes):
-    hook = LooksForCheckpoints(tmp_path)
-    estimator(tmp_path).train(endless, hooks=[hook], steps=5)
-    assert hook.found == [f"model.ckpt-{step}" for step in (0, 2, 2, 4, 4)]
-    assert slow_writes == []
-
-
-def test_the_function_of_an_early_stopping_finds_the_checkpoint_of_its_step(tmp_path, slow_writes):
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [("a hook", [0, 2, 2, 4, 4]), ("early stopping", [0, 2, 2, 4, 4]), ("a listener", [0, 2, 4, 5])],
+)
+def test_who_looks_for_checkpoints_finds_that_of_the_step(tmp_path, slow_writes, kind, expected):
+    """Such as a hook that evaluates, or copies, the newest checkpoint."""
     found = []
 
-    def should_stop():
-        found.append(os.path.basename(tf.train.latest_checkpoint(str(tmp_path))))
-        return False
+    def look(*_):
+        found.append(os.path.basename(tf.train.latest_checkpoint(str(tmp_path)) or ""))
 
     made = estimator(tmp_path)
-    hook = est.experimental.make_early_stopping_hook(made, should_stop, None, run_every_steps=1)
-    made.train(endless, hooks=[hook], steps=5)
-    assert set(found) >= {"model.ckpt-0", "model.ckpt-2", "model.ckpt-4"}
-    assert slow_writes == []
-
-
-def test_a_listener_finds_the_checkpoint_that_it_is_told_of(tmp_path, slow_writes):
-    class Notes(est.CheckpointSaverListener):
-        found = []
-
-        def after_save(self, session, global_step_value):
-            self.found.append(os.path.basename(tf.train.latest_checkpoint(str(tmp_path))))
-
-    estimator(tmp_path).train(endless, steps=4, saving_listeners=[Notes()])
-    assert Notes.found == [f"model.ckpt-{step}" for step in (0, 2, 4)]
+    stopping = est.experimental.make_early_stopping_hook(made, look, None, run_every_steps=1)
+    hooks = {"a hook": [AfterEachRun(look)], "early stopping": [stopping]}.get(kind)
+    listener = type("Listener", (est.CheckpointSaverListener,), {"after_save": look})()
+    made.train(endless, hooks, steps=5, saving_listeners=[listener] if kind == "a listener" else None)
+    names = [f"model.ckpt-{step}" for step in expected]
+    assert found == names if kind != "early stopping" else set(found) >= set(names)
     assert slow_writes == []
 
 

@@ -10,6 +10,7 @@ import estimator_core as est
 from estimator_core.checkpoints import latest
 from estimator_core.hooks.stop_at_checkpoint_step import StopAtCheckpointStepHook
 from estimator_core.training.continuous_evaluation import evaluate_continuously
+from tests.estimator_core.programs import saved_steps
 
 _INDEX, _DATA = "model.ckpt-4.index", "model.ckpt-4.data-00000-of-00001"
 
@@ -38,8 +39,7 @@ def weight(steps):
 
 
 def receiver_fn():
-    specs = {"x": tf.TensorSpec([None], tf.float32)}
-    return est.export.build_raw_serving_input_receiver_fn(specs)
+    return est.export.build_raw_serving_input_receiver_fn({"x": tf.TensorSpec([None], tf.float32)})
 
 
 BROKEN_STATES = {
@@ -85,9 +85,7 @@ def test_training_goes_on_from_the_newest_whole_checkpoint(name, estimator, inpu
     assert "Using the newest complete checkpoint: " in caplog.text
     assert estimator.latest_checkpoint() == f"{estimator.model_dir}/model.ckpt-4"
     assert estimator.get_variable_value("weight") == weight(4)
-    state = tf.train.get_checkpoint_state(estimator.model_dir)
-    names = [os.path.basename(path) for path in state.all_model_checkpoint_paths]
-    assert names == ["model.ckpt-0", "model.ckpt-2", "model.ckpt-4"]
+    assert saved_steps(estimator.model_dir) == [0, 2, 4]
     caplog.clear()
     assert estimator.train(input_fn, steps=1).evaluate(input_fn, steps=1)["global_step"] == 5
     assert "complete checkpoint" not in caplog.text

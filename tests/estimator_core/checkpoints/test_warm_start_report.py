@@ -5,7 +5,7 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core.experimental import warm_start_report
-from tests.estimator_core.programs import zeros
+from tests.estimator_core.programs import batch_of, counting, values_of, zeros
 
 tf1 = tf.compat.v1
 
@@ -33,13 +33,10 @@ def vocab_info(tmp_path):
 
 def _model_fn(features, labels, mode, params):
     """Variables of the shapes in `params`, by name; the loss is their sum."""
-    del features, labels
-    loss = tf.add_n([tf.reduce_sum(zeros(name, shape)) for name, shape in params.items()])
-    return est.EstimatorSpec(mode, loss=loss, train_op=tf1.assign_add(tf1.train.get_global_step(), 1))
+    return counting(mode, tf.add_n([tf.reduce_sum(zeros(name, shape)) for name, shape in params.items()]))
 
 
-def _input_fn():
-    return tf.data.Dataset.from_tensors({"x": [0.0]})
+_input_fn = batch_of({"x": [0.0]})
 
 
 def _estimator(model_dir, shapes, warm_start_from=None):
@@ -69,11 +66,9 @@ def test_each_way_of_starting_shows(tmp_path, checkpoint, vocab_info):
     assert not os.path.exists(estimator.model_dir)  # nothing ran, nothing was written
     # Training does as the table says: rows c, e, a of the vectors.
     estimator.train(_input_fn, steps=1)
-    assert estimator.get_variable_value("vectors").tolist() == [[3, 3], [0, 0], [1, 1]]
-    assert estimator.get_variable_value("kernel").tolist() == [[5], [6]]
-    assert estimator.get_variable_value("bias").tolist() == [7]
-    assert estimator.get_variable_value("extra").tolist() == [0, 0]
-    assert estimator.get_variable_value("global_step") == 1
+    found = {name: value.tolist() for name, value in values_of(estimator).items()}
+    vectors = [[3, 3], [0, 0], [1, 1]]
+    assert found == {"vectors": vectors, "kernel": [[5], [6]], "bias": [7], "extra": [0, 0], "global_step": 1}
 
 
 def test_what_would_fail_shows_and_training_says_the_same(tmp_path, checkpoint):
@@ -115,10 +110,8 @@ def test_an_expression_without_effect_is_told(tmp_path, checkpoint, caplog):
 
 def test_a_partitioned_variable_counts_as_one(tmp_path, checkpoint):
     def model_fn(features, labels, mode):
-        partitioner = tf1.fixed_size_partitioner(2)
-        vectors = tf1.get_variable("vectors", [4, 2], partitioner=partitioner)
-        train_op = tf1.assign_add(tf1.train.get_global_step(), 1)
-        return est.EstimatorSpec(mode, loss=tf.reduce_sum(vectors), train_op=train_op)
+        vectors = tf1.get_variable("vectors", [4, 2], partitioner=tf1.fixed_size_partitioner(2))
+        return counting(mode, tf.reduce_sum(vectors))
 
     estimator = est.Estimator(model_fn, tmp_path / "new", warm_start_from=checkpoint)
     assert warm_start_report(estimator, _input_fn).of("loaded") == ["vectors"]

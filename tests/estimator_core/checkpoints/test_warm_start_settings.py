@@ -79,8 +79,7 @@ def test_names_of_variables_may_have_changed(trained, session):
     assert session.run([renamed, other]) == [1.5, 7.0]
 
 
-def test_a_variable_that_the_checkpoint_lacks_is_named(trained):
-    with tf.Graph().as_default():
-        tf1.get_variable("absent", initializer=0.0)
-        with pytest.raises(ValueError, match="absent"):
-            warm_start(as_settings(trained.model_dir))
+def test_a_variable_that_the_checkpoint_lacks_is_named(trained, graph):
+    tf1.get_variable("absent", initializer=0.0)
+    with pytest.raises(ValueError, match="absent"):
+        warm_start(as_settings(trained.model_dir))

@@ -8,8 +8,7 @@ POINTS = tf.constant([[3.0, 4.0], [0.0, 2.0], [-1.0, 0.0]])
 
 
 def test_points_go_to_the_center_of_the_smallest_squared_distance():
-    centers = tf.constant([[3.0, 3.0], [0.0, 0.0]])
-    found = distances.assign(POINTS, centers, "squared_euclidean")
+    found = distances.assign(POINTS, tf.constant([[3.0, 3.0], [0.0, 0.0]]), "squared_euclidean")
     # By hand: (3 - 3)^2 + (4 - 3)^2 = 1 and 9 + 16 = 25, 9 + 1 and 4, 16 + 9 and 1.
     np.testing.assert_allclose(found.all_distances, [[1, 25], [10, 4], [25, 1]], atol=1e-5)
     np.testing.assert_allclose(found.nearest_distance, [1, 4, 1], atol=1e-5)
@@ -19,8 +18,7 @@ def test_points_go_to_the_center_of_the_smallest_squared_distance():
 
 def test_points_go_to_the_center_of_the_nearest_direction():
     """Only directions count: (3, 4) has the cosines 0.6 and 0.8 with the axes."""
-    centers = tf.constant([[1.0, 0.0], [0.0, 1.0]])
-    found = distances.assign(POINTS, centers, "cosine")
+    found = distances.assign(POINTS, tf.constant([[1.0, 0.0], [0.0, 1.0]]), "cosine")
     np.testing.assert_allclose(found.points, [[0.6, 0.8], [0, 1], [-1, 0]], rtol=1e-6)
     np.testing.assert_allclose(found.all_distances, [[0.4, 0.2], [1, 0], [2, 1]], atol=1e-6)
     np.testing.assert_allclose(found.nearest_distance, [0.2, 0, 1], atol=1e-6)

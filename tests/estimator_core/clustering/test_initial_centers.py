@@ -7,20 +7,17 @@ from estimator_core.clustering.initial_centers import InitialCentersHook
 tf1 = tf.compat.v1
 
 
-def test_a_worker_waits_for_the_chief():
-    with tf.Graph().as_default():
-        is_initialized = tf1.get_variable("initialized", initializer=False, use_resource=True)
-        by_chief = is_initialized.assign(True)
-        must_not_run = is_initialized.assign(False)
-        with tf1.Session() as session:
-            session.run(tf1.global_variables_initializer())
-            waits = []
+def test_a_worker_waits_for_the_chief(session):
+    is_initialized = tf1.get_variable("initialized", initializer=False, use_resource=True)
+    by_chief, must_not_run = is_initialized.assign(True), is_initialized.assign(False)
+    session.run(tf1.global_variables_initializer())
+    waits = []
 
-            def sleep(secs):
-                waits.append(secs)
-                if len(waits) == 3:
-                    session.run(by_chief)
+    def sleep(secs):
+        waits.append(secs)
+        if len(waits) == 3:
+            session.run(by_chief)
 
-            hook = InitialCentersHook(must_not_run, is_initialized, is_chief=False, sleep=sleep)
-            hook.after_create_session(session, None)
+    hook = InitialCentersHook(must_not_run, is_initialized, is_chief=False, sleep=sleep)
+    hook.after_create_session(session, None)
     assert waits == [1.0, 1.0, 1.0]

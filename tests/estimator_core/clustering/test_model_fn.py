@@ -14,18 +14,10 @@ CENTERS = np.float32([[0.0, 0.0], [4.0, 0.0]])
 POINTS = np.float32([[1.0, 0.0], [0.0, 2.0], [4.0, 1.0]])
 
 
-def clustering(steps_per_iteration=None, **changes):
-    settings = {
-        "num_clusters": 2,
-        "initial_clusters": CENTERS,
-        "distance_metric": "squared_euclidean",
-        "seed": None,
-        "steps_per_iteration": steps_per_iteration,
-        "num_retries": 2,
-        "relative_tolerance": None,
-        "feature_columns": None,
-    }
-    return Clustering(**{**settings, **changes})
+def clustering(**changes):
+    settings = {"num_clusters": 2, "initial_clusters": CENTERS, "distance_metric": "squared_euclidean"}
+    others = {"seed": None, "steps_per_iteration": None, "num_retries": 2, "relative_tolerance": None}
+    return Clustering(**settings, **{**others, "feature_columns": None, **changes})
 
 
 def run(model, mode, fetches, features=POINTS, steps=0):
@@ -44,33 +36,29 @@ def run(model, mode, fetches, features=POINTS, steps=0):
             return session.run(fetches(spec, centers))
 
 
-def test_predictions_are_all_distances_and_the_nearest_center():
-    distances, index = run(
-        clustering(),
-        "infer",
-        lambda spec, _: [spec.predictions["all_distances"], spec.predictions["cluster_index"]],
-    )
-    np.testing.assert_allclose(distances, [[1, 9], [4, 20], [17, 1]], atol=1e-5)
-    assert index.tolist() == [0, 0, 1]
+DISTANCES = [[1, 9], [4, 20], [17, 1]]
+
+
+@pytest.mark.parametrize(
+    "features", [POINTS, {"b": POINTS[:, 1], "a": POINTS[:, :1]}], ids=["points", "by name"]
+)
+def test_predictions_are_all_distances_and_the_nearest_center(features):
+    predictions = run(clustering(), "infer", lambda spec, _: spec.predictions, features)
+    np.testing.assert_allclose(predictions["all_distances"], DISTANCES, atol=1e-5)
+    assert predictions["cluster_index"].tolist() == [0, 0, 1]
 
 
 def test_the_score_is_the_sum_of_the_nearest_distances():
-    loss, score = run(clustering(), "eval", lambda spec, _: [spec.loss, spec.eval_metric_ops["score"][1]])
-    assert (loss, score) == (pytest.approx(6.0), pytest.approx(6.0))
+    found = run(clustering(), "eval", lambda spec, _: [spec.loss, spec.eval_metric_ops["score"][1]])
+    assert found == pytest.approx([6.0, 6.0])
 
 
 def test_whole_batches_move_the_centers_to_the_means():
     centers, step = run(
-        clustering(), "train", lambda spec, centers: [centers, tf1.train.get_global_step()], steps=1
+        clustering(), "train", lambda _, centers: [centers, tf1.train.get_global_step()], steps=1
     )
     np.testing.assert_allclose(centers, [[0.5, 1.0], [4.0, 1.0]], atol=1e-5)
     assert step == 1
-
-
-def test_points_of_several_features_stand_side_by_side_by_name():
-    features = {"b": POINTS[:, 1], "a": POINTS[:, :1]}
-    (distances,) = run(clustering(), "infer", lambda spec, _: [spec.predictions["all_distances"]], features)
-    np.testing.assert_allclose(distances, [[1, 9], [4, 20], [17, 1]], atol=1e-5)
 
 
 @pytest.mark.parametrize("relative_tolerance", [None, 0.3])
@@ -87,10 +75,9 @@ def test_points_of_three_dimensions_are_refused():
         clustering().model_fn(tf.zeros([2, 2, 2]), "infer", est.RunConfig())
 
 
-def test_an_untrained_model_says_so():
-    with tf.Graph().as_default(), tf1.Session() as session:
-        tf1.train.create_global_step()
-        spec = clustering().model_fn(tf.constant(POINTS), "infer", est.RunConfig())
-        session.run(tf1.global_variables_initializer())
-        with pytest.raises(tf.errors.InvalidArgumentError, match="has none before it is trained"):
-            session.run(spec.predictions)
+def test_an_untrained_model_says_so(session):
+    tf1.train.create_global_step()
+    spec = clustering().model_fn(tf.constant(POINTS), "infer", est.RunConfig())
+    session.run(tf1.global_variables_initializer())
+    with pytest.raises(tf.errors.InvalidArgumentError, match="has none before it is trained"):
+        session.run(spec.predictions)

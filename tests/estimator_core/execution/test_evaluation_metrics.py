@@ -43,8 +43,7 @@ def test_the_loss_is_the_mean_over_batches():
 
 def test_a_local_init_op_made_before_starts_the_loss_as_well():
     scaffold = tf1.train.Scaffold(local_init_op=tf1.local_variables_initializer())
-    spec = est.EstimatorSpec("eval", loss=tf.constant(4.0), scaffold=scaffold)
-    spec = with_evaluation_metrics(spec)
+    spec = with_evaluation_metrics(est.EstimatorSpec("eval", loss=tf.constant(4.0), scaffold=scaffold))
     value, update = spec.eval_metric_ops["loss"]
     with tf1.Session() as session:
         session.run(spec.scaffold.local_init_op)

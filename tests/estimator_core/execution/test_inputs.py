@@ -45,17 +45,16 @@ def test_several_batches_come_in_order_and_all_or_none_is_used():
 
 
 @pytest.mark.parametrize("with_queue", [True, False])
-def test_tensors_are_computed_anew_and_may_end(with_queue):
-    with tf.Graph().as_default():
-        if with_queue:
-            tensor = tf1.train.limit_epochs(tf.constant(1.0), 2)
-            tf1.add_to_collection(tf1.GraphKeys.QUEUE_RUNNERS, object())
-        else:
-            tensor = tf.constant(1.0)
-        inputs = inputs_from(({"x": tensor}, tensor), "eval")
-        assert inputs.is_endless is not with_queue
-        assert inputs.next_batch()[1] is tensor
-        assert inputs.hooks == ()
+def test_tensors_are_computed_anew_and_may_end(with_queue, graph):
+    if with_queue:
+        tensor = tf1.train.limit_epochs(tf.constant(1.0), 2)
+        tf1.add_to_collection(tf1.GraphKeys.QUEUE_RUNNERS, object())
+    else:
+        tensor = tf.constant(1.0)
+    inputs = inputs_from(({"x": tensor}, tensor), "eval")
+    assert inputs.is_endless is not with_queue
+    assert inputs.next_batch()[1] is tensor
+    assert inputs.hooks == ()
 
 
 def test_tensors_of_an_iterator_of_the_users_own_end(graph):

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core.experimental.local_cluster import free_ports
+from tests.estimator_core.programs import batch_of
 from tests.integration.cluster.in_process import cluster_in_this_process, tf_config_of
 
 tf1 = tf.compat.v1
@@ -134,20 +135,14 @@ def test_a_worker_whose_chief_is_missing_names_it(as_task, make_estimator, input
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("optimizer", [None, est.experimental.LinearSDCA("id", num_table_shards=2)])
+@pytest.mark.parametrize("optimizer", ["Ftrl", est.experimental.LinearSDCA("id", num_table_shards=2)])
 def test_linear_models_learn_on_parameter_servers(as_task, tmp_path, optimizer):
     """The label is the sign of x, for which one weight is enough."""
     as_task(tf_config_of(cluster_in_this_process()))
-
-    def input_fn():
-        x = tf.constant([[-2.0], [-1.0], [1.0], [2.0]])
-        features = {"x": x, "id": tf.constant(["a", "b", "c", "d"])}
-        return tf.data.Dataset.from_tensors((features, tf.cast(x > 0, tf.int64))).repeat()
-
+    features = {"x": [[-2.0], [-1.0], [1.0], [2.0]], "id": ["a", "b", "c", "d"]}
+    input_fn = batch_of(features, [[0], [0], [1], [1]], repeat=None)
     estimator = est.LinearClassifier(
-        [tf.feature_column.numeric_column("x")],
-        model_dir=str(tmp_path),
-        **({} if optimizer is None else {"optimizer": optimizer}),
+        [tf.feature_column.numeric_column("x")], str(tmp_path), optimizer=optimizer
     )
     estimator.train(input_fn, steps=20)
     assert estimator.evaluate(input_fn, steps=1)["accuracy"] == 1.0
@@ -157,19 +152,10 @@ def test_linear_models_learn_on_parameter_servers(as_task, tmp_path, optimizer):
 def test_kmeans_finds_centers_on_parameter_servers(as_task, tmp_path, steps_per_iteration):
     # Of its own: a server keeps the float variables of the name "Variable" that other tests make.
     as_task(tf_config_of(cluster_in_this_process("kmeans")))
-
-    def input_fn():
-        points = tf.constant([[0.0, 0.0], [0.0, 2.0], [9.0, 9.0], [9.0, 11.0]])
-        return tf.data.Dataset.from_tensors(points).repeat()
-
-    estimator = est.experimental.KMeans(
-        2,
-        model_dir=str(tmp_path),
-        initial_clusters=np.array([[0.0, 0.0], [9.0, 9.0]], np.float32),
-        use_mini_batch=True,
-        mini_batch_steps_per_iteration=steps_per_iteration,
-    )
-    estimator.train(input_fn, steps=30)
+    points = np.float32([[0.0, 0.0], [0.0, 2.0], [9.0, 9.0], [9.0, 11.0]])
+    settings = {"use_mini_batch": True, "mini_batch_steps_per_iteration": steps_per_iteration}
+    estimator = est.experimental.KMeans(2, str(tmp_path), points[[0, 2]], **settings)
+    estimator.train(batch_of(points, repeat=None), steps=30)
     np.testing.assert_allclose(sorted(estimator.cluster_centers().tolist()), [[0, 1], [9, 10]], atol=0.2)
 
 

@@ -19,20 +19,19 @@ def checkpoint(tmp_path):
         return tf1.train.Saver().save(session, str(tmp_path / "model"), write_meta_graph=False)
 
 
-def test_variables_local_variables_and_tables_are_there(checkpoint):
-    with tf.Graph().as_default() as graph:
-        w = tf1.get_variable("w", [2, 3])
-        word = tf1.get_variable("word", [2], tf.string, initializer=tf1.zeros_initializer())
-        local = tf1.get_local_variable("local", initializer=w.read_value() * 2)
-        table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["b"], [7]), -1)
-        looked_up = table.lookup(word)
-        before = len(graph.get_operations())
-        with restored_session(tf1.train.Scaffold(), checkpoint, None) as session:
-            assert len(graph.get_operations()) == before
-            assert graph.finalized
-            np.testing.assert_array_equal(session.run(w), VALUE)
-            np.testing.assert_array_equal(session.run(local), 2 * VALUE)
-            assert session.run(looked_up).tolist() == [-1, 7]
+def test_variables_local_variables_and_tables_are_there(checkpoint, graph):
+    w = tf1.get_variable("w", [2, 3])
+    word = tf1.get_variable("word", [2], tf.string, initializer=tf1.zeros_initializer())
+    local = tf1.get_local_variable("local", initializer=w.read_value() * 2)
+    table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["b"], [7]), -1)
+    looked_up = table.lookup(word)
+    before = len(graph.get_operations())
+    with restored_session(tf1.train.Scaffold(), checkpoint, None) as session:
+        assert len(graph.get_operations()) == before
+        assert graph.finalized
+        np.testing.assert_array_equal(session.run(w), VALUE)
+        np.testing.assert_array_equal(session.run(local), 2 * VALUE)
+        assert session.run(looked_up).tolist() == [-1, 7]
 
 
 def _variable(**options):
@@ -58,11 +57,10 @@ def _with_initial_value_of_two():
         lambda: tf1.add_to_collection(tf1.GraphKeys.LOCAL_INIT_OP, tf.no_op()),
     ],
 )
-def test_what_takes_a_saver_or_more_gets_none(build, checkpoint):
-    with tf.Graph().as_default() as graph:
-        build()
-        assert restored_session(tf1.train.Scaffold(), checkpoint, None) is None
-        assert not graph.finalized
+def test_what_takes_a_saver_or_more_gets_none(build, checkpoint, graph):
+    build()
+    assert restored_session(tf1.train.Scaffold(), checkpoint, None) is None
+    assert not graph.finalized
 
 
 class OwnScaffold(tf1.train.Scaffold):
@@ -70,9 +68,7 @@ class OwnScaffold(tf1.train.Scaffold):
 
 
 @pytest.mark.parametrize("name", ["init_op", "local_init_op", "init_fn", "saver", "ready_op", None])
-def test_a_scaffold_of_the_users_is_not_passed_over(name, checkpoint):
-    with tf.Graph().as_default():
-        w = tf1.get_variable("w", [2, 3])
-        made = {"init_fn": lambda *_: None, "saver": tf1.train.Saver([w])}
-        scaffold = tf1.train.Scaffold(**{name: made.get(name, tf.constant([]))}) if name else OwnScaffold()
-        assert restored_session(scaffold, checkpoint, None) is None
+def test_a_scaffold_of_the_users_is_not_passed_over(name, checkpoint, graph):
+    made = {"init_fn": lambda *_: None, "saver": tf1.train.Saver([tf1.get_variable("w", [2, 3])])}
+    scaffold = tf1.train.Scaffold(**{name: made.get(name, tf.constant([]))}) if name else OwnScaffold()
+    assert restored_session(scaffold, checkpoint, None) is None

@@ -115,31 +115,26 @@ def test_tensorflow_finds_nothing_wrong_with_the_types(capfd):
 
 
 @pytest.mark.parametrize("name", ROW_BY_ROW)
-def test_other_datasets_stay_as_they_are(name, tmp_path):
-    with tf.Graph().as_default():
-        iterator = tf1.data.make_initializable_iterator(ROW_BY_ROW[name](tmp_path))
-        initializer = iterator.initializer
-        assert initializer_by_batch(initializer) is initializer
+def test_other_datasets_stay_as_they_are(name, tmp_path, graph):
+    initializer = tf1.data.make_initializable_iterator(ROW_BY_ROW[name](tmp_path)).initializer
+    assert initializer_by_batch(initializer) is initializer
 
 
-def test_an_iterator_whose_state_is_saved_stays_as_it_is():
-    with tf.Graph().as_default():
-        iterator = tf1.data.make_initializable_iterator(rows().batch(32))
-        tf.data.experimental.make_saveable_from_iterator(iterator)
-        assert initializer_by_batch(iterator.initializer) is iterator.initializer
+def test_an_iterator_whose_state_is_saved_stays_as_it_is(graph):
+    iterator = tf1.data.make_initializable_iterator(rows().batch(32))
+    tf.data.experimental.make_saveable_from_iterator(iterator)
+    assert initializer_by_batch(iterator.initializer) is iterator.initializer
 
 
-def test_what_a_dataset_waits_for_is_done():
-    with tf.Graph().as_default():
-        begun = tf1.get_variable("begun", initializer=0, use_resource=True)
-        with tf.control_dependencies([begun.assign_add(1)]):
-            dataset = rows().batch(32)
-        iterator = tf1.data.make_initializable_iterator(dataset)
-        initializer = initializer_by_batch(iterator.initializer)
-        with tf1.Session() as session:
-            session.run(begun.initializer)
-            session.run(initializer)
-            assert session.run(begun) == 1
+def test_what_a_dataset_waits_for_is_done(graph):
+    begun = tf1.get_variable("begun", initializer=0, use_resource=True)
+    with tf.control_dependencies([begun.assign_add(1)]):
+        dataset = rows().batch(32)
+    initializer = initializer_by_batch(tf1.data.make_initializable_iterator(dataset).initializer)
+    with tf1.Session() as session:
+        session.run(begun.initializer)
+        session.run(initializer)
+        assert session.run(begun) == 1
 
 
 def model_fn(features, labels, mode):

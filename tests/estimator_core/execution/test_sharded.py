@@ -7,7 +7,7 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core import tpu
-from tests.estimator_core.programs import descent, zeros
+from tests.estimator_core.programs import AfterEachRun, descent, zeros
 from tests.estimator_core.shard_programs import input_fn, model_fn, shared_descent
 
 tf1 = tf.compat.v1
@@ -47,8 +47,7 @@ def game_model_fn(features, labels, mode, params):
     other = zeros("other")
     kept = zeros("kept", trainable=False)
     loss = tf.reduce_mean(tf.square((other + kept) * features["x"] - labels))
-    optimizer = tf1.train.GradientDescentOptimizer(1.0)
-    others_step = optimizer.minimize(loss, var_list=[other])
+    others_step = tf1.train.GradientDescentOptimizer(1.0).minimize(loss, var_list=[other])
     others_step = tf.group(others_step, kept.assign_add(tf.reduce_mean(features["x"])), name="others_step")
 
     @tf.function
@@ -83,14 +82,8 @@ def test_an_update_that_a_step_runs_may_not_be_of_one_shard(make_sharded, part):
         make_sharded(game_model_fn, params={"runs": part}).train(input_fn, steps=1)
 
 
-class RunsAnUpdate(est.SessionRunHook):
+class RunsAnUpdate(AfterEachRun):
     """Runs an operation after each step, as TF-GAN's RunTrainOpsHook does."""
-
-    def __init__(self, update):
-        self.update = update
-
-    def after_run(self, run_context, run_values):
-        run_context.session.run(self.update)
 
 
 @pytest.mark.parametrize("is_own", [True, False])
@@ -98,7 +91,11 @@ def test_an_update_that_a_hook_may_run_may_not_be_of_one_shard(make_sharded, is_
     def hooked_model_fn(features, labels, mode, params):
         spec = game_model_fn(features, labels, mode, params)
         update = tf1.get_default_graph().get_operation_by_name("others_step")
-        hook = RunsAnUpdate(update) if is_own else est.LoggingTensorHook([spec.loss], 1)
+        hook = (
+            RunsAnUpdate(lambda session: session.run(update))
+            if is_own
+            else est.LoggingTensorHook([spec.loss], 1)
+        )
         return spec._replace(training_hooks=(hook,))
 
     estimator = make_sharded(hooked_model_fn)
@@ -120,8 +117,7 @@ def test_moving_averages_are_those_of_the_first_shard(make_sharded):
         update = average.assign(mean)
         with tf.control_dependencies([update]):
             loss = tf.reduce_sum(tf.square(weight * (features["x"] - mean)))
-        train_op = shared_descent(loss, 0.25)
-        return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+        return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=shared_descent(loss, 0.25))
 
     estimator = make_sharded(normalized_model_fn).train(input_fn, steps=1)
     assert estimator.get_variable_value("average") == 1.5  # of 1 and 2, not of 3 and 4
@@ -172,8 +168,7 @@ def accumulating_model_fn(features, labels, mode, params):
 def test_gradients_may_be_kept_only_if_they_are_summed_up_first(make_sharded):
     with pytest.raises(ValueError, match=re.escape("variables ['kept:0']")):
         make_sharded(accumulating_model_fn).train(input_fn, steps=1)
-    estimator = make_sharded(accumulating_model_fn, params={"sum_first": True})
-    estimator.train(input_fn, steps=1)
+    estimator = make_sharded(accumulating_model_fn, params={"sum_first": True}).train(input_fn, steps=1)
     # -4 * mean(1, 4) = -10 of the first shard, and -4 * mean(9, 16) = -50 of the second.
     assert estimator.get_variable_value("kept") == -60.0
     assert estimator.get_variable_value("weight") == 0.125 * 60

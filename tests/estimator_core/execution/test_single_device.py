@@ -41,14 +41,13 @@ def test_it_changes_nothing_of_what_a_model_builds():
     assert execution.share_of_mean(loss) is loss
 
 
-def test_updates_by_sums_are_the_updates_and_a_count():
-    with tf.Graph().as_default():
-        weight = tf1.get_variable("weight", initializer=10.0)
-        counter = tf1.get_variable("counter", initializer=4)
-        update = SingleDevice().update_by_sums(
-            [(tf.constant(2.0), weight, lambda variable, gradient: variable.assign_sub(gradient))], counter
-        )
-        with tf1.Session() as session:
-            session.run(tf1.global_variables_initializer())
-            session.run(update)
-            assert session.run([weight, counter]) == [8.0, 5]
+def test_updates_by_sums_are_the_updates_and_a_count(graph):
+    weight = tf1.get_variable("weight", initializer=10.0)
+    counter = tf1.get_variable("counter", initializer=4)
+    update = SingleDevice().update_by_sums(
+        [(tf.constant(2.0), weight, lambda variable, gradient: variable.assign_sub(gradient))], counter
+    )
+    with tf1.Session() as session:
+        session.run(tf1.global_variables_initializer())
+        session.run(update)
+        assert session.run([weight, counter]) == [8.0, 5]

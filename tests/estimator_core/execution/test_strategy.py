@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from tests.estimator_core.programs import descent, values_of, weight_model_fn, zeros
+from tests.estimator_core.programs import assert_same, descent, saved_steps, values_of, weight_model_fn, zeros
 
 tf1 = tf.compat.v1
 
@@ -46,8 +46,7 @@ def test_a_model_fn_takes_the_mean_gradient_of_the_replicas(config, caplog):
     estimator = est.Estimator(weight_model_fn, config=config)
     with caplog.at_level("INFO", logger="tensorflow"):
         estimator.train(input_fn)
-    lines = [record.getMessage() for record in caplog.records]
-    losses = [line for line in lines if line.startswith("loss = ")]
+    losses = [line for line in caplog.messages if line.startswith("loss = ")]
     assert losses[0] == "loss = 30.0, step = 0"
     assert losses[1].startswith("loss = 47.68")
     assert "step = 2" in losses[2]
@@ -80,10 +79,8 @@ def test_a_canned_estimator(config, loss_reduction, weight, bias, eval_loss):
 
 
 def test_a_model_dir_goes_on_with_another_number_of_devices(config):
-    estimator = est.Estimator(weight_model_fn, config=config)
-    estimator.train(input_fn, steps=2)
-    on_one = est.Estimator(weight_model_fn, model_dir=estimator.model_dir)
-    on_one.train(input_fn, steps=1)
+    estimator = est.Estimator(weight_model_fn, config=config).train(input_fn, steps=2)
+    est.Estimator(weight_model_fn, model_dir=estimator.model_dir).train(input_fn, steps=1)
     estimator.train(input_fn, steps=1)
     assert estimator.get_variable_value("global_step") == 4
     rows = list(estimator.predict(input_fn))
@@ -95,14 +92,9 @@ def test_a_model_dir_goes_on_with_another_number_of_devices(config):
 @pytest.mark.parametrize("optimizer", ["Adagrad", "Adam", "Ftrl", "RMSProp"])
 def test_two_replicas_with_half_the_batch_learn_what_one_does(strategy, tmp_path, optimizer):
     """The mean loss over 2 x 3 examples is that over one batch of 6."""
-    columns = [
-        tf.feature_column.numeric_column("x"),
-        tf.feature_column.embedding_column(
-            tf.feature_column.categorical_column_with_identity("i", 3),
-            2,
-            initializer=tf1.initializers.constant(0.5),
-        ),
-    ]
+    ids = tf.feature_column.categorical_column_with_identity("i", 3)
+    embedding = tf.feature_column.embedding_column(ids, 2, initializer=tf1.initializers.constant(0.5))
+    columns = [tf.feature_column.numeric_column("x"), embedding]
 
     def examples(batch_size):
         x = np.linspace(-1.0, 1.0, 12, dtype=np.float32)[:, None]
@@ -120,19 +112,13 @@ def test_two_replicas_with_half_the_batch_learn_what_one_does(strategy, tmp_path
     one = model("one", optimizer, warm_start_from=start).train(examples(6))
     two = model("two", optimizer, warm_start_from=start, run={"train_distribute": strategy})
     two.train(examples(3))
-    assert one.get_variable_names() == two.get_variable_names()
-    for name, value in values_of(one).items():
-        np.testing.assert_allclose(two.get_variable_value(name), value, rtol=1e-5, atol=1e-7, err_msg=name)
+    assert_same(values_of(two), values_of(one), rtol=1e-5, atol=1e-7)
 
 
 def test_early_stopping_stops_all_replicas(config):
     estimator = est.Estimator(weight_model_fn, config=config.replace(save_checkpoints_steps=1))
-    stop = est.experimental.make_early_stopping_hook(
-        estimator,
-        lambda: estimator.latest_checkpoint().endswith("-2"),
-        run_every_secs=None,
-        run_every_steps=1,
-    )
+    is_over = lambda: estimator.latest_checkpoint().endswith("-2")  # noqa: E731
+    stop = est.experimental.make_early_stopping_hook(estimator, is_over, None, run_every_steps=1)
     estimator.train(lambda: input_fn().repeat(), hooks=[stop], max_steps=20)
     assert 2 <= estimator.get_variable_value("global_step") <= 4
 
@@ -174,26 +160,21 @@ def test_what_the_scaffolds_of_all_replicas_ask_for_is_done(config):
     config = config.replace(save_checkpoints_steps=1)
     estimator = est.Estimator(model_fn, config=config).train(input_fn)
     assert initialized == ["replica 0", "replica 1"]
-    state = tf.train.get_checkpoint_state(estimator.model_dir)
-    assert [path.rsplit("-", 1)[1] for path in state.all_model_checkpoint_paths] == ["2", "3"]
+    assert saved_steps(estimator.model_dir) == [2, 3]
 
 
 def test_warm_start_reaches_every_replica(config, tmp_path):
-    first = est.Estimator(weight_model_fn, str(tmp_path / "first"))
-    first.train(input_fn, steps=3)
+    first = est.Estimator(weight_model_fn, str(tmp_path / "first")).train(input_fn, steps=3)
     start = first.get_variable_value("weight")
     second = est.Estimator(
         weight_model_fn,
         config=config.replace(model_dir=str(tmp_path / "second"), save_checkpoints_steps=1),
         warm_start_from=str(tmp_path / "first"),
-    )
-    second.train(input_fn, steps=1)
-    at_start = tf.train.load_variable(str(tmp_path / "second" / "model.ckpt-0"), "weight")
-    assert at_start == start
+    ).train(input_fn, steps=1)
+    assert tf.train.load_variable(str(tmp_path / "second" / "model.ckpt-0"), "weight") == start
     # Both replicas used it: x = 1, 2 on one, 3, 4 on the other; the gradient of the mean loss over
     # all four is 2 (w - 2) mean(x^2) = 15 (w - 2), the learning rate 0.01.
-    expected = start - 0.15 * (start - 2.0)
-    assert second.get_variable_value("weight") == pytest.approx(expected, rel=1e-5)
+    assert second.get_variable_value("weight") == pytest.approx(start - 0.15 * (start - 2.0), rel=1e-5)
 
 
 def test_get_updates_of_a_legacy_optimizer_in_a_model_fn(config):
@@ -236,8 +217,7 @@ def test_a_keras_optimizer_of_a_canned_estimator(strategy, tmp_path):
             [tf.feature_column.numeric_column("x")],
             optimizer=keras.optimizers.Adam(0.1),
             config=est.RunConfig(model_dir=str(tmp_path / name), train_distribute=distribute),
-        )
-        estimator.train(lambda size=batch_size: examples(size))
+        ).train(lambda size=batch_size: examples(size))
         kernels.append(estimator.get_variable_value("linear/linear_model/x/weights"))
     np.testing.assert_allclose(kernels[1], kernels[0], rtol=1e-6)
     assert abs(kernels[0][0, 0]) > 0.1
@@ -251,8 +231,7 @@ def test_batches_that_do_not_go_around_are_dropped(config):
         x = np.arange(1.0, 6.0, dtype=np.float32)[:, None]
         return tf.data.Dataset.from_tensor_slices(({"x": x}, 2.0 * x)).batch(1)
 
-    estimator = est.Estimator(weight_model_fn, config=config)
-    estimator.train(five)
+    estimator = est.Estimator(weight_model_fn, config=config).train(five)
     assert estimator.get_variable_value("global_step") == 2
     weight = estimator.get_variable_value("weight")
     for _ in range(3):

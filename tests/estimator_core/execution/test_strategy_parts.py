@@ -28,8 +28,7 @@ def test_scaffolds_are_united(strategy):
     summaries_and_savers = []
 
     def step_fn(features, labels):
-        replica = tf.distribute.get_replica_context().replica_id_in_sync_group
-        replica = int(tf.get_static_value(replica))
+        replica = int(tf.get_static_value(tf.distribute.get_replica_context().replica_id_in_sync_group))
         # Each replica has a value of its own, and reading adds them up.
         own = {"synchronization": tf.VariableSynchronization.ON_READ}
         own["aggregation"] = tf.VariableAggregation.SUM

@@ -12,7 +12,7 @@ from estimator_core.execution.cluster.server import Task
 from estimator_core.execution.current import building
 from estimator_core.execution.select import select_execution
 from estimator_core.execution.workers_in_sync import SessionInStep, WorkersInSync
-from tests.estimator_core.programs import descent, zeros
+from tests.estimator_core.programs import batch_of, descent, zeros
 
 tf1 = tf.compat.v1
 ON_READ = tf.VariableSynchronization.ON_READ
@@ -94,15 +94,9 @@ def test_a_dataset_is_needed(monkeypatch):
 
 
 def moving(execution, name, aggregation, **options):
+    options |= {"synchronization": ON_READ, "aggregation": aggregation, "trainable": False}
     with execution.scope():
-        return tf1.get_variable(
-            name,
-            [],
-            synchronization=ON_READ,
-            aggregation=aggregation,
-            trainable=False,
-            **options,
-        )
+        return tf1.get_variable(name, [], **options)
 
 
 def test_what_is_averaged_when_it_is_read_is_averaged_when_it_is_written(monkeypatch):
@@ -146,8 +140,7 @@ def test_models_that_can_not_be_split_are_refused(monkeypatch, tmp_path):
         model.train(lambda: tf.data.Dataset.from_tensors(data), max_steps=1)
 
 
-def test_without_a_cluster_it_is_the_strategy_of_one_process(monkeypatch, tmp_path, graph):
-    del graph
+def test_without_a_cluster_it_is_the_strategy_of_one_process(monkeypatch, tmp_path):
     monkeypatch.delenv("TF_CONFIG", raising=False)
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
 
@@ -157,27 +150,19 @@ def test_without_a_cluster_it_is_the_strategy_of_one_process(monkeypatch, tmp_pa
         return est.EstimatorSpec(mode, weight, loss, descent(loss, 0.125))
 
     config = est.RunConfig(model_dir=str(tmp_path), train_distribute=strategy, eval_distribute=strategy)
-    estimator = est.Estimator(model_fn, config=config)
-    estimator.train(lambda: tf.data.Dataset.from_tensors(([1.0], [4.0])).repeat(), steps=3)
+    estimator = est.Estimator(model_fn, config=config).train(batch_of([1.0], [4.0], repeat=None), steps=3)
     # The gradient is 2 (weight - 4): each step goes a quarter of the way. 4 - 4 * 0.75 ** 3 = 2.3125
     assert estimator.get_variable_value("weight") == pytest.approx(2.3125, rel=1e-6)
-    metrics = estimator.evaluate(lambda: tf.data.Dataset.from_tensors(([1.0], [4.0])), steps=1)
+    metrics = estimator.evaluate(batch_of([1.0], [4.0]), steps=1)
     assert metrics["loss"] == pytest.approx((4 - 2.3125) ** 2, rel=1e-6)
 
 
 def session_of_worker_1(rows, paths):
     """The session of a task that finds these checkpoints, one a round, and receives these rows."""
-    tasks = [Task("worker", index, f"host{index}:1") for index in range(2)]
+    peers = Peers([Task("worker", index, f"host{index}:1") for index in range(2)], 1)
     rows, paths, slept = iter(rows), iter(paths), []
-    session = SessionInStep(
-        None,
-        Peers(tasks, 1),
-        lambda graph, checkpoint: np.array(next(rows)),
-        lambda: next(paths),
-        1.0,
-        slept.append,
-    )
-    return session, slept
+    receive = lambda graph, checkpoint: np.array(next(rows))  # noqa: E731
+    return SessionInStep(None, peers, receive, lambda: next(paths), 1.0, slept.append), slept
 
 
 def test_a_task_waits_for_the_checkpoint_of_the_chief():
@@ -188,8 +173,7 @@ def test_a_task_waits_for_the_checkpoint_of_the_chief():
 
 
 def test_tasks_that_go_on_finding_different_checkpoints_end():
-    rows = [[[5, 30], [5, 20]]] * 60
-    session, slept = session_of_worker_1(rows, ["m/model.ckpt-2"] * 60)
+    session, slept = session_of_worker_1([[[5, 30], [5, 20]]] * 60, ["m/model.ckpt-2"] * 60)
     with pytest.raises(ValueError, match="that the first finds: worker 1 at host1:1") as error:
         session.agree()
     assert "model_dir that they share" in str(error.value)

@@ -1,7 +1,5 @@
 """The model that a chief describes, and the worker's use of it."""
 
-import json
-
 import pytest
 import tensorflow as tf
 
@@ -9,6 +7,7 @@ from estimator_core.execution import parameter_server
 from estimator_core.execution.cluster.chief_model import ChiefModel, Model
 from estimator_core.execution.cluster.server import Task
 from estimator_core.experimental.local_cluster import free_ports
+from tests.estimator_core.programs import AfterEachRun
 
 tf1 = tf.compat.v1
 
@@ -54,8 +53,7 @@ def test_a_variable_that_differs_is_named(chief, words):
 
 
 def test_no_more_than_five_variables_are_listed():
-    many = {f"v{number}": ["float32", "()"] for number in range(7)}
-    why_not = model(many).why_not_equal(model({}))
+    why_not = model({f"v{number}": ["float32", "()"] for number in range(7)}).why_not_equal(model({}))
     assert why_not.endswith("'v4': float32 () here, missing at the chief, and 2 more.")
 
 
@@ -109,9 +107,10 @@ def test_a_chief_that_does_not_answer_has_told_nothing(tasks):
         (model(version="2.99.1"), f"TensorFlow {tf.__version__}, and the chief has TensorFlow 2.99"),
     ],
 )
-def test_a_worker_with_another_model_is_refused(tasks, monkeypatch, make_estimator, input_fn, chief, message):
-    config = {"cluster": tasks, "task": {"type": "worker", "index": 0}}
-    monkeypatch.setenv("TF_CONFIG", json.dumps(config))
+def test_a_worker_with_another_model_is_refused(
+    tasks, as_task, monkeypatch, make_estimator, input_fn, chief, message
+):
+    as_task("worker", tasks=tasks)
     monkeypatch.setattr(parameter_server, "_OTHER_MODEL_SECS", 3)
     publisher = of_chief(tasks, "chief")
     publisher.publish(chief)
@@ -122,14 +121,12 @@ def test_a_worker_with_another_model_is_refused(tasks, monkeypatch, make_estimat
         publisher.take_back()
 
 
-def test_a_chief_takes_its_model_back_when_its_training_ends(tasks, monkeypatch, make_estimator, input_fn):
-    class Look(tf1.train.SessionRunHook):
-        def after_run(self, run_context, run_values):
-            found.append(of_chief(tasks, "worker").read().variables["weight"])
+def test_a_chief_takes_its_model_back_when_its_training_ends(tasks, as_task, make_estimator, input_fn):
+    def told():
+        return of_chief(tasks, "worker").read()
 
     found = []
-    config = {"cluster": tasks, "task": {"type": "chief", "index": 0}}
-    monkeypatch.setenv("TF_CONFIG", json.dumps(config))
-    make_estimator().train(input_fn, hooks=[Look()], steps=2)
-    assert found == [["float32", "()"]] * 2
-    assert of_chief(tasks, "worker").read() is None
+    as_task("chief", tasks=tasks)
+    make_estimator().train(input_fn, hooks=[AfterEachRun(lambda _: found.append(told()))], steps=2)
+    assert [each.variables["weight"] for each in found] == [["float32", "()"]] * 2
+    assert told() is None

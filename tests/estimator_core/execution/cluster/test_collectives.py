@@ -26,8 +26,7 @@ def neighbour():
 
 
 def peers_of(neighbour_port):
-    tasks = [Task("chief", 0, f"127.0.0.1:{neighbour_port}"), Task("worker", 0, "127.0.0.1:1")]
-    return Peers(tasks, 1)
+    return Peers([Task("chief", 0, f"127.0.0.1:{neighbour_port}"), Task("worker", 0, "127.0.0.1:1")], 1)
 
 
 def test_this_task_among_its_peers():

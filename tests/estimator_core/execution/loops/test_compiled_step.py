@@ -8,7 +8,7 @@ import estimator_core as est
 from estimator_core.execution.loops.compiled_step import CompiledSteps
 from estimator_core.execution.loops.in_graph_loop import ManySteps
 from estimator_core.execution.single_device import SingleDevice
-from tests.estimator_core.programs import values_of, zeros
+from tests.estimator_core.programs import assert_same, values_of, zeros
 
 tf1 = tf.compat.v1
 BATCH = 8
@@ -16,8 +16,7 @@ BATCH = 8
 
 def numbers(rows=BATCH * 5 + 3, epochs=2, seed=0):
     """Batches of 8, and one of 3 at the end of each epoch."""
-    rng = np.random.default_rng(seed)
-    x = rng.normal(size=(rows, 4)).astype(np.float32)
+    x = np.random.default_rng(seed).normal(size=(rows, 4)).astype(np.float32)
     y = (x[:, :1] + x[:, 1:2] > 0).astype(np.float32)
     return lambda: tf.data.Dataset.from_tensor_slices(({"x": x}, y)).batch(BATCH).repeat(epochs)
 
@@ -53,8 +52,7 @@ def network(optimizer="adam", change=lambda hidden, features: hidden):
         moving = zeros("moving_mean", [6])
         update = tf1.assign_sub(moving, 0.1 * (moving - mean))
         hidden = change((hidden - mean) * tf1.rsqrt(variance + 0.1), features)
-        logits = dense(hidden, 1, "logits", 2)
-        loss = tf1.losses.sigmoid_cross_entropy(labels, logits)
+        loss = tf1.losses.sigmoid_cross_entropy(labels, dense(hidden, 1, "logits", 2))
         rate = tf1.train.polynomial_decay(0.05, step, 30, 0.01)
         with tf.control_dependencies([update]):
             train_op = clipped(OPTIMIZERS[optimizer](rate), loss, step)
@@ -67,14 +65,7 @@ def trained(model_fn, input_fn, model_dir, jit_compile, steps=None, calls=20):
     config = est.RunConfig(
         str(model_dir), steps_per_session_run=calls, jit_compile=jit_compile, tf_random_seed=None
     )
-    estimator = est.Estimator(model_fn, config=config)
-    return values_of(estimator.train(input_fn, max_steps=steps))
-
-
-def assert_same(found, expected, **tolerance):
-    assert found.keys() == expected.keys()
-    for name, value in expected.items():
-        np.testing.assert_allclose(found[name], value, **{"rtol": 0, **tolerance}, err_msg=name)
+    return values_of(est.Estimator(model_fn, config=config).train(input_fn, max_steps=steps))
 
 
 TO_ROUNDING = {"rtol": 1e-5, "atol": 2e-6}
@@ -121,8 +112,7 @@ def checked(hidden, features):
 
 def looked_up(hidden, features):
     table = tf1.get_variable("table", [3, 6], initializer=tf1.ones_initializer())
-    ids = tf.cast(features["x"][:, 0] > 0, tf.int32)
-    return hidden + tf.gather(table, ids)
+    return hidden + tf.gather(table, tf.cast(features["x"][:, 0] > 0, tf.int32))
 
 
 @pytest.mark.more
@@ -217,10 +207,9 @@ def test_without_the_compiler_auto_trains_as_it_is_and_loses_nothing(tmp_path, c
 
 
 @pytest.mark.parametrize(("jit_compile", "most"), [("auto", 100), (True, 100), (False, None)])
-def test_a_call_with_compiled_steps_goes_by_number_not_by_time(jit_compile, most):
-    with tf.Graph().as_default():
-        tf1.train.create_global_step()
-        batch = tf1.data.make_one_shot_iterator(numbers(epochs=None)()).get_next()
-        spec = network()(*batch, "train")
-        execution = SingleDevice(many_steps=ManySteps(1000, 0.2), jit_compile=jit_compile)
-        assert execution.make_step(spec, "train").prepare() == most
+def test_a_call_with_compiled_steps_goes_by_number_not_by_time(jit_compile, most, graph):
+    tf1.train.create_global_step()
+    batch = tf1.data.make_one_shot_iterator(numbers(epochs=None)()).get_next()
+    spec = network()(*batch, "train")
+    execution = SingleDevice(many_steps=ManySteps(1000, 0.2), jit_compile=jit_compile)
+    assert execution.make_step(spec, "train").prepare() == most

@@ -8,11 +8,12 @@ from estimator_core.execution.loops.evaluation_loop import RepeatedUpdate
 tf1 = tf.compat.v1
 
 
-def built(session, in_a_loop, batches=20, change=lambda batch: batch):
-    """An update that adds up the values of the input: 0, 1, 2, ..."""
+def built(session, in_a_loop, batches=20, change=lambda batch: batch, beside=lambda: ()):
+    """An update that adds up the values of the input: 0, 1, 2, ..., and operations beside it."""
     iterator = tf1.data.make_initializable_iterator(tf.data.Dataset.range(batches))
     total = tf1.get_variable("total", initializer=tf.constant(0, tf.int64))
-    repeated = RepeatedUpdate(total.assign_add(change(iterator.get_next()), read_value=False))
+    update = total.assign_add(change(iterator.get_next()), read_value=False)
+    repeated = RepeatedUpdate(tf.group(update, *beside()))
     if in_a_loop:
         repeated.add_loop()
     session.run([tf1.global_variables_initializer(), iterator.initializer])
@@ -44,15 +45,9 @@ def test_the_end_of_the_input_keeps_the_batches_before_it(session, in_a_loop):
 
 def test_what_needs_no_batch_is_done_once_more_at_the_end(session, in_a_loop):
     """As in tf.estimator 2.15, where an update that adds 1 counts the end of the input as well."""
-    iterator = tf1.data.make_initializable_iterator(tf.data.Dataset.range(6))
-    total = tf1.get_variable("total", initializer=tf.constant(0, tf.int64))
     count = tf1.get_variable("updates", initializer=0)
-    repeated = RepeatedUpdate(
-        tf.group(total.assign_add(iterator.get_next()), count.assign_add(1, read_value=False))
-    )
-    if in_a_loop:
-        repeated.add_loop()
-    session.run([tf1.global_variables_initializer(), iterator.initializer])
+    beside = lambda: [count.assign_add(1, read_value=False)]  # noqa: E731
+    repeated, total = built(session, in_a_loop, batches=6, beside=beside)
     with pytest.raises(tf.errors.OutOfRangeError):
         repeated(session, 9)
     assert repeated.batches_made == 6
@@ -71,16 +66,15 @@ def test_an_error_keeps_the_batches_before_it(session, in_a_loop):
     assert session.run(total) == 3
 
 
-def test_a_graph_is_evaluated_again_in_another_session(in_a_loop):
-    with tf.Graph().as_default():
-        with tf1.Session() as first:
-            repeated, total = built(first, in_a_loop)
-            repeated(first, 3)
-        before = len(tf1.get_default_graph().get_operations())
-        if in_a_loop:
-            repeated.add_loop()
-        assert len(tf1.get_default_graph().get_operations()) == before
-        with tf1.Session() as second:
-            second.run([tf1.global_variables_initializer(), "MakeIterator"])
-            repeated(second, 5)
-            assert second.run(total) == 10
+def test_a_graph_is_evaluated_again_in_another_session(in_a_loop, graph):
+    with tf1.Session() as first:
+        repeated, total = built(first, in_a_loop)
+        repeated(first, 3)
+    before = len(tf1.get_default_graph().get_operations())
+    if in_a_loop:
+        repeated.add_loop()
+    assert len(tf1.get_default_graph().get_operations()) == before
+    with tf1.Session() as second:
+        second.run([tf1.global_variables_initializer(), "MakeIterator"])
+        repeated(second, 5)
+        assert second.run(total) == 10

@@ -1,6 +1,7 @@
 """Training steps that are made without hooks, in a loop of the graph or one by one."""
 
 import logging
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -23,8 +24,7 @@ def built(loss_of, batches=20):
     with tf.control_dependencies([total.assign_add(batch)]):
         train_op = step.assign_add(1)
     spec = est.EstimatorSpec("train", loss=loss_of(batch, total), train_op=train_op)
-    start = tf.group(tf1.global_variables_initializer(), iterator.initializer)
-    return spec, start, [total, step]
+    return spec, tf.group(tf1.global_variables_initializer(), iterator.initializer), [total, step]
 
 
 @pytest.fixture(params=[True, False], ids=["in a loop", "one by one"])
@@ -51,12 +51,12 @@ def test_it_makes_so_many_steps(session, in_a_loop):
     spec, start, state = built(lambda batch, total: batch * 10)
     step = repeated(spec, in_a_loop)
     session.run(start)
-    assert step(session, 4) is False
-    assert session.run(state) == [0 + 1 + 2 + 3, 4]
-    session.run(spec.train_op)  # the next batch is its own
-    assert session.run(state) == [10, 5]
-    assert step(session, 7) is False
-    assert session.run(state) == [66, 12]
+    for steps, expected in ((4, [0 + 1 + 2 + 3, 4]), (None, [10, 5]), (7, [66, 12])):
+        if steps:
+            assert step(session, steps) is False
+        else:
+            session.run(spec.train_op)  # the next batch is its own
+        assert session.run(state) == expected
 
 
 def test_the_end_of_the_input_keeps_the_steps_before_it_and_their_last_loss(session, in_a_loop):
@@ -100,15 +100,14 @@ def test_the_loss_may_be_of_any_type(session, in_a_loop, dtype):
     assert session.run(state) == [10, 5]
 
 
-def test_a_recovered_session_goes_on(in_a_loop):
-    with tf.Graph().as_default():
-        spec, start, state = built(lambda batch, total: batch)
-        step = repeated(spec, in_a_loop)
-        for _ in range(2):
-            with tf1.Session() as session:
-                session.run(start)
-                assert step(session, 3) is False
-                assert session.run(state) == [3, 3]
+def test_a_recovered_session_goes_on(in_a_loop, graph):
+    spec, start, state = built(lambda batch, total: batch)
+    step = repeated(spec, in_a_loop)
+    for _ in range(2):
+        with tf1.Session() as session:
+            session.run(start)
+            assert step(session, 3) is False
+            assert session.run(state) == [3, 3]
 
 
 def test_a_step_that_can_not_be_copied_is_run_itself(session, caplog):
@@ -116,8 +115,7 @@ def test_a_step_that_can_not_be_copied_is_run_itself(session, caplog):
         step, state = started(session, True, lambda batch, total: batch + tf1.random_uniform([], seed=2))
     assert "Training steps are run one by one, as " in caplog.text
     assert "RandomUniform" in caplog.text
-    assert step(session, 4) is False
-    assert session.run(state) == [6, 4]
+    makes_four_steps(session, step, state)
 
 
 def test_only_training_is_repeated():
@@ -130,15 +128,16 @@ def test_only_training_is_repeated():
     assert SingleDevice(many_steps=ManySteps(1)).steps_per_session_run == 1
 
 
-def test_a_loop_that_the_session_can_not_run_is_dropped_before_a_step(session, caplog):
-    step, state = started(session, True)
-
-    def refuse(session):
-        raise tf.errors.InvalidArgumentError(None, None, "no such device")
-
-    step._loop.compile = refuse
+def makes_four_steps(session, step, state):
     assert step(session, 4) is False
     assert session.run(state) == [6, 4]
+
+
+def test_a_loop_that_the_session_can_not_run_is_dropped_before_a_step(session, caplog):
+    step, state = started(session, True)
+    error = tf.errors.InvalidArgumentError(None, None, "no such device")
+    step._loop.compile = mock.Mock(side_effect=error)
+    makes_four_steps(session, step, state)
     assert "one by one, as the session can't run a loop of them: no such device" in caplog.text
 
 
@@ -150,8 +149,7 @@ def test_loops_of_tensorflow_1_are_not_used(session, caplog):
     finally:
         tf1.enable_control_flow_v2()
     assert "one by one, as loops of TensorFlow 1 are on" in caplog.text
-    assert step(session, 4) is False
-    assert session.run(state) == [6, 4]
+    makes_four_steps(session, step, state)
 
 
 @pytest.mark.parametrize("size", [1, 50])

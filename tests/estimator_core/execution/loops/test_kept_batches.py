@@ -16,9 +16,7 @@ def kept():
         rows = tf.data.Dataset.from_tensor_slices(np.arange(9, dtype=np.float32))
         batches = rows.take(6).batch(2).concatenate(rows.skip(6).batch(3))
         iterator = tf1.data.make_initializable_iterator(batches)
-        values = tf1.placeholder(tf.float32, [None])
-        number = tf1.placeholder(tf.int64, [])
-        kept = KeptBatches([values, number])
+        kept = KeptBatches([tf1.placeholder(tf.float32, [None]), tf1.placeholder(tf.int64, [])])
 
         def next_batch():
             batch = iterator.get_next()

@@ -60,8 +60,7 @@ def test_the_faster_ones_are_chosen(of_session, of_caller, chosen, first):
 def test_trials_of_fast_steps_are_long_enough_to_be_measured():
     runs = Runs(0.0001, 0.0002)
     assert runs.threads()(runs, 3000) == 3000
-    trials = runs.made[-7:-1]
-    assert trials == [(128, False), (128, True)] * 3  # the first power of 2 that takes 10 ms
+    assert runs.made[-7:-1] == [(128, False), (128, True)] * 3  # the first power of 2 that takes 10 ms
     assert all(not by_caller for _, by_caller in runs.made[:-7])
     assert len(runs.made) == 7 + 7  # with 1, 2, ... 64 before, and the rest behind
 
@@ -128,17 +127,13 @@ def test_the_smallest_numbers_are_the_same_on_all_threads(tmp_path, monkeypatch,
     def model_fn(features, labels, mode):
         weight = tf1.get_variable("w", initializer=np.ones(200, np.float32))
         loss = tf.reduce_sum(tf.square(weight * features["x"]))
-        step = tf1.train.get_global_step()
-        train_op = tf1.train.AdamOptimizer(0.01).minimize(loss, step)
+        train_op = tf1.train.AdamOptimizer(0.01).minimize(loss, tf1.train.get_global_step())
         return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
 
-    def input_fn():
-        def features(index):
-            return {"x": tf.where(index < 30, tf.fill([200], 1e-3), tf.zeros([200]))}
-
-        return tf.data.Dataset.range(1500).map(features)
+    def batch(index):
+        return {"x": tf.where(index < 30, tf.fill([200], 1e-3), tf.zeros([200]))}
 
     config = est.RunConfig(str(tmp_path), log_step_count_steps=500, save_summary_steps=500)
-    estimator = est.Estimator(model_fn, config=config).train(input_fn)
+    estimator = est.Estimator(model_fn, config=config).train(lambda: tf.data.Dataset.range(1500).map(batch))
     moments = estimator.get_variable_value("w/Adam")
     assert moments == pytest.approx([1.0608476e-37] * 200, rel=1e-6, abs=0)

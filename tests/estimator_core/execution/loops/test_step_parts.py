@@ -14,8 +14,7 @@ def parts_of(make_loss):
         data = data.map(lambda each: each[: tf.cast(tf.reduce_sum(each), tf.int32) + 5])
         batch = tf1.data.make_one_shot_iterator(data).get_next()
         assert batch.shape.as_list() == [None, 4]
-        weight = tf1.get_variable("weight", [4, 2], use_resource=True)
-        loss = make_loss(batch, weight)
+        loss = make_loss(batch, tf1.get_variable("weight", [4, 2], use_resource=True))
         step = tf1.train.GradientDescentOptimizer(0.1).minimize(loss)
         return StepParts(StepGraph([step, loss.op]), (step, loss)), step
 
@@ -42,8 +41,7 @@ def test_shapes_follow_from_the_size_of_a_batch():
 
 def test_a_shape_that_the_values_decide_is_not_compiled():
     def make_loss(batch, weight):
-        positive = tf.boolean_mask(batch, batch[:, 0] > 0)
-        return tf.reduce_mean(positive @ weight)
+        return tf.reduce_mean(tf.boolean_mask(batch, batch[:, 0] > 0) @ weight)
 
     parts, _ = parts_of(make_loss)
     assert part(parts, "Where") == {BEFORE}

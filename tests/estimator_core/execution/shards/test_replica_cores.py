@@ -32,16 +32,13 @@ def test_what_is_on_cores_computes_the_same(make_sharded):
         on_cores(0, 1),
         config={"num_cores_per_replica": 2, "iterations_per_loop": 1},
         session_config=tf1.ConfigProto(allow_soft_placement=False),
-    )
-    several.train(input_fn, steps=2)
+    ).train(input_fn, steps=2)
     # -30 * 0.125 is the first step, from the labels 2, 4, 6, 8; in the second the weight is 3.75, and the
     # gradient is 2 * (3.75 - 2) * mean(25, 36, 49, 64) = 152.25.
     assert several.get_variable_value("weight") == 3.75 - 0.125 * 152.25
     expected = (3.75 - 0.125 * 152.25 - 2) * np.arange(1, 5)
-    metrics = several.evaluate(input_fn, steps=1)
-    assert metrics["mae"] == pytest.approx(np.abs(expected).mean())
-    rows = list(several.predict(predict_input_fn))
-    assert [row["x"] for row in rows] == list(range(1, 11))
+    assert several.evaluate(input_fn, steps=1)["mae"] == pytest.approx(np.abs(expected).mean())
+    assert [row["x"] for row in several.predict(predict_input_fn)] == list(range(1, 11))
 
 
 @pytest.mark.parametrize(("cores", "core"), [(None, 1), (2, 2), (4, 7)])
@@ -69,9 +66,8 @@ def test_cores_within_functions():
             assert session.run(result) == 3.0
 
 
-def test_a_task_of_a_device_stays():
-    with tf.Graph().as_default() as graph:
-        with tf.device("/job:worker/task:2/" + tf1.tpu.core(0)):
-            constant = tf.constant(1.0)
-        place_on_shard(graph.get_operations(), 1)
-        assert constant.device == "/job:worker/task:2"
+def test_a_task_of_a_device_stays(graph):
+    with tf.device("/job:worker/task:2/" + tf1.tpu.core(0)):
+        constant = tf.constant(1.0)
+    place_on_shard(graph.get_operations(), 1)
+    assert constant.device == "/job:worker/task:2"

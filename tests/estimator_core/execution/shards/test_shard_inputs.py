@@ -7,10 +7,12 @@ import tensorflow as tf
 import estimator_core as est
 from estimator_core import tpu
 from estimator_core.execution.shards.shard_inputs import ShardInput, padded_inputs
+from tests.estimator_core.programs import batch_of
 
 tf1 = tf.compat.v1
 
 MODES = tpu.InputPipelineConfig
+PER_HOST = "per_host_input_for_training"
 EXAMPLES = np.arange(40, dtype=np.float32)
 
 
@@ -42,8 +44,7 @@ class Seen:
         return np.int64(0)
 
     def metric_fn(self, x, labels):
-        noted = self.note(x, labels)
-        return {"noted": (tf.constant(0.0), noted)}
+        return {"noted": (tf.constant(0.0), self.note(x, labels))}
 
 
 class Input:
@@ -67,13 +68,9 @@ class Input:
 def run(tmp_path, input_fn, mode="train", batch_axis=None, batch_size=4, limit=("steps", 2), **config):
     """Returns the `Seen` of two shards, with a global batch of 4."""
     seen = Seen()
-    seen.estimator = tpu.TPUEstimator(
-        seen,
-        config=tpu.RunConfig(tpu.TPUConfig(num_shards=2, **config), model_dir=str(tmp_path)),
-        train_batch_size=batch_size,
-        eval_batch_size=batch_size,
-        batch_axis=batch_axis,
-    )
+    sizes = {"train_batch_size": batch_size, "eval_batch_size": batch_size, "batch_axis": batch_axis}
+    run_config = tpu.RunConfig(tpu.TPUConfig(num_shards=2, **config), model_dir=str(tmp_path))
+    seen.estimator = tpu.TPUEstimator(seen, config=run_config, **sizes)
     getattr(seen.estimator, mode)(input_fn, **dict([limit]))
     assert seen.params[0]["use_tpu"] is True
     assert seen.params[0]["context"].num_replicas == 2
@@ -141,13 +138,9 @@ def test_evaluation_splits_one_batch_among_the_shards(tmp_path, config, batch_si
 
 def test_batch_axis_names_the_axis_along_which_a_batch_is_split(tmp_path):
     """Images of shape HWCN have the batch last; labels have it first."""
-
-    def input_fn(params):
-        images = np.arange(2 * 4, dtype=np.float32).reshape(2, 4)  # [height, batch]
-        batch = ({"x": images}, np.arange(4, dtype=np.float32))
-        return tf.data.Dataset.from_tensors(batch).repeat()
-
-    seen = run(tmp_path, input_fn, batch_axis=[1, 0])
+    images = np.arange(2 * 4, dtype=np.float32).reshape(2, 4)  # [height, batch]
+    input_fn = batch_of({"x": images}, np.arange(4, dtype=np.float32), repeat=None)
+    seen = run(tmp_path, lambda params: input_fn(), batch_axis=[1, 0])
     assert seen.batches[0] == [[[0, 1], [4, 5]], [[2, 3], [6, 7]]]
     assert seen.labels[0] == [[0, 1], [2, 3]]
 
@@ -157,34 +150,30 @@ def test_the_number_of_shards_is_8_unless_it_is_said(tmp_path):
     assert estimator.config.sharding("train").num_shards == 8
 
 
-@pytest.mark.parametrize("mode", ["train", "evaluate"])
-def test_a_batch_that_does_not_go_around(tmp_path, mode):
-    with pytest.raises(ValueError, match=r"_batch_size 5 must be divisible by .* shards 2"):
-        run(tmp_path, Input(), mode, batch_size=5)
+WRONG_SIZE = batch_of({"x": [1.0] * 5}, [1.0] * 5)
 
 
-def test_a_batch_that_is_not_what_was_asked_for(tmp_path):
-    def input_fn(params):
-        return tf.data.Dataset.from_tensors(({"x": [1.0] * 5}, [1.0] * 5))
-
-    with pytest.raises(ValueError, match=r"dimension 0 must be divisible .* \(5,\), 2 shards"):
-        run(tmp_path, input_fn)
-    with pytest.raises(ValueError, match="an entry for each tensor"):
-        run(tmp_path, input_fn, batch_axis=[0])
+def of_unknown_size(params):
+    return tf.data.Dataset.from_tensor_slices(({"x": EXAMPLES}, EXAMPLES)).batch(2)
 
 
-@pytest.mark.parametrize("per_host", [True, False, MODES.PER_HOST_V2])
-def test_a_batch_of_unknown_size(tmp_path, per_host):
-    def input_fn(params):
-        return tf.data.Dataset.from_tensor_slices(({"x": EXAMPLES}, EXAMPLES)).batch(2)
-
-    with pytest.raises(ValueError, match="drop_remainder=True"):
-        run(tmp_path, input_fn, per_host_input_for_training=per_host)
-
-
-def test_per_host_v2_needs_a_dataset(tmp_path):
-    with pytest.raises(TypeError, match=r"must return a tf.data.Dataset"):
-        run(tmp_path, Input(True), per_host_input_for_training=MODES.PER_HOST_V2)
+@pytest.mark.parametrize(
+    ("input_fn", "settings", "error", "message"),
+    [
+        (Input(), {"batch_size": 5}, ValueError, r"train_batch_size 5 must be divisible by .* shards 2"),
+        (Input(), {"batch_size": 5, "mode": "evaluate"}, ValueError, r"eval_batch_size 5 must be divisible"),
+        (lambda params: WRONG_SIZE(), {}, ValueError, r"dimension 0 must be divisible .* \(5,\), 2 shards"),
+        (lambda params: WRONG_SIZE(), {"batch_axis": [0]}, ValueError, "an entry for each tensor"),
+        *(
+            (of_unknown_size, {PER_HOST: per_host}, ValueError, "drop_remainder=True")
+            for per_host in (True, False, MODES.PER_HOST_V2)
+        ),
+        (Input(True), {PER_HOST: MODES.PER_HOST_V2}, TypeError, r"must return a tf.data.Dataset"),
+    ],
+)
+def test_batches_that_are_refused(tmp_path, input_fn, settings, error, message):
+    with pytest.raises(error, match=message):
+        run(tmp_path, input_fn, **settings)
 
 
 @pytest.mark.parametrize("per_host", [True, False, MODES.PER_HOST_V2, MODES.BROADCAST])

@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from estimator_core import tpu
 from estimator_core.execution.shards.shard_copies import ModelGraph
-from tests.estimator_core.programs import zeros
+from tests.estimator_core.programs import Fetching, zeros
 from tests.estimator_core.shard_programs import input_fn, model_fn, noting, shared_descent
 
 tf1 = tf.compat.v1
@@ -75,10 +75,8 @@ def test_shards_draw_other_random_numbers(make_sharded, seed):
 
 def test_stateless_random_numbers_are_the_same(make_sharded):
     """As on a TPU, whose cores run one program with one seed."""
-
-    def draw(x):
-        return tf.random.stateless_uniform([1], [1, tf1.train.get_global_step()])
-
+    seed = tf1.train.get_global_step
+    draw = lambda x: tf.random.stateless_uniform([1], [1, seed()])  # noqa: E731
     drawn = seen_by_shards(make_sharded, draw, steps=2)
     assert [len(set(step)) for step in drawn] == [1, 1]
     assert drawn[0] != drawn[1]
@@ -100,19 +98,10 @@ def test_the_functions_of_a_graph_are_read_once(graph, monkeypatch):
 # The gradients of the shards are -4 * mean(1, 4) = -10 and -4 * mean(9, 16) = -50.
 @pytest.mark.parametrize(("reduction", "weight"), [(MEAN, 0.125 * 30), (SUM, 0.125 * 60)])
 def test_a_cross_shard_optimizer_takes_the_mean_or_the_sum(make_sharded, reduction, weight):
-    losses = []
-
-    class Note(tf1.train.SessionRunHook):
-        def before_run(self, run_context):
-            graph = run_context.session.graph
-            return tf1.train.SessionRunArgs(graph.get_collection(tf1.GraphKeys.LOSSES)[0])
-
-        def after_run(self, run_context, run_values):
-            losses.append(run_values.results)
-
-    estimator = make_sharded(params={"reduction": reduction}).train(input_fn, [Note()], steps=1)
+    losses = Fetching(lambda graph: graph.get_collection(tf1.GraphKeys.LOSSES)[0])
+    estimator = make_sharded(params={"reduction": reduction}).train(input_fn, [losses], steps=1)
     assert estimator.get_variable_value("weight") == weight
-    assert losses == [(4 + 16 + 36 + 64) / 4]  # the mean over the shards
+    assert losses.values == [(4 + 16 + 36 + 64) / 4]  # the mean over the shards
 
 
 def test_optimizers_are_as_they_were_afterwards(make_sharded):

@@ -51,8 +51,7 @@ def test_a_spec_that_is_not_for_a_tpu_is_refused(make_sharded, run):
 def test_each_example_has_one_prediction(make_sharded, num_shards, config):
     """10 examples, in steps of 4: the padding of the last step is not yielded."""
     estimator = make_sharded(num_shards=num_shards, config=config)
-    rows = list(estimator.predict(predict_input_fn))
-    assert [row["x"] for row in rows] == list(range(1, 11))
+    assert [row["x"] for row in estimator.predict(predict_input_fn)] == list(range(1, 11))
     batches = estimator.predict(predict_input_fn, yield_single_examples=False)
     assert [len(batch["x"]) for batch in batches] == [4, 4, 2]
 
@@ -62,18 +61,15 @@ def test_a_model_sees_what_is_padding(make_sharded):
 
     def padding_model_fn(features, labels, mode, params):
         assert set(features) == {"x"}  # who goes through the features does not meet it
-        x = features["x"]
-        is_padding = features["is_padding"]
+        x, is_padding = features["x"], features["is_padding"]
         noted = tf1.py_func(lambda p: seen.append(p.tolist()) or 0, [is_padding], tf.int64)
         noted.set_shape([])
         with tf.control_dependencies([noted]):
-            predictions = {"y": tf.identity(x), "is_padding": is_padding}
-        return tpu.TPUEstimatorSpec(mode, predictions=predictions)
+            return tpu.TPUEstimatorSpec(mode, {"y": tf.identity(x), "is_padding": is_padding})
 
     estimator = make_sharded(padding_model_fn)
     make_sharded().train(input_fn, steps=1)
-    rows = list(estimator.predict(predict_input_fn))
-    assert [int(row["is_padding"]) for row in rows] == [0] * 10
+    assert [int(row["is_padding"]) for row in estimator.predict(predict_input_fn)] == [0] * 10
     assert sorted(seen) == [[0, 0]] * 5 + [[1, 1]]
 
 

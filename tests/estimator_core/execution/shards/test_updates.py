@@ -17,13 +17,11 @@ def in_function(a, b):
 
 
 def in_branch(a, b):
-    condition = tf1.placeholder(tf.bool)
-    return tf.cond(condition, lambda: a.assign_add(b), b.read_value)
+    return tf.cond(tf1.placeholder(tf.bool), lambda: a.assign_add(b), b.read_value)
 
 
 def in_case(a, b):
-    index = tf1.placeholder(tf.int32)
-    return tf.switch_case(index, [lambda: b.read_value(), lambda: a.assign(b)])
+    return tf.switch_case(tf1.placeholder(tf.int32), [lambda: b.read_value(), lambda: a.assign(b)])
 
 
 def in_loop(a, b):
