@@ -130,9 +130,9 @@ def submit_command(
     check_host(host)
     if cron is not None:
         raise BadInputError(
-            "--cron: submit starts one run. For runs at set times, give the same options to "
-            f"`estimator-pipelines schedule create --kubeflow {shlex.quote(host)} --cron {shlex.quote(cron)}`;"
-            " its --replace takes the place of an earlier schedule."
+            "--cron: submit starts one run. For runs at set times, give the same options to `schedule create "
+            f"--kubeflow {shlex.quote(host)} --cron {shlex.quote(cron)}`, with --replace if there is a "
+            "schedule."
         )
     run_parameters = parse_named(parameters or (), "--param")
     configuration = _loaded(config, settings, pipeline, arguments, parameters)

@@ -1,6 +1,8 @@
 """Options, exit codes and refusals that the commands share."""
 
 import os
+import shlex
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -181,6 +183,22 @@ def place_of_model(context: typer.Context, root: Root, model_folder: Path | None
         from pipelines.serving.model import ModelFolder
 
         return ModelFolder(model_folder)
+
+
+def short_path(path: str | os.PathLike[str]) -> str:
+    """Returns a path, relative to the working directory if it is inside."""
+    absolute = Path(path).absolute()
+    inside = absolute.is_relative_to(Path.cwd())
+    return str(absolute.relative_to(Path.cwd()) if inside else absolute)
+
+
+def callable_program(program: str) -> str:
+    """Returns a program as this shell finds it: its environment may not be active, as in `make demo`."""
+    word, *rest = program.split()
+    own = Path(sys.executable).parent / word
+    on_path = shutil.which(word)
+    is_found = on_path is not None and Path(on_path).absolute() == own.absolute()
+    return " ".join([word if is_found else shlex.quote(short_path(own)), *rest])
 
 
 @contextmanager

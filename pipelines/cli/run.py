@@ -1,17 +1,9 @@
 """`run`: from a CSV to a pushed model, or to the reason why there is none."""
 
-import os
-import shlex
-import shutil
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pipelines.root import Root
-    from pipelines.root.records import RunRecord
 import gc
 import json
+import shlex
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -36,6 +28,8 @@ from pipelines.cli.options import (
     Pipeline,
     RootOption,
     Settings,
+    callable_program,
+    short_path,
 )
 from pipelines.errors import BadInputError
 from pipelines.terminal.ending import end_process
@@ -354,34 +348,18 @@ def next_steps(record: "RunRecord", root: "Root", program: str) -> list[str]:
     """Returns one line for each thing to do after a run: commands that can be copied."""
     lines = []
     if record.report:
-        lines.append(f"look at the report:  {shlex.quote(_short(record.report))}")
+        lines.append(f"look at the report:  {shlex.quote(short_path(record.report))}")
     if record.status == "held":
         run_id = record.same_as or record.run_id
-        root_option = f"--root {shlex.quote(_short(root))}"
+        root_option = f"--root {shlex.quote(short_path(root))}"
         lines.append(
-            f"decide:              {_callable(program)} approve {run_id} {root_option} --because TEXT"
+            f"decide:              {callable_program(program)} approve {run_id} {root_option} --because TEXT"
         )
     if record.version or record.serving_version:
-        command, root_option = _callable(program), f"--root {shlex.quote(_short(root))}"
+        command, root_option = callable_program(program), f"--root {shlex.quote(short_path(root))}"
         # A TFX pipeline of the user's own may have read something else than CSVs.
         read_csv = any(file["path"].endswith(".csv") for file in record.data_files)
         if read_csv or record.section("data").get("path"):
             lines.append(f"get predictions:     {command} predict {root_option} --data NEW.csv")
         lines.append(f"serve the model:     {command} serve {root_option}")
     return lines
-
-
-def _short(path: str | os.PathLike[str]) -> str:
-    """Returns a path, relative to the working directory if it is inside."""
-    absolute = Path(path).absolute()
-    inside = absolute.is_relative_to(Path.cwd())
-    return str(absolute.relative_to(Path.cwd()) if inside else absolute)
-
-
-def _callable(program: str) -> str:
-    """Returns a program as this shell finds it: its environment may not be active, as in `make demo`."""
-    word, *rest = program.split()
-    own = Path(sys.executable).parent / word
-    on_path = shutil.which(word)
-    is_found = on_path is not None and Path(on_path).absolute() == own.absolute()
-    return " ".join([word if is_found else shlex.quote(_short(own)), *rest])

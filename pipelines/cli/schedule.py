@@ -22,8 +22,10 @@ from pipelines.cli.options import (
     RootOption,
     Settings,
     TokenFile,
+    callable_program,
     existing,
     print_table,
+    short_path,
     with_old_name,
 )
 from pipelines.cli.schedule_run import (
@@ -51,6 +53,7 @@ app.command("manifest")(manifest_command)
 
 @app.command()
 def create(
+    context: typer.Context,
     config: Config = None,
     data: Data = None,
     label: Label = None,
@@ -161,6 +164,11 @@ def create(
     --kubeflow by Kubeflow, as a recurring run.
     """
     from pipelines.cli.schedule_creation import CreateRequest, create_local, create_on_kubeflow
+    from pipelines.config.tfx_pipeline import TfxPipelineConfig
+    from pipelines.runs.plan.data_plan import check_headers
+
+    def warn(text: str) -> None:
+        print(f"! {text}", file=sys.stderr)
 
     request = CreateRequest(
         config=config,
@@ -187,16 +195,20 @@ def create(
         arg=tuple(arguments) if arguments else None,
     )
     if host is None:
+        config_of_runs = request.load()
+        if not isinstance(config_of_runs, TfxPipelineConfig):
+            check_headers(config_of_runs, warn)
         print(json.dumps(create_local(request)))
-        _note_missing_scheduler(root)
+        _note_missing_scheduler(root, context)
     else:
         server = HostOptions(host, namespace, token_file).server()
-        made = create_on_kubeflow(request, server, lambda text: print(f"! {text}", file=sys.stderr))
+        made = create_on_kubeflow(request, server, warn)
         print(json.dumps({"host": host, **made}))
 
 
 @app.command("list")
 def list_command(
+    context: typer.Context,
     root: RootOption = DEFAULT_ROOT,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
     host: Host = None,
@@ -225,17 +237,19 @@ def list_command(
     for line in (*overview.problems(), *overview.remarks()):
         print(f"! {line}")
     if overview.standings:
-        _note_missing_scheduler(root)
+        _note_missing_scheduler(root, context)
 
 
-def _note_missing_scheduler(root: Root) -> None:
+def _note_missing_scheduler(root: Root, context: typer.Context) -> None:
     from pipelines.scheduling.store import is_scheduled
 
     if not is_scheduled(root.schedules):
+        program = callable_program(context.find_root().info_name or "estimator-pipelines")
+        command = f"{program} schedule run --root {shlex.quote(short_path(root))}"
         print(
             f"! No run will start, because no scheduler is running in {root}. Start one, and leave it "
-            f"running: `schedule run --root {shlex.quote(str(root))}`; or let cron start it every "
-            "few minutes, with --once.",
+            f"running:\n    {command}\n  or start the due runs now; cron can do that every few minutes:\n"
+            f"    {command} --once",
             file=sys.stderr,
         )
 

@@ -3,6 +3,7 @@
 import codecs
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from components.example_gen.file_names import is_parquet, split_name
@@ -61,10 +62,12 @@ def as_utf8(files: Sequence[Path], encoding: str | None = None) -> Utf8Files:
     return Utf8Files(copies, originals, common_encoding)
 
 
-def detect_encoding(file: Path) -> str:
+def detect_encoding(file: Path, max_blocks: int | None = None) -> str:
     """Returns `utf-8`, `utf-16` or `cp1252`.
 
     A UTF-8 file with a few broken bytes counts as UTF-8, so that the bytes are reported later.
+
+    `max_blocks`: number of blocks that are read. Default: the whole file.
     """
     if is_parquet(file):
         return "utf-8"
@@ -76,7 +79,7 @@ def detect_encoding(file: Path) -> str:
             return "utf-16"
         if start.startswith((b"\x1f\x8b", b"PK\x03\x04")):
             return "utf-8"  # no text at all, reported later
-        while block := stream.read(_BLOCK_BYTES):
+        for block in islice(iter(lambda: stream.read(_BLOCK_BYTES), b""), max_blocks):
             if b"\0" in block:
                 return "utf-8"
             text = decoder.decode(block)

@@ -1,6 +1,7 @@
 """Plan of the label column: its problem type and classes."""
 
 import math
+from pathlib import Path
 
 from components.nearest import nearest_first
 from pipelines.config.pipeline_config import DataConfig, ProblemType
@@ -24,19 +25,24 @@ MIN_NUMBER_SHARE = 0.9  # of text labels that start as numbers do: are they clas
 MAX_LABEL_ROUNDING = 0.01  # of the standard deviation of a regression label
 
 
+def check_has_label(file: Path, names: list[str], label: str) -> None:
+    """Checks that one of a file's columns is the label."""
+    if label in names:
+        return
+    near = nearest_first(label, names, min_similarity=0.6)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    separator = describe_separator(names)
+    hint = f" {separator}" if separator else hint or f" {describe_missing_header(names)}".rstrip()
+    raise BadInputError(
+        f"{file}, line 1: there is no label column {label!r}.{hint} "
+        f"Columns: {', '.join(map(repr, names[:30]))}{', ...' if len(names) > 30 else ''}."
+    )
+
+
 def check_label_column(profile: CsvProfile, label: str) -> ColumnProfile:
-    column = profile.columns.get(label)
     file = profile.user_files[0]
-    if column is None:
-        names = list(profile.columns)
-        near = nearest_first(label, names, min_similarity=0.6)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        separator = describe_separator(names)
-        hint = f" {separator}" if separator else hint or f" {describe_missing_header(names)}".rstrip()
-        raise BadInputError(
-            f"{file}, line 1: there is no label column {label!r}.{hint} "
-            f"Columns: {', '.join(map(repr, names[:30]))}{', ...' if len(names) > 30 else ''}."
-        )
+    check_has_label(file, list(profile.columns), label)
+    column = profile.columns[label]
     if column.num_values == 0:
         raise BadInputError(
             f"{file}: the label column {label!r} is empty in "

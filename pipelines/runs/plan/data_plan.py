@@ -1,6 +1,7 @@
 """The plan of a run's data, before anything is written: files, columns, splits, model."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from itertools import islice
 from pathlib import Path
 
 from components.nearest import nearest_first
@@ -10,11 +11,13 @@ from pipelines.config.span_pattern import has_placeholder
 from pipelines.config.toml import columns_entry
 from pipelines.data.bad_rows import BadRows, set_aside
 from pipelines.data.column_cells import ColumnCells
-from pipelines.data.dialect import Dialect, detect_dialect
-from pipelines.data.encoding import UTF_8_NAMES, Utf8Files, as_utf8
+from pipelines.data.dialect import Dialect, detect_dialect, detect_from_lines
+from pipelines.data.encoding import UTF_8_NAMES, Utf8Files, as_utf8, detect_encoding
+from pipelines.data.faults import parse_header
 from pipelines.data.file_states import read_states
 from pipelines.data.files import find_csv_files
 from pipelines.data.leaks import Leak, find_leaks
+from pipelines.data.opening import open_text
 from pipelines.data.pitfalls import find_pitfalls
 from pipelines.data.profile import CsvProfile, profile_clean_files, profile_csv
 from pipelines.data.spans import ResolvedSpans, SpanRecord, resolve_spans
@@ -28,10 +31,13 @@ from pipelines.runs.definitions.model_code import choose_model_code
 from pipelines.runs.definitions.run_plan import CsvData, DataPlan
 from pipelines.tabular.column_table import list_columns
 from pipelines.tabular.infer import infer_kinds
-from pipelines.tabular.label import check_label_column
+from pipelines.tabular.label import check_has_label, check_label_column
 
 LEAK_PREFIX = "leak? "
 """Beginning of a note about a column that predicts the label on its own; its evidence follows."""
+
+
+_HEADER_LINES = 100  # that show the delimiter, too
 
 
 def read_data(
@@ -78,6 +84,22 @@ def read_data(
         spans=spans,
         bad_rows=bad_rows,
     )
+
+
+def check_headers(config: PipelineConfig, warn: Callable[[str], None]) -> None:
+    """Checks that the existing files have the label, without reading their rows; warns if there are none."""
+    data = config.data
+    try:
+        files, _ = _find_files(config, ())
+    except BadInputError as error:  # they may still come
+        warn(f"a run would fail now: {error}")
+        return
+    for file in files:
+        encoding = data.encoding or detect_encoding(file, max_blocks=1)
+        with open_text(file, "replace", encoding="utf-8-sig" if encoding == "utf-8" else encoding) as stream:
+            lines = list(islice(stream, _HEADER_LINES))
+        dialect = detect_from_lines(lines, data.delimiter, data.quote)
+        check_has_label(file, parse_header(file, lines, dialect), data.label)
 
 
 def _profile(originals: list[Path], data: DataConfig) -> tuple[Utf8Files, CsvProfile, BadRows | None]:

@@ -201,7 +201,7 @@ def test_submit_with_a_token(config, server, tmp_path):
     [
         (("--kubeflow", "localhost:8080"), "--kubeflow takes an address such as"),
         (("--host", "localhost:8080"), "--kubeflow takes an address such as"),  # its earlier name
-        (("--cron", "0 3 * * *"), "`estimator-pipelines schedule create --kubeflow http"),
+        (("--cron", "0 3 * * *"), "`schedule create --kubeflow http"),
         (("--param", "steps=3"), "no such parameter"),
         (("--param", "train_steps=many"), "train_steps takes a whole number"),
         (("--param", "train_steps"), "takes name=value"),

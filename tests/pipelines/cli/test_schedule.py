@@ -56,6 +56,16 @@ def test_list_names_a_copy_of_a_schedule(here, options):
     assert "trips (copy).json is not the file of a schedule" in listed.stdout + listed.stderr
 
 
+def test_a_schedule_needs_the_label_in_the_files_that_exist(here, data):
+    refused = schedule("create", "--data", f"{data.parent}/d*.csv", "--label", "z", "--every", "1h", code=2)
+    assert f"{data}, line 1: there is no label column 'z'. Columns: 'x', 'y'." in refused.stderr
+    assert not (here / "pipeline_root").exists()
+    made = schedule("create", "--data", "later_*.csv", "--label", "z", "--every", "1h")
+    assert f"! a run would fail now: No file matches {here}/later_*.csv" in made.stderr
+    command = made.stderr.splitlines()[-1].split()
+    assert command[-5:] == ["schedule", "run", "--root", "pipeline_root", "--once"]
+
+
 def test_what_cannot_be_made(here):
     refused = schedule("create", "--config", "trips.toml", "--every", "soon", code=2)
     assert "--every takes numbers with their units" in refused.stderr

@@ -69,6 +69,7 @@ def read_as_a_run(tmp_path_factory):
             plan,
             "\n".join(
                 [
+                    *found.facts,
                     *(plan.findings if plan else found.findings),
                     *found.profile.notes(),
                     *(kind.note for kind in found.kinds.values()),

@@ -4,7 +4,7 @@ from pipelines.config.load import load_config
 from pipelines.data.formats.number_format import COMMA
 from pipelines.data.staging import stage
 from pipelines.errors import BadInputError
-from pipelines.runs.plan.data_plan import plan_data, read_data
+from pipelines.runs.plan.data_plan import check_headers, plan_data, read_data
 
 NUM = 120
 
@@ -84,13 +84,14 @@ def test_dialect_and_encoding_are_detected_and_said(plan):
     made = plan(text, encoding="cp1252")
     assert made.columns[0].name == "größe"
     assert (made.code.plan.numeric[0].number_format, made.texts.encoding) == (COMMA, "cp1252")
-    assert made.findings == (
+    assert made.findings == ()
+    assert made.facts == (
         "reading the files as cp1252 (detected); set data.encoding if that is wrong",
         "fields are separated by semicolons and quoted by double quotes; set data.delimiter or "
         "data.quote if that is wrong",
     )
     settings = ("data.delimiter=;", "data.encoding=cp1252")
-    assert plan(text, *settings, encoding="cp1252").findings == ("reading the files as cp1252",)
+    assert plan(text, *settings, encoding="cp1252").facts == ("reading the files as cp1252",)
     with pytest.raises(BadInputError, match="there is no label column 'y'"):
         plan(text, "data.delimiter=|")
 
@@ -145,3 +146,11 @@ def test_files_divide_the_rows(tmp_path):
     data = read_data(config)
     assert data.profile.num_rows == 90
     assert data.splits.split_of == {tmp_path / "train.csv": "train", tmp_path / "eval.csv": "eval"}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])
+def test_the_label_is_in_the_header_of_a_file_in_any_encoding(tmp_path, encoding):
+    (tmp_path / "data.csv").write_text("größe;höhe\n1;2\n3;4\n", encoding=encoding)
+    check_headers(load_config(data=f"{tmp_path}/*.csv", label="höhe"), pytest.fail)
+    with pytest.raises(BadInputError, match="no label column 'hoehe'"):
+        check_headers(load_config(data=f"{tmp_path}/*.csv", label="hoehe"), pytest.fail)
