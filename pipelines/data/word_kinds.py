@@ -4,6 +4,8 @@ import re
 
 from pipelines.data.column_cells import ColumnCells
 from pipelines.data.column_profile import ColumnProfile
+from pipelines.data.formats.cell_format import TextFormat
+from pipelines.data.formats.number_format import PLAIN
 
 BOOLEAN_WORDS = (
     ("true", "false"),
@@ -30,6 +32,8 @@ _CODE_NAME = re.compile(
 _ID_NAME = re.compile(
     r"^(unnamed|id|.*[ _-]id|.*Id|.*ID|uuid|guid|index|row ?(id|number)|Unnamed: \d+)$", re.ASCII
 )
+_WITHOUT_ZEROS = "^(?:0|-?[1-9][0-9]*)$"
+_TRUE_OR_FALSE = "^(?i:true|false)$"
 _TWO_SPACES = r"^\S+\s+\S+\s+\S"  # three words
 _MIN_PROSE_SHARE = 0.5
 _MIN_TEXT_DISTINCT = 20
@@ -104,3 +108,28 @@ def is_row_number(column: ColumnProfile, min_rows: int) -> bool:
     unique = distinct is None or distinct == column.num_values
     consecutive = high - low + 1 == column.num_values and column.num_values > min_rows
     return unique and (consecutive or is_called_id(column.name))
+
+
+def find_text_format(cells: ColumnCells) -> TextFormat | None:
+    """Returns how a column of text writes whole numbers and booleans; None if it has neither."""
+    import pyarrow.compute as pc
+
+    widths: set[int] = set()
+    booleans: set[str] = set()
+    all_digits = no_zeros = True
+    for values, _ in cells.chunks():
+        numbers = values.filter(pc.match_substring_regex(values, PLAIN))
+        widths.update(pc.utf8_length(numbers).unique().to_pylist())
+        all_digits = all_digits and pc.all(pc.match_substring_regex(numbers, "^[0-9]+$")).as_py() is not False
+        no_zeros = no_zeros and pc.all(pc.match_substring_regex(numbers, _WITHOUT_ZEROS)).as_py() is not False
+        booleans.update(values.filter(pc.match_substring_regex(values, _TRUE_OR_FALSE)).unique().to_pylist())
+    width = None
+    if widths and all_digits and len(widths) == 1:
+        (width,) = widths
+    elif widths and no_zeros:
+        width = 1
+    words = sorted(booleans, key=str.lower)
+    is_pair = [word.lower() for word in words] == ["false", "true"]
+    if width is None and not is_pair:
+        return None
+    return TextFormat(width, (words[0], words[1]) if is_pair else None)

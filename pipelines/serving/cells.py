@@ -8,6 +8,7 @@ from typing import Any
 
 from components.nearest import nearest_first
 from pipelines.data.formats.cell_format import CellFormat
+from pipelines.data.missing import is_missing
 from pipelines.errors import BadInputError, counted, shown
 from pipelines.serving.saved_model import Column, ColumnType
 
@@ -16,6 +17,7 @@ Cells = dict[str, list[Any]]
 
 _WANTED = {"INT": "a whole number", "FLOAT": "a number", "BYTES": "text"}
 _OR_MISSING = "or None (in JSON null) if it is missing."
+_DTYPE_ADVICE = "If it is from a file, read_csv(..., dtype=str) keeps the text."
 _NO_VALUE = ("NAType", "NaTType")  # of pandas
 _MISSPELLED = 0.75  # similarity of a name that is not known to one that is
 _INT64 = range(-(2**63), 2**63)
@@ -169,18 +171,58 @@ def _cells_of_frame(frame: Any, columns: Mapping[str, Column]) -> tuple[Cells, i
         if name in columns:
             values = frame[name].tolist()
             missing = frame[name].isna().tolist()
-            cells[name] = cast(
+            cells[name] = _cast_of_frame(
                 [None if gone else value for value, gone in zip(values, missing, strict=True)], columns[name]
             )
     check_required(cells, columns, len(frame))
     return cells, len(frame)
 
 
+def _cast_of_frame(values: Sequence[Any], column: Column) -> list[Any]:
+    """Returns the cells of a column whose types pandas has guessed, or whose cells are all text."""
+    if column.type != "BYTES":
+        return cast(numbers_of_texts(values, column), column)
+    try:
+        return cast(values, column)
+    except CellError as error:
+        if isinstance(values[error.row], str):
+            raise
+        raise CellError(error.row, error.column, f"{error.reason} {_DTYPE_ADVICE}") from None
+
+
+def numbers_of_texts(values: Sequence[Any], column: Column) -> list[Any]:
+    """Returns the values of a column of numbers, of which text is read as CsvExampleGen reads a cell."""
+    numbers = list(values)
+    for row, value in enumerate(values):
+        if isinstance(value, str):
+            text = value.strip()
+            try:
+                numbers[row] = None if is_missing(text) else _number_of_text(text.encode())
+            except ValueError:
+                whole = "whole " if column.type == "INT" else ""
+                raise CellError(
+                    row,
+                    column.name,
+                    f"{value!r} is not a {whole}number, and the column had {whole}numbers in training. "
+                    "Correct it, or leave the cell empty.",
+                ) from None
+            if column.type == "INT" and numbers[row] is not None and is_beyond_int64(numbers[row]):
+                raise CellError(row, column.name, beyond_int64(value))
+    return numbers
+
+
+def _number_of_text(text: bytes) -> int | float:
+    try:
+        return int(text)  # a float would round a large one
+    except ValueError:
+        return float(text)
+
+
 def cast(values: Sequence[Any], column: Column) -> list[Any]:
     """Returns the cells of a column.
 
     A whole number is also a number, and 12.0 is also a whole number. None, NaN and empty text are missing
-    values. In a column of text that holds numbers or dates, values are written in the format of its cells.
+    values. In a column of text, numbers, dates and booleans are written in the format of its cells.
     """
     convert = _CONVERT[column.type]
     cells: list[Any] = []
@@ -198,7 +240,7 @@ def cast(values: Sequence[Any], column: Column) -> list[Any]:
             if len(cells[-1]) > 1:
                 raise CellError(row, column.name, several(value))
             (cells[-1],) = cells[-1]
-    if column.format is not None:
+    if column.format is not None and not column.format.text:
         for row, cell in enumerate(cells):
             if cell is not None and not column.format.reads(cell.decode(errors="replace")):
                 raise CellError(row, column.name, unreadable(values[row], column.format))

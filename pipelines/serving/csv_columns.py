@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from components.example_gen.cells import ColumnType, cell_type, convert, infer_type, with_nulls
+from components.example_gen.cells import ColumnType, convert, infer_type, with_nulls
 from components.example_gen.example_encoder import serialize
 from pipelines.data.missing import find_missing
-from pipelines.serving.cells import CellError, beyond_int64, cast, is_beyond_int64, unreadable
+from pipelines.serving.cells import CellError, cast, numbers_of_texts, unreadable
 from pipelines.serving.model import MISSING
 from pipelines.serving.saved_model import Column, Signature
 
@@ -81,7 +81,7 @@ def inputs_of_columns(arrays: Mapping[str, Any], signature: Signature, num_rows:
 
 def _unread(cells: Any, column: Column) -> Iterator[UnreadCells]:
     """Yields the cells of text that are in no format of the column, if there are."""
-    if column.format is None:
+    if column.format is None or column.format.text:
         return
     trimmed, is_missing = find_missing(cells)
     is_read = column.format.is_read(trimmed)
@@ -109,28 +109,8 @@ def _numbers(cells: Any, column: Column) -> Any:
     if kind is ColumnType.EMPTY:
         return pa.nulls(len(cells), _TYPES[column.type])
     if kind > wanted:
-        return pa.array(cast(_one_by_one(texts, column), column), _TYPES[column.type])
+        return pa.array(cast(numbers_of_texts(texts.to_pylist(), column), column), _TYPES[column.type])
     if wanted is ColumnType.INTEGER:
         return convert(texts, kind)
     values = convert(texts, ColumnType.FLOAT, pa.float64())
     return with_nulls(values, pc.fill_null(pc.is_nan(values), False))
-
-
-def _one_by_one(texts: Any, column: Column) -> list[float | None]:
-    numbers: list[float | None] = []
-    for row, cell in enumerate(texts.to_pylist()):
-        try:
-            is_whole = cell_type(cell) is ColumnType.INTEGER  # a float would round a large one
-            number = (int(cell) if is_whole else float(cell)) if cell else None
-        except ValueError:
-            whole = "whole " if column.type == "INT" else ""
-            raise CellError(
-                row,
-                column.name,
-                f"{cell!r} is not a {whole}number, and the column had {whole}numbers in training. "
-                "Correct it, or leave the cell empty.",
-            ) from None
-        if column.type == "INT" and number is not None and is_beyond_int64(number):
-            raise CellError(row, column.name, beyond_int64(cell))
-        numbers.append(number)
-    return numbers

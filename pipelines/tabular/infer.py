@@ -5,10 +5,12 @@ from collections.abc import Mapping
 from pipelines.config.data import ColumnUse
 from pipelines.config.pipeline_config import DataConfig, PipelineConfig
 from pipelines.config.trainer import MAX_FOLDS
+from pipelines.data.column_cells import ColumnCells
 from pipelines.data.column_profile import MAX_DISTINCT, ColumnProfile
 from pipelines.data.formats.date_format import DateFormat
 from pipelines.data.kinds import ColumnKind, recognise_columns, text_columns
 from pipelines.data.profile import CsvProfile
+from pipelines.data.word_kinds import find_text_format
 from pipelines.errors import BadInputError
 from pipelines.tabular.label import check_label_column, plan_label
 from pipelines.tabular.plan import (
@@ -145,7 +147,17 @@ def infer_plan(
         training=_plan_training(profile.num_rows, label, config),
     )
     used = {*plan.columns, data.weight}
-    return plan.model_copy(update={"text_columns": tuple(name for name in kept_as_text if name in used)})
+    text_formats = {
+        name: text_format
+        for name in dict.fromkeys(part.column for part in (*categorical, *text, *lists))
+        if (text_format := find_text_format(ColumnCells(profile, name)))
+    }
+    return plan.model_copy(
+        update={
+            "text_columns": tuple(name for name in kept_as_text if name in used),
+            "text_formats": text_formats,
+        }
+    )
 
 
 def _numeric_feature(column: ColumnProfile, kind: ColumnKind) -> NumericFeature:

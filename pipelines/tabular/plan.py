@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from components.transform.packs_key import PACKS_KEY
 from pipelines.config.pipeline_config import ProblemType
 from pipelines.config.trainer import Decide, describe_goal
+from pipelines.data.formats.cell_format import TextFormat
 from pipelines.data.formats.date_format import DateName
 from pipelines.data.formats.number_format import NumberFormat
 from pipelines.errors import counted
@@ -263,6 +264,7 @@ class TabularPlan(FeaturePlan):
     training: TrainingPlan
     # Columns that CsvExampleGen leaves as text though they look like numbers.
     text_columns: tuple[str, ...] = ()
+    text_formats: dict[str, TextFormat] = {}  # How columns write numbers and booleans, in case they are text
 
     @staticmethod
     def from_custom_config(custom_config: dict[str, Any]) -> "TabularPlan":

@@ -11,6 +11,7 @@ import tensorflow_transform as tft
 
 from pipelines.data.formats.date_format import SECS_PER_DAY, DateFormat, month_number, weekday_number
 from pipelines.data.formats.number_format import NumberFormat
+from pipelines.data.missing import MISSING_TOKENS
 from pipelines.tabular.cell_reading import read_numbers, read_times, trim
 from pipelines.tabular.plan import (
     CATEGORIES,
@@ -281,7 +282,7 @@ def _categories(parts: Sequence[CategoricalFeature], cells: Any, _: Any) -> Any:
             "hour": lambda: local_secs % SECS_PER_DAY // 3_600,
         }[part.part or "month"]()
         return tf.sparse.retain(_with_values(cells, tf.strings.as_string(value)), is_valid)
-    text = _as_text(cells)
+    text = _as_text(cells, MISSING_TOKENS)
     if part.words is None:
         return text
     folded = tf.strings.lower(text.values, encoding="utf-8")
@@ -329,7 +330,7 @@ def _cells_of_column(plan: FeaturePlan, column: str, inputs: dict[str, Any]) -> 
 
 def _ngram_ids(part: TextFeature, raw: Any) -> Any:
     """Returns hashed words, and pairs of words, sparse int64 of shape [batch_size, None]."""
-    text = tf.strings.lower(_dense(_as_text(raw), ""), encoding="utf-8")
+    text = tf.strings.lower(_dense(_as_text(raw, MISSING_TOKENS), ""), encoding="utf-8")
     words = tf.strings.split(tf.strings.regex_replace(text, _BETWEEN_WORDS, " ")).to_sparse()
     sizes = (1, 2) if part.has_pairs else (1, 1)
     return tft.hash_strings(tft.ngrams(words, sizes, separator=" "), part.hash_buckets)
@@ -355,11 +356,12 @@ def _as_numbers(raw: Any, number_format: NumberFormat | None = None) -> Any:
     return tf.sparse.retain(_with_values(raw, values), tf.math.is_finite(values))
 
 
-def _as_text(raw: Any) -> Any:
-    """Returns the values of a sparse tensor as trimmed text."""
+def _as_text(raw: Any, missing: Sequence[str] = ("",)) -> Any:
+    """Returns the values of a sparse tensor as trimmed text, without the texts that mean "no value"."""
     values = raw.values
     text = trim(values) if values.dtype == tf.string else tf.strings.as_string(values)
-    return tf.sparse.retain(_with_values(raw, text), tf.not_equal(text, ""))
+    has_value = tf.reduce_all(tf.not_equal(text[:, tf.newaxis], tf.constant(missing)), axis=1)
+    return tf.sparse.retain(_with_values(raw, text), has_value)
 
 
 def _with_values(sparse: Any, values: Any) -> Any:

@@ -7,12 +7,13 @@ from typing import Any
 
 import tensorflow as tf
 import tensorflow_transform as tft
+from tensorflow_metadata.proto.v0 import schema_pb2
 
 import estimator_core
 from components.errors import SettingError
 from components.tfx.decision_file import DECISION_FILE, INTERVAL_FILE
 from pipelines.config.trainer import describe_goal
-from pipelines.data.formats.cell_format import FILE, CellFormat, formats_to_json
+from pipelines.data.formats.cell_format import FILE, CellFormat, TextFormat, formats_to_json
 from pipelines.tabular.best_checkpoint import LOSS, BestCheckpointExporter
 from pipelines.tabular.columns import keys_of_words
 from pipelines.tabular.decision import Decision, choose_decision, deciding, read_decision, write_decision
@@ -184,7 +185,7 @@ def _training(
     )
     receive_serving = serving_input_receiver_fn(plan, transform, schema, derive)
     hooks: list[Any] = []
-    assets_extra = _write_formats(plan, args.model_run_dir)
+    assets_extra = _write_formats(plan, schema, args.model_run_dir)
     if plan.decides and args.trial is None:
         assets_extra[DECISION_FILE] = os.path.join(args.model_run_dir, DECISION_FILE)
     if settings.interval is not None and args.trial is None:
@@ -248,9 +249,16 @@ def _training(
     )
 
 
-def _write_formats(plan: TabularPlan, folder: str) -> dict[str, str]:
+def _write_formats(plan: TabularPlan, schema: Any, folder: str) -> dict[str, str]:
     """Writes the formats of columns of text, for `assets.extra/`; empty without such columns."""
+    plain_numbers = {part.column: TextFormat(width=1, is_number=True) for part in plan.numeric}
+    text_formats = {**plan.text_formats, **plain_numbers}
     formats = {
+        feature.name: CellFormat(text=text_formats[feature.name])
+        for feature in schema.feature
+        if feature.type == schema_pb2.BYTES and feature.name in text_formats
+    }
+    formats |= {
         part.column: CellFormat(part.number_format, part.date, part.unreadable)
         for part in plan.numeric
         if any(part.kind)

@@ -7,6 +7,7 @@ import random
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn.metrics
 import tensorflow as tf
@@ -16,6 +17,7 @@ from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 
 import pipelines
+from pipelines.serving.files import Reading, predict_files
 
 assert components
 
@@ -42,6 +44,10 @@ def rows():
             "city": draw.choice(("Oslo", "Rome")),
             "size": str(draw.randrange(1_000)),
             "weight": f"{number % 3 + 1},{number % 7}5",
+            "insured": draw.choice(("True", "False", "NA")),
+            "gifts": draw.choice(("NA", "2", "3")),
+            "crates": draw.choice(("", "4", "5")),
+            "shelf": draw.choice(("12", "7b", "40", "N/A", "")),
             "y": "late" if score > 1.2 else "fine",
         }
 
@@ -79,6 +85,7 @@ def test_terminal_record_and_report_list_every_column(run):
         "price": "number", "share": "number", "ordered at": "date", "vip": "boolean",
         "zip": "category", "review": "text", "city": "category", "size": "number", "y": "category",
         "größe": "constant", "weight": "number",
+        "insured": "boolean", "gifts": "number", "crates": "number", "shelf": "category",
     }  # fmt: skip
     report = (root / "runs" / f"{line['run_id']}.html").read_text()
     for name, kind in taken_for.items():
@@ -116,6 +123,23 @@ def test_the_served_model_reads_cells_as_they_stand_in_the_csv(run):
     assert np.isfinite(scores[3])
 
 
+@pytest.mark.parametrize("options", [{}, {"dtype": str}, {"dtype_backend": "pyarrow"}], ids=str)
+def test_a_frame_is_predicted_as_its_file(run, tmp_path, options):
+    model = pipelines.load(run[2])
+    table = [row for row in rows() if row["shelf"] != "7b"]  # all others are numbers
+    file = tmp_path / "new.csv"
+    file.write_text("\n".join(map(";".join, [table[0], *(row.values() for row in table)])) + "\n")
+    predict_files(model, str(file), tmp_path / "out.parquet", Reading(), print)
+    of_file = pd.read_parquet(tmp_path / "out.parquet")
+    frame = pd.read_csv(file, sep=";", **options)
+    if not options:
+        types = {name: str(dtype) for name, dtype in frame.dtypes.items()}
+        assert (types["zip"], types["shelf"], types["gifts"]) == ("int64", "float64", "float64")
+    of_frame = model.predict(frame)
+    np.testing.assert_allclose(of_frame["probability_late"], of_file["probability_late"], rtol=1e-6)
+    assert of_frame["class"].tolist() == of_file["class"].tolist()
+
+
 def test_every_metric_weighs_the_rows_by_their_column_and_their_class(run):
     line, _, root = run
     model = pipelines.load(root)
@@ -131,9 +155,7 @@ def test_every_metric_weighs_the_rows_by_their_column_and_their_class(run):
     assert len(table) == len(examples) == line["metrics"]["example_count"]
     is_late = np.array([row["y"] == "late" for row in table])
     weights = np.array([float(row["weight"].replace(",", ".")) for row in table]) * np.where(is_late, 1.5, 1)
-    late = np.asarray(
-        model.predict([{**row, "size": int(row["size"])} for row in table])["probability_late"], np.float64
-    )
+    late = np.asarray(model.predict(pd.DataFrame(table))["probability_late"], np.float64)
     metrics = line["metrics"]
     assert metrics["binary_crossentropy"] == pytest.approx(
         sklearn.metrics.log_loss(is_late, late, sample_weight=weights), rel=1e-3
@@ -157,7 +179,7 @@ def test_the_graph_that_is_served_gives_what_the_training_saw(run):
         raw = parse(root.glob(f"CsvExampleGen/*/examples/Split-{split}/*"), spec)
         (folder,) = root.glob(f"Transform/*/transformed_examples/Split-{split}")
         saw = parse(folder.iterdir(), output.transformed_feature_spec())
-        assert saw["numeric"].shape[1] == 4  # price, share, days, size
+        assert saw["numeric"].shape[1] == 6  # price, share, days, size, gifts, crates
         assert fingerprints(layer(raw)) == fingerprints(saw)
 
 

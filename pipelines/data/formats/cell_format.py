@@ -1,7 +1,8 @@
 """Formats of a model's columns of text, in a file next to the model.
 
 A served model reads `1.234,56` or `27.02.1956` itself, and treats what it cannot read as missing.
-This file lets a client of the model report instead that a cell does not fit.
+This file lets a client of the model report instead that a cell does not fit, and write numbers and booleans
+as text of the training data.
 """
 
 import datetime
@@ -32,17 +33,39 @@ _WRITTEN: dict[DateName | None, str] = {
     "day-first": "%d.%m.%Y",
     "month-first": "%m/%d/%Y",
 }
+_MAX_EXACT = 2**53  # whole numbers up to here are exact as a float
 _GROUP = re.compile(r"\\([0-9])")
 
 
 @dataclass(frozen=True)
-class CellFormat:
-    """Format of the numbers or dates of a column of text."""
+class TextFormat:
+    """How the training data write cells of text that a client may take for whole numbers or booleans."""
 
-    number: NumberFormat | None = None  # Format of the numbers; None for dates
+    # Fewest digits of a whole number, which zeros precede if it has fewer. None if this is not known.
+    width: int | None = None
+    booleans: tuple[str, str] | None = None  # Words for false and true; None if there are no such two
+    is_number: bool = False  # True if the model reads numbers from the cells: it takes any
+
+    def written(self, value: Any) -> Any:
+        """Returns a whole number or a boolean as text, if that is certain, and anything else as it is."""
+        if isinstance(value, bool):
+            return self.booleans[value] if self.booleans else value
+        is_whole = isinstance(value, float) and value.is_integer() and abs(value) <= _MAX_EXACT
+        if is_whole or isinstance(value, int):
+            is_certain = self.width is not None and (value >= 0 or self.width == 1)
+            return str(int(value)).zfill(self.width or 1) if is_certain else value
+        return repr(value) if self.is_number and isinstance(value, float) and value == value else value
+
+
+@dataclass(frozen=True)
+class CellFormat:
+    """Format of the numbers or dates of a column of text, or of what else looks like a number there."""
+
+    number: NumberFormat | None = None  # Format of the numbers; None for others
     date: DateName | None = None
     # Cells of the training data, up to 100, that are in no such format and counted as missing.
     missing: tuple[str, ...] = ()
+    text: TextFormat | None = None  # Format of a column that has neither numbers nor dates; reads any cell
 
     def reads(self, cell: str) -> bool:
         """Returns whether a cell has a value in this format, or counts as missing.
@@ -51,7 +74,7 @@ class CellFormat:
         these cells and others without a digit, such as `on request`. A number in another format is neither.
         """
         text = cell.strip()
-        if is_missing(text) or text in self.missing:
+        if self.text is not None or is_missing(text) or text in self.missing:
             return True
         if self.missing and not _DIGIT.search(text):
             return True
@@ -101,9 +124,11 @@ class CellFormat:
         """
         if isinstance(value, np.generic):
             value = value.item()
+        if self.text is not None:
+            return self.text.written(value)
         if isinstance(value, datetime.date) and self.date in _WRITTEN and value == value:
             return value.strftime(_WRITTEN[self.date]) + (
-                value.strftime(" %H:%M:%S") if isinstance(value, datetime.datetime) else ""
+                value.strftime(" %H:%M:%S%z") if isinstance(value, datetime.datetime) else ""
             )
         number = self.number
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -179,5 +204,13 @@ def read_formats(model: Path) -> dict[str, CellFormat]:
         raise ValueError(f"{file} cannot be read: {error}") from error
 
 
-def _format(number: dict[str, str] | None, date: DateName | None, missing: Sequence[str]) -> CellFormat:
+def _format(
+    number: dict[str, str] | None,
+    date: DateName | None,
+    missing: Sequence[str],
+    text: dict[str, Any] | None = None,
+) -> CellFormat:
+    if text:
+        booleans = text["booleans"] and tuple(text["booleans"])
+        return CellFormat(text=TextFormat(**{**text, "booleans": booleans}))
     return CellFormat(NumberFormat(**number) if number else None, date, tuple(missing))  # type: ignore[arg-type]

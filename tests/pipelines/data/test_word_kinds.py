@@ -1,7 +1,9 @@
 import pytest
 
+from pipelines.data.formats.cell_format import TextFormat
 from pipelines.data.word_kinds import (
     boolean_words,
+    find_text_format,
     is_called_id,
     is_free_text,
     is_row_number,
@@ -62,3 +64,25 @@ def test_free_text_ids_and_row_numbers(tmp_path):
     assert not is_row_number(column_of(tmp_path, "a", range(5, 15))[0], 20)
     assert not is_row_number(column_of(tmp_path, "a", range(5, 60, 2))[0], 20)
     assert is_row_number(column_of(tmp_path, "id", range(5, 60, 2))[0], 20)
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["00501", "12345", "SW1A", "NA"], TextFormat(width=5)),
+        (["7", "12", "x", "-3", "0"], TextFormat(width=1)),
+        (["7", "9", "x"], TextFormat(width=1)),
+        (["007", "12"], None),  # is 5 written 5 or 005?
+        (["7", "7.0", "x"], None),
+        (["12", "1e2", "x"], None),
+        (["12", "+5", "x"], None),
+        (["Oslo", "12 b"], None),
+        (["TRUE", "FALSE", "TRUE"], TextFormat(booleans=("FALSE", "TRUE"))),
+        (["true", "False", "maybe", "3"], TextFormat(1, ("False", "true"))),
+        (["true", "True", "false"], None),
+        (["true", "maybe"], None),
+        (["NA", ""], None),
+    ],
+)
+def test_how_a_column_of_text_writes_whole_numbers_and_booleans(tmp_path, cells, expected):
+    assert find_text_format(column_of(tmp_path, "a", cells)[1]) == expected

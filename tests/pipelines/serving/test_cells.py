@@ -1,14 +1,18 @@
+import io
 from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
 import pandas
+import pyarrow as pa
 import pytest
 
-from pipelines.data.formats.cell_format import CellFormat
+from pipelines.data.formats.cell_format import CellFormat, TextFormat
 from pipelines.data.formats.number_format import NumberFormat
+from pipelines.data.missing import is_missing
 from pipelines.errors import BadInputError
 from pipelines.serving.cells import CellError, cast, to_cells
+from pipelines.serving.csv_columns import typed_columns
 from pipelines.serving.saved_model import Column
 
 COLUMNS = {
@@ -181,3 +185,79 @@ def test_what_are_no_rows_of_the_model_is_refused(rows, message):
 def test_a_similar_name_is_another_column_if_the_model_s_is_there_and_a_row_may_be_empty():
     assert to_cells([{"fare": 1}, {}], COLUMNS) == ({"fare": [1.0, None]}, 2)
     assert to_cells([{"fare": 1, "fares": "x"}], COLUMNS)[0] == {"fare": [1.0]}
+
+
+FILE = """\
+zip,plz,count,gap,amount,marked,vip,seen,city,day,at,price,comma,none
+00501,01067,7,,1.5,NA,True,True,Oslo,20240406,2024-04-06,$1,"7,5",
+12345,10115,8,3,,2.5,False,,NA,20240407,,"$1,234.50","1.234,5",
+,10115,9,-4,2e3,-,True,False,,20240408,2024-12-31 07:08:09,,7,NA
+"""
+FILE_COLUMNS = {
+    column.name: column
+    for column in (
+        Column("zip", "BYTES", format=CellFormat(text=TextFormat(width=5))),
+        Column("plz", "BYTES", format=CellFormat(text=TextFormat(width=5))),
+        Column("count", "INT"),
+        Column("gap", "INT"),
+        Column("amount", "FLOAT"),
+        Column("marked", "BYTES", format=CellFormat(text=TextFormat(width=1, is_number=True))),
+        Column("vip", "BYTES", format=CellFormat(text=TextFormat(booleans=("False", "True")))),
+        Column("seen", "BYTES", format=CellFormat(text=TextFormat(booleans=("False", "True")))),
+        Column("city", "BYTES"),
+        Column("day", "INT"),
+        Column("at", "BYTES", format=CellFormat(date="iso")),
+        Column("price", "BYTES", format=CellFormat(NumberFormat(currency="USD"))),
+        Column("comma", "BYTES", format=CellFormat(NumberFormat(","))),
+        Column("none", "FLOAT"),
+    )
+}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"dtype": str},
+        {"dtype": "category"},
+        {"keep_default_na": False},
+        {"dtype_backend": "numpy_nullable"},
+        {"dtype_backend": "pyarrow"},
+        {"parse_dates": ["at"], "date_format": "mixed"},
+    ],
+    ids=str,
+)
+def test_a_frame_has_the_cells_of_its_file_whatever_types_pandas_infers(options):
+    rows = pandas.read_csv(io.StringIO(FILE), dtype=str, keep_default_na=False)
+    texts = {name: pa.array(rows[name]) for name in rows}
+    expected, _ = typed_columns(texts, FILE_COLUMNS, len(rows))
+
+    def known(cell):
+        """A text that means "no value", for which pandas has no value, is the same to a model."""
+        cell = None if isinstance(cell, bytes) and is_missing(cell.decode()) else cell
+        return cell.removesuffix(b" 00:00:00") if isinstance(cell, bytes) else cell
+
+    cells, num_rows = to_cells(pandas.read_csv(io.StringIO(FILE), **options), FILE_COLUMNS)
+    assert num_rows == 3
+    assert {name: list(map(known, column)) for name, column in cells.items()} == {
+        name: list(map(known, column.to_pylist())) for name, column in expected.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "message"),
+    [
+        (
+            "company",
+            [None, 7],
+            r"row 2, column 'company': 7.0 is not text.* read_csv\(\.\.\., dtype=str\) keeps",
+        ),
+        ("company", [True, False], r"row 1, .*True is not text.* dtype=str"),
+        ("fare", ["1.5", "abc"], "row 2, .*'abc' is not a number, and the column had numbers in training"),
+        ("seconds", ["12", "12.5"], "row 2, .*12.5 is not a whole number. .* round it"),
+        ("seconds", [str(2**63)], f"{2**63} is not a 64-bit integer"),
+    ],
+)
+def test_a_column_of_a_frame_that_does_not_fit_is_refused(column, values, message):
+    with pytest.raises(CellError, match=message):
+        to_cells(pandas.DataFrame({column: values}), COLUMNS)

@@ -7,6 +7,7 @@ import pytest
 from estimator_core.boosted_trees.settings import BoostingSettings
 from pipelines.config.load import load_config
 from pipelines.data.dialect import Dialect
+from pipelines.data.formats.cell_format import TextFormat
 from pipelines.data.formats.number_format import NumberFormat
 from pipelines.data.profile import profile_csv
 from pipelines.errors import BadInputError
@@ -210,6 +211,7 @@ def test_what_is_written_otherwise_than_float_reads_it_becomes_features(tmp_path
     assert words == {"vip": (2, ("yes", "no")), "zip": (7, None)}
     assert [(part.column, part.has_pairs) for part in plan.text] == [("note", False)]
     assert plan.text_columns == ("zip",)
+    assert plan.text_formats == {"zip": TextFormat(width=5)}
     assert set(plan.columns) == set(columns)
 
 

@@ -186,6 +186,31 @@ def out_sparse(tmp_path, rows, dtypes):
 
 
 @pytest.mark.more
+def test_a_cell_that_means_no_value_is_a_missing_category_and_has_no_words(tmp_path):
+    label = LabelPlan(column="y", problem_type="regression", values="number")
+    plan = FeaturePlan(
+        label=label,
+        numeric=(),
+        categorical=(
+            CategoricalFeature(column="city", num_values=2),
+            CategoricalFeature(column="city", num_values=2, hash_buckets=1_000_003),
+        ),
+        num_buckets=0,
+        text=(TextFeature(column="city", hash_buckets=1_000_003),),
+    )
+    rows = [{"city": cell, "y": 1.0} for cell in ("Oslo", "", "NA", " n/a ", "None", "?")] + [{"y": 1.0}]
+    dtypes = {"city": tf.string, "y": tf.float32}
+    out = transform(tmp_path, plan, dtypes, rows)
+    for ids in (out["category_0"].tolist(), out["category_1"].tolist()):
+        assert ids[0] != ids[1]
+        assert set(ids[1:]) == {ids[1]}
+    assert (
+        np.count_nonzero(tf.sparse.to_dense(out_sparse(tmp_path, rows, dtypes)), axis=1).tolist()
+        == [1] + [0] * 6
+    )
+
+
+@pytest.mark.more
 def test_groups_and_no_buckets(tmp_path):
     label = LabelPlan(column="y", problem_type="binary", values="text", classes=("no", "yes"))
     plan = FeaturePlan(

@@ -8,7 +8,7 @@ from tensorflow_transform.tf_metadata import schema_utils
 import estimator_core
 from components.errors import SettingError
 from components.trainer.fn_args import Trial
-from pipelines.data.formats.cell_format import CellFormat, read_formats
+from pipelines.data.formats.cell_format import CellFormat, TextFormat, read_formats
 from pipelines.data.formats.number_format import COMMA
 from pipelines.serving.model import Model
 from pipelines.tabular import training
@@ -82,6 +82,19 @@ def test_the_formats_of_the_cells_are_beside_the_model(call, tmp_path, settings)
     estimator_core.train_and_evaluate(made["estimator"], made["train_spec"], made["eval_spec"])
     (export,) = (tmp_path / "model" / "export" / training.EXPORTER_NAME).iterdir()
     assert read_formats(export) == {"x": CellFormat(COMMA, missing=("?",))}
+
+
+def test_columns_of_text_say_how_they_write_what_looks_like_numbers(tmp_path):
+    plan = make_plan(BINARY).model_copy(update={"text_formats": {"city": TextFormat(5), "x": TextFormat(2)}})
+    for dtype, expected in (
+        (tf.string, {"x": TextFormat(1, is_number=True), "city": TextFormat(5)}),
+        (tf.float32, {"city": TextFormat(5)}),
+    ):
+        schema = schema_utils.schema_from_feature_spec(
+            {"x": tf.io.VarLenFeature(dtype), "city": tf.io.VarLenFeature(tf.string)}
+        )
+        training._write_formats(plan, schema, str(tmp_path / "assets.extra"))
+        assert read_formats(tmp_path) == {name: CellFormat(text=text) for name, text in expected.items()}
 
 
 @pytest.mark.parametrize(("train_steps", "max_steps"), [(None, 7), (0, 7), (50, 50)])

@@ -8,6 +8,7 @@ import pytest
 from pipelines.data.formats.cell_format import (
     FILE,
     CellFormat,
+    TextFormat,
     find_parsed_columns,
     format_of_column,
     formats_to_json,
@@ -17,6 +18,11 @@ from pipelines.data.formats.cell_format import (
 from pipelines.data.formats.number_format import COMMA, NumberFormat
 
 EUROS = CellFormat(NumberFormat(",", currency="EUR"))
+ZIP = CellFormat(text=TextFormat(width=5))
+CODE = CellFormat(text=TextFormat(width=1))
+ANY_NUMBER = CellFormat(text=TextFormat(width=1, is_number=True))
+TRUTH = CellFormat(text=TextFormat(booleans=("no", "yes")))
+BERLIN = datetime.timezone(datetime.timedelta(hours=2))
 READ = {
     CellFormat(COMMA): ["1.234,56", "262,12", "-5", "(3,5)", "1e3", " 7 ", "", "NA"],
     EUROS: ["1.234,56 EUR", "€ 3"],
@@ -51,7 +57,7 @@ def test_a_cell_is_read_or_not(cell_format, cell, expected):
 
 
 def test_formats_are_written_and_read(tmp_path):
-    formats = {"a": EUROS, "b": CellFormat(date="week", missing=("?!",))}
+    formats = {"a": EUROS, "b": CellFormat(date="week", missing=("?!",)), "c": ZIP, "d": TRUTH}
     assert read_formats(tmp_path) == {}
     (tmp_path / "assets.extra").mkdir()
     (tmp_path / "assets.extra" / FILE).write_text(formats_to_json(formats))
@@ -100,6 +106,20 @@ def test_cells_that_were_missing_in_the_training_are_and_others_without_a_digit(
         (CellFormat(date="iso"), datetime.datetime(2024, 4, 6, 7, 8, 9), "2024-04-06 07:08:09"),
         (CellFormat(date="month-first"), datetime.date(2024, 4, 6), "04/06/2024"),
         (CellFormat(date="compact"), datetime.date(2024, 4, 6), "20240406"),
+        (
+            CellFormat(date="iso"),
+            datetime.datetime(2024, 4, 6, 7, 8, tzinfo=BERLIN),
+            "2024-04-06 07:08:00+0200",
+        ),
+        (ZIP, 501, "00501"),
+        (ZIP, np.float64(501), "00501"),
+        (ZIP, 123456, "123456"),
+        (CODE, -7.0, "-7"),
+        (CODE, 2**63 - 1, "9223372036854775807"),
+        (ANY_NUMBER, 7.25, "7.25"),
+        (ANY_NUMBER, 20240406.0, "20240406"),
+        (TRUTH, np.True_, "yes"),
+        (TRUTH, False, "no"),
     ],
 )
 def test_a_number_or_a_date_is_written_as_the_cells_are(cell_format, value, text):
@@ -116,6 +136,13 @@ def test_a_number_or_a_date_is_written_as_the_cells_are(cell_format, value, text
         (CellFormat(NumberFormat(clock="h:mm")), 5.0),
         (CellFormat(date="day-first"), 5.0),
         (CellFormat(date="week"), datetime.date(2024, 4, 6)),
+        (ZIP, -5),
+        (ZIP, 5.5),
+        (ZIP, 2.0**60),
+        (ZIP, True),
+        (ZIP, "5"),
+        (TRUTH, 1),
+        (ANY_NUMBER, float("nan")),
     ],
 )
 def test_what_has_no_one_way_to_be_written_stays(cell_format, value):
