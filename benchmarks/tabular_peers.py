@@ -221,9 +221,14 @@ def _tfidf() -> Any:
     return sklearn.feature_extraction.text.TfidfVectorizer(min_df=2, sublinear_tf=True)
 
 
+class _Reduction(sklearn.decomposition.TruncatedSVD):
+    def fit_transform(self, X: Any, y: Any = None) -> Any:  # noqa: N803
+        self.n_components = min(_TEXT_DIMENSIONS, X.shape[1])
+        return super().fit_transform(X, y)
+
+
 def _reduced_text() -> Any:
-    reduction = sklearn.decomposition.TruncatedSVD(_TEXT_DIMENSIONS, random_state=0)
-    return sklearn.pipeline.make_pipeline(_tfidf(), reduction)
+    return sklearn.pipeline.make_pipeline(_tfidf(), _Reduction(random_state=0))
 
 
 def _categories(data: DataSet, features: pd.DataFrame) -> list[str]:
