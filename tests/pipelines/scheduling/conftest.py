@@ -4,7 +4,6 @@ from functools import partial
 
 import pytest
 
-from pipelines.root import Root
 from pipelines.root.history import new_run, unfinished_run
 from pipelines.root.records import RunRecord
 from pipelines.scheduling.clock import Stop
@@ -139,11 +138,6 @@ def clock():
 @pytest.fixture
 def stop():
     return Stop()
-
-
-@pytest.fixture
-def root(tmp_path):
-    return Root(tmp_path / "root")
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import pytest
 import tensorflow_data_validation as tfdv
 
 from components.example_validator.validation import validate
-from components.pusher.provenance import Provenance
 from pipelines.config.load import load_config
 from pipelines.errors import BadInputError
 from pipelines.root import Root
@@ -16,7 +15,7 @@ from pipelines.root.schema.acceptance import accept_schema
 from pipelines.root.schema.text import schema_to_keep
 from tests.pipelines.root.metadata_store import open_store, put_statistics
 from tests.pipelines.run_records import make_record
-from tests.pushed_versions import write_version
+from tests.pushed_versions import serve_version
 
 KINDS = {"fare": "number", "n": "number", "city": "category", "note": "category", "tips": "boolean"}
 FIRST, SECOND = "20260101-000000", "20260102-000000"
@@ -75,8 +74,7 @@ class RootOfRuns:
         return statistics
 
     def push(self, version, run_id):
-        base = self.folder / "serving"
-        write_version(Provenance(run_id, "m"), str(base / str(version)), str(base))
+        serve_version(self.folder / "serving", version, run_id)
 
     @property
     def schema(self):
