@@ -53,10 +53,8 @@ class Pod:
             "name": "tensorflow", "state": state, "image": "image:1", "imageID": "", "ready": not state,
             "restartCount": self.restarts,
         }  # fmt: skip
-        return {
-            "metadata": {"name": self.name},
-            "status": {"phase": self.phase, "containerStatuses": [container]},
-        }
+        status = {"phase": self.phase, "containerStatuses": [container]}
+        return {"metadata": {"name": self.name}, "status": status}
 
 
 def free_port():

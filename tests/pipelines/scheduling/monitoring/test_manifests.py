@@ -17,9 +17,7 @@ def settings(service):
     return dict(re.findall(r"^(\w+)=(.*)$", service, re.MULTILINE))
 
 
-def test_a_service_restarts_the_scheduler_lets_it_stop_and_waits_for_secrets_and_volumes(
-    tmp_path, monkeypatch
-):
+def test_a_service_restarts_the_scheduler_lets_it_stop_and_has_secrets_and_volumes(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = systemd_service(tmp_path, (), "PYTHONPATH=/opt/code", "--metrics-port", "9200")
     service = settings(text)
