@@ -37,8 +37,8 @@ def example(features):
     result = tf.train.Example()
     for name, value in features.items():
         feature = result.features.feature[name]
-        if isinstance(value, str):
-            feature.bytes_list.value.append(value.encode())
+        if isinstance(value, str | bytes):
+            feature.bytes_list.value.append(value.encode() if isinstance(value, str) else value)
         elif isinstance(value, int):
             feature.int64_list.value.append(value)
         elif value is not None:

@@ -41,9 +41,7 @@ def make_pipeline(root, data, model_spec, trainer_function, stock=()):
     examples = pick("CsvExampleGen")(input_base=str(data))
     statistics = pick("StatisticsGen")(examples=examples.outputs["examples"])
     schema = tfx_components.SchemaGen(statistics=statistics.outputs["statistics"], infer_feature_shape=False)
-    validator = pick("ExampleValidator")(
-        statistics=statistics.outputs["statistics"], schema=schema.outputs["schema"]
-    )
+    validator = pick("ExampleValidator")(statistics.outputs["statistics"], schema.outputs["schema"])
     transform = pick("Transform")(
         examples=examples.outputs["examples"],
         schema=schema.outputs["schema"],

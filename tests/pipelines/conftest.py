@@ -26,6 +26,11 @@ def data(tmp_path):
 
 
 @pytest.fixture
+def root(tmp_path):
+    return Root(tmp_path / "root")
+
+
+@pytest.fixture
 def spans(data, tmp_path):
     """A pattern of three spans, `span-8/v1` to `span-10/v1`, each with the rows of `data`."""
     for number in (8, 9, 10):

@@ -158,9 +158,7 @@ def test_a_feature_slicing_spec_slices_the_models_own_metrics(make_examples, mod
     }
     verdict = evaluate(make_examples(ROWS), model, config_pb2.EvalConfig(), properties=properties).verdict
     assert verdict.metrics["accuracy"] == pytest.approx(WEIGHTED)
-    assert sorted(verdict.slices) == [
-        f"city_X_hour:{city}_X_{hour}" for city in ("Oslo", "Rome") for hour in (7, 8)
-    ]
+    assert sorted(verdict.slices) == [f"city_X_hour:{a}_X_{b}" for a in ("Oslo", "Rome") for b in (7, 8)]
     assert verdict.slices["city_X_hour:Oslo_X_8"]["accuracy"] == pytest.approx(1 / 3)
     # Of the three 0s, 0.8 and 0.3 are above 0.25, and 0.8 is above 0.5; of the 1s, two are.
     name = "fairness_indicators_metrics/%s"

@@ -37,9 +37,7 @@ def test_files_are_known_by_their_content(folder):
 
 def test_a_fingerprint_of_tfx_plans_the_files_that_are_there(folder):
     splits = [("train", "*.csv"), ("eval", "*.csv")]
-    theirs = "\n".join(
-        io_utils.generate_fingerprint(name, str(folder / name / file)) for name, file in splits
-    )
+    theirs = "\n".join(io_utils.generate_fingerprint(one, str(folder / one / file)) for one, file in splits)
     ours = PlannedFiles(str(folder), PATTERNS).fingerprint
     assert PlannedFiles(str(folder), PATTERNS, theirs).fingerprint == ours
 

@@ -1,20 +1,16 @@
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import tensorflow as tf
 import tensorflow_transform as tft
-from google.protobuf import text_format
-from tensorflow_metadata.proto.v0 import schema_pb2
 from tfx.components.transform import executor as stock
-from tfx.proto import example_gen_pb2
-from tfx.types import standard_artifacts
 
 from components.beam import record_files
 from components.beam.processes import worker_command
 from components.transform.executor import Executor
 from tests.components.conftest import example
+from tests.components.transform.conftest import transform, write_inputs
 
 NUM_ROWS = 9_000
 SCHEMA = """feature { name: "x" type: FLOAT presence { min_fraction: 1.0 } shape { dim { size: 1 } } }"""
@@ -36,7 +32,6 @@ def preprocessing_fn(inputs):
         "word": tft.compute_and_apply_vocabulary(tf.strings.as_string(inputs["x"], precision=0)),
     }
 """
-RUNNER = "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 # These take turns with parts of the files, as the workers of an engine do.
 THREE_WORKERS = ["--direct_num_workers=3", "--direct_running_mode=multi_threading"]
 
@@ -51,33 +46,14 @@ def write_examples(folder, num_files=1):
     return values.ravel()
 
 
-def transform(folder, name, beam_args):
+def transform_train(folder, name, beam_args):
     """Transforms the examples in a folder and returns the folder of the new ones, and the graph's."""
-    (folder / "schema").mkdir(exist_ok=True)
-    (folder / "schema" / "schema.pbtxt").write_text(
-        text_format.MessageToString(text_format.Parse(SCHEMA, schema_pb2.Schema()))
-    )
-    (folder / "module_of_batches.py").write_text(MODULE)
-    examples, transformed = standard_artifacts.Examples(), standard_artifacts.Examples()
-    schema, graph = standard_artifacts.Schema(), standard_artifacts.TransformGraph()
-    examples.uri, transformed.uri = str(folder / "examples"), str(folder / name / "transformed")
-    schema.uri, graph.uri = str(folder / "schema"), str(folder / name / "graph")
-    examples.split_names = '["train"]'
-    examples.set_string_custom_property(
-        "payload_format", example_gen_pb2.PayloadFormat.Name(example_gen_pb2.PayloadFormat.FORMAT_TF_EXAMPLE)
-    )
-    Executor(Executor.Context([RUNNER, *beam_args], str(folder / "tmp"), "1")).Do(
-        {"examples": [examples], "schema": [schema]},
-        {"transform_graph": [graph], "transformed_examples": [transformed]},
-        {
-            "preprocessing_fn": "module_of_batches.preprocessing_fn",
-            # With statistics, more steps read the batches.
-            "disable_statistics": int(not beam_args),
-            "custom_config": "null",
-        },
-    )
-    assert [path.name for path in Path(transformed.uri).iterdir()] == ["Split-train"]
-    return Path(transformed.uri) / "Split-train", graph.uri
+    # With statistics, more steps read the batches.
+    function = "module_of_batches.preprocessing_fn"
+    transform(folder, name, function, '["train"]', beam_args, statistics=bool(beam_args))
+    transformed = folder / name / "transformed"
+    assert [path.name for path in transformed.iterdir()] == ["Split-train"]
+    return transformed / "Split-train", str(folder / name / "graph")
 
 
 def read(file, graph):
@@ -91,8 +67,9 @@ def read(file, graph):
 @pytest.mark.more
 def test_it_reads_batches_of_a_fixed_size_and_keeps_the_order(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
+    write_inputs(tmp_path, SCHEMA, "module_of_batches", MODULE)
     values = write_examples(tmp_path / "examples" / "Split-train")
-    folder, graph = transform(tmp_path, "one", [])
+    folder, graph = transform_train(tmp_path, "one", [])
     (file,) = folder.iterdir()
     rows = read(file, graph)
     np.testing.assert_array_equal(rows["x"], values)
@@ -120,9 +97,10 @@ def test_a_module_file_of_a_runtime_parameter_is_imported_by_a_name_that_workers
 @pytest.mark.slow
 def test_workers_make_no_difference(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
+    write_inputs(tmp_path, SCHEMA, "module_of_batches", MODULE)
     values = write_examples(tmp_path / "examples" / "Split-train", num_files=4)
     (one, graph), (other, other_graph) = (
-        transform(tmp_path, name, args) for name, args in (("one", []), ("other", THREE_WORKERS))
+        transform_train(tmp_path, name, args) for name, args in (("one", []), ("other", THREE_WORKERS))
     )
     files, others = (sorted(folder.iterdir()) for folder in (one, other))
     assert [file.name for file in files] == [f"transformed_examples-{n:05d}-of-00004.gz" for n in range(4)]

@@ -6,17 +6,12 @@ import threading
 import numpy as np
 import pytest
 import tensorflow as tf
-from google.protobuf import text_format
-from tensorflow_metadata.proto.v0 import schema_pb2
-from tfx.proto import example_gen_pb2
-from tfx.types import standard_artifacts
 
 from components.beam import in_memory_runner
 from components.transform import decoded_ahead, executor
 from components.transform.decoded_ahead import DecodedAhead
-from components.transform.executor import Executor
+from tests.components.transform.conftest import transform, write_inputs
 
-RUNNER = "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 SCHEMA = """
 feature { name: "number" type: FLOAT presence { min_fraction: 1.0 } shape { dim { size: 1 } } }
 feature { name: "pair" type: FLOAT presence { min_fraction: 1.0 } shape { dim { size: 2 } } }
@@ -115,41 +110,9 @@ def example(draw):
     return found
 
 
-def transform(folder, name, function, caches=(None, None)):
-    """Transforms the examples in a folder, and returns the files that do not contain a random path.
-
-    Args:
-        folder: Folder with the examples and the schema.
-        name: Name of the folder in it for the outputs.
-        function: Name of a function in MODULE.
-        caches: Names of folders from which tf.Transform's cache is read, and to which it is written.
-    """
-    examples, transformed = standard_artifacts.Examples(), standard_artifacts.Examples()
-    schema, graph = standard_artifacts.Schema(), standard_artifacts.TransformGraph()
-    examples.uri, schema.uri = str(folder / "examples"), str(folder / "schema")
-    transformed.uri, graph.uri = str(folder / name / "transformed"), str(folder / name / "graph")
-    examples.split_names = '["train", "eval"]'
-    examples.set_string_custom_property(
-        "payload_format", example_gen_pb2.PayloadFormat.Name(example_gen_pb2.PayloadFormat.FORMAT_TF_EXAMPLE)
-    )
-    inputs = {"examples": [examples], "schema": [schema]}
-    outputs = {"transform_graph": [graph], "transformed_examples": [transformed]}
-    for key, channels, cache in zip(
-        ("analyzer_cache", "updated_analyzer_cache"), (inputs, outputs), caches, strict=True
-    ):
-        if cache is not None:
-            artifact = standard_artifacts.TransformCache()
-            artifact.uri = str(folder / cache)
-            channels[key] = [artifact]
-    Executor(Executor.Context([RUNNER], str(folder / name / "tmp"), "1")).Do(
-        inputs,
-        outputs,
-        {
-            "preprocessing_fn": f"module_of_many_analyzers.{function}",
-            "disable_statistics": 1,
-            "custom_config": "null",
-        },
-    )
+def transform_both(folder, name, function, caches=(None, None)):
+    """Transforms the examples in a folder, and returns the files that do not contain a random path."""
+    transform(folder, name, f"module_of_many_analyzers.{function}", '["train", "eval"]', caches=caches)
     return {
         str(path.relative_to(folder / name)): path.read_bytes()
         for path in (folder / name).rglob("*")
@@ -163,11 +126,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     write_examples(tmp_path / "examples" / "Split-train", (700, 1, 500), seed=3)
     write_examples(tmp_path / "examples" / "Split-eval", (40,), seed=4)
-    (tmp_path / "schema").mkdir()
-    (tmp_path / "schema" / "schema.pbtxt").write_text(
-        text_format.MessageToString(text_format.Parse(SCHEMA, schema_pb2.Schema()))
-    )
-    (tmp_path / "module_of_many_analyzers.py").write_text(MODULE)
+    write_inputs(tmp_path, SCHEMA, "module_of_many_analyzers", MODULE)
     return tmp_path
 
 
@@ -175,14 +134,14 @@ def by_beam(monkeypatch, *arguments):
     """Returns the files of a transformation by Beam's runner."""
     with monkeypatch.context() as patch:
         patch.setattr(in_memory_runner, "install", lambda pipeline: False)
-        return transform(*arguments)
+        return transform_both(*arguments)
 
 
 @pytest.mark.more
 @pytest.mark.parametrize("function", ["numbers", "words", "nothing_to_analyze"])
 def test_files_are_those_of_beams_runner(folder, function, monkeypatch, caplog):
     caplog.set_level(logging.DEBUG, in_memory_runner.__name__)
-    ours = transform(folder, "ours", function)
+    ours = transform_both(folder, "ours", function)
     assert "Using Beam's FnApiRunner" not in caplog.text
     assert ours == by_beam(monkeypatch, folder, "beam", function)
     assert len([name for name in ours if "Split-train" in name]) == 3
@@ -201,7 +160,7 @@ def test_small_files_are_decoded_ahead_once(folder, monkeypatch, max_file_bytes,
 
     monkeypatch.setattr(decoded_ahead, "MAX_FILE_BYTES", max_file_bytes)
     monkeypatch.setattr(executor, "DecodedAhead", make)
-    assert len(transform(folder, "ours", "nothing_to_analyze")) > 4
+    assert len(transform_both(folder, "ours", "nothing_to_analyze")) > 4
     assert len(made) == (num_files is not None)
     assert not any(thread.name == "decode ahead" for thread in threading.enumerate())
 
@@ -210,9 +169,9 @@ def test_small_files_are_decoded_ahead_once(folder, monkeypatch, max_file_bytes,
 def test_a_cache_is_written_and_read(folder, monkeypatch, caplog):
     caplog.set_level(logging.DEBUG, in_memory_runner.__name__)
     expected = by_beam(monkeypatch, folder, "beam", "little")
-    assert transform(folder, "writes", "little", (None, "cache")) == expected
+    assert transform_both(folder, "writes", "little", (None, "cache")) == expected
     assert "Using Beam's FnApiRunner" not in caplog.text
     assert len(list((folder / "cache").rglob("*.gz"))) >= 2
     # Beam's source of the cache's files is a splittable DoFn.
-    assert transform(folder, "reads", "little", ("cache", "other cache")) == expected
+    assert transform_both(folder, "reads", "little", ("cache", "other cache")) == expected
     assert "Using Beam's FnApiRunner, because of OptimizeRun/ReadCache" in caplog.text

@@ -8,6 +8,7 @@ from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.errors import BadInputError
 
 MINIMAL = '[data]\npath = "data.csv"\nlabel = "y"\n'
+THRESHOLD = '[[evaluator.thresholds]]\nmetric = "auc"\n'
 
 
 def write(folder, text):
@@ -49,35 +50,6 @@ def test_set_takes_toml_values_and_plain_text(tmp_path):
     assert config.trainer.custom_config == {"rate": 0.5}
 
 
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        (MINIMAL + "[trainer]\ntrain_step = 5\n", ["trainer.train_step = 5", "mean train_steps"]),
-        (MINIMAL + "[trianer]\ntrain_steps = 5\n", ["trianer", "mean trainer"]),
-        (MINIMAL + "[trainer]\ntrain_steps = 0\n", ["trainer.train_steps = 0", "greater than"]),
-        (
-            MINIMAL + '[[evaluator.thresholds]]\nmetric = "auc"\nlowr = 1\n',
-            ["evaluator.thresholds.0.lowr", "mean lower"],
-        ),
-        (MINIMAL + '[[evaluator.thresholds]]\nmetric = "auc"\n', ["at least one of lower"]),
-        (MINIMAL + "[module]\n", ["exactly one of path"]),
-        (MINIMAL + '[beam]\nargs = ["workers=2"]\n', ["'workers=2' is not a Beam option"]),
-        (
-            MINIMAL + '[example_validator]\non_anomalies = "stop"\n',
-            ["'stop'", "'warn', 'fail' or 'fail_if_broken'"],
-        ),
-        ("[data]\nlabel = 'y'\n", ["data.path is missing", "--data"]),
-        ("[data]\npath = 'y'\n", ["data.label is missing", "--label"]),
-        ("[data\n", ["not valid TOML", "line 1"]),
-    ],
-)
-def test_mistakes_are_named_with_value_and_fix(tmp_path, text, parts):
-    with pytest.raises(BadInputError) as error:
-        load_config(write(tmp_path, text))
-    for part in parts:
-        assert part in str(error.value)
-
-
 def test_a_missing_file_a_name_that_is_too_long_and_a_quoted_setting(tmp_path):
     with pytest.raises(BadInputError, match=r"none\.toml does not exist"):
         load_config(tmp_path / "none.toml")
@@ -90,6 +62,9 @@ def test_a_missing_file_a_name_that_is_too_long_and_a_quoted_setting(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("[trainer]\ntrain_step = 5\n", r"trainer\.train_step = 5.*mean train_steps"),
+        ("[trianer]\ntrain_steps = 5\n", "trianer.*mean trainer"),
+        ("[trainer]\ntrain_steps = 0\n", r"trainer\.train_steps = 0.*greater than"),
         ("[trainer]\nhidden_units = [8, 0]\n", r"hidden_units\.1 = 0: .* greater than or equal to 1"),
         (f"[trainer]\ntrain_steps = {2**31}\n", r"less than or equal to 2147483647"),
         ("[trainer]\nlearning_rate = inf\n", r"learning_rate = inf: .* finite"),
@@ -100,13 +75,33 @@ def test_a_missing_file_a_name_that_is_too_long_and_a_quoted_setting(tmp_path):
             "[trainer.custom_config.a]\nb = [1, 2020-01-02]\n",
             r"custom_config\.a\.b\[1\] = 2020-01-02 is a date, which JSON does not have; write it as text",
         ),
+        (f"{THRESHOLD}lowr = 1\n", r"evaluator\.thresholds\.0\.lowr.*mean lower"),
+        (THRESHOLD, "at least one of lower"),
+        ("[module]\n", "exactly one of path"),
+        ('[beam]\nargs = ["workers=2"]\n', "'workers=2' is not a Beam option"),
+        ('[example_validator]\non_anomalies = "stop"\n', "'stop'.*'warn', 'fail' or 'fail_if_broken'"),
+        ('[schema]\npaht = "s"\n', r"schema\.paht = 's': .* Did you mean path\?"),
+        ('[schema]\npath = "s.pbtxt"\ninfer_feature_shape = true\n', "no effect with a path"),
     ],
 )
 def test_values_that_cannot_be_used(tmp_path, text, message):
-    with pytest.raises(BadInputError, match=message) as error:
+    with pytest.raises(BadInputError, match=f"(?s){message}") as error:
         load_config(write(tmp_path, MINIMAL + text))
     assert str(tmp_path / "pipeline.toml") in str(error.value)
     assert len(str(error.value)) < 600
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[data]\nlabel = 'y'\n", r"data\.path is missing.*--data"),
+        ("[data]\npath = 'y'\n", r"data\.label is missing.*--label"),
+        ("[data\n", "not valid TOML.*line 1"),
+    ],
+)
+def test_what_every_configuration_needs(tmp_path, text, message):
+    with pytest.raises(BadInputError, match=message):
+        load_config(write(tmp_path, text))
 
 
 @pytest.mark.parametrize(
@@ -132,11 +127,6 @@ def test_the_schema_section(tmp_path):
     config = load_config(write(tmp_path, MINIMAL + '[schema]\npath = "s.pbtxt"\n'))
     assert config.schema_.path == str(tmp_path / "s.pbtxt")
     assert PipelineConfig.model_validate(config.model_dump(mode="json")) == config
-    with pytest.raises(BadInputError, match=r"schema\.paht = 's': .* Did you mean path\?"):
-        load_config(write(tmp_path, MINIMAL + '[schema]\npaht = "s"\n'))
-    both = '[schema]\npath = "s.pbtxt"\ninfer_feature_shape = true\n'
-    with pytest.raises(BadInputError, match="no effect with a path"):
-        load_config(write(tmp_path, MINIMAL + both))
 
 
 def test_a_cluster_of_the_trainer(tmp_path):
@@ -145,34 +135,6 @@ def test_a_cluster_of_the_trainer(tmp_path):
     config = load_config(file, settings=["trainer.ps=3", "trainer.evaluator=true"])
     assert (config.trainer.workers, config.trainer.ps, config.trainer.evaluator) == (2, 3, True)
     assert PipelineConfig.model_validate(config.model_dump(mode="json")) == config
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (["workers=2"], r"^trainer\.ps = 0: trainer\.workers = 2 needs .*; set trainer\.ps = 1"),
-        (["workers=2", "ps=0"], r"^trainer\.ps = 0: trainer\.workers = 2 needs a parameter server"),
-        (["ps=1"], r"^trainer\.ps = 1: it needs workers; .*leave trainer\.ps out"),
-        (["evaluator=true"], r"^trainer\.evaluator = True: it needs workers; .*set trainer\.w"),
-        (["workers=-1", "ps=1"], r"^trainer\.workers = -1: .* greater than or equal to 0\.$"),
-        (["workers=1", "ps=-1"], r"^trainer\.ps = -1: .* greater than or equal to 0\.$"),
-        (["workers=1.5", "ps=1"], r"^trainer\.workers = 1\.5: .* integer"),
-        (["workers=many", "ps=1"], r"^trainer\.workers = 'many': .* integer"),
-        (["workers=1", "ps=1", "evaluator=7"], r"^trainer\.evaluator = 7: .* boolean"),
-        (["worker=2"], r"^trainer\.worker = 2: there is no such key\. Did you mean workers\?"),
-    ],
-)
-def test_clusters_that_can_not_be(settings, message):
-    with pytest.raises(BadInputError, match=message):
-        load_config(data="a", label="y", settings=[f"trainer.{setting}" for setting in settings])
-
-
-def test_a_warm_start_needs_a_module(tmp_path):
-    settings = ["trainer.warm_start=true"]
-    with pytest.raises(BadInputError, match=r"warm_start = true needs a \[module\]"):
-        load_config(data="d.csv", label="y", settings=settings)
-    config = load_config(data="d.csv", label="y", settings=[*settings, "module.file=m.py"])
-    assert config.trainer.warm_start
 
 
 @pytest.mark.parametrize("content", ["", 'url = "mysql://pipe:s3cret@db:3307/mlmd"'])
@@ -212,11 +174,3 @@ def test_goals_of_a_decision_threshold(tmp_path, text):
 def test_what_is_no_goal_of_a_decision_threshold(tmp_path, text):
     with pytest.raises(BadInputError, match=r'trainer\.decide = .*: give "accuracy", .*, such as 0\.3\.$'):
         load_config(write(tmp_path, MINIMAL + f"[trainer]\ndecide = {text}\n"))
-
-
-@pytest.mark.parametrize(
-    "setting", ["trainer.decide=f1", "data.positive=late", "trainer.interval=0.9", "trainer.folds=2"]
-)
-def test_a_module_decides_itself(setting):
-    with pytest.raises(BadInputError, match=f"{setting.partition('=')[0]} is for the generic models"):
-        load_config(data="d.csv", label="y", settings=[setting, "module.file=m.py"])

@@ -36,6 +36,7 @@ def test_settings_are_read():
     assert load("retention.artifacts=3", "retention.checkpoints=3").retention.checkpoints == 3
     expected = ServingCheckSettings(max_load_seconds=2)
     assert load("serving_check.max_load_seconds=2").serving_check == expected
+    assert load("trainer.warm_start=true", "module.file=m.py").trainer.warm_start
     trees = load("trainer.model=boosted_trees", "trainer.n_trees=7", "trainer.max_depth=3").trainer
     assert trees.n_trees == 7
     assert load("trainer.model=linear", "trainer.workers=2", "trainer.ps=1").trainer.workers == 2
@@ -87,6 +88,29 @@ TREES = "trainer.model=boosted_trees"
         (["trainer.time_limit=0m"], r"trainer\.time_limit = '0m': give a number with its unit"),
         (["trainer.interval=1"], r"trainer\.interval = 1: input should be less than 1"),
         ([f"trainer.n_trees={2**31 - 1}"], "less than or equal to 100000"),
+        (["trainer.warm_start=true"], r"warm_start = true needs a \[module\]"),
+        *(
+            ([f"trainer.{setting}" for setting in settings], message)
+            for settings, message in (
+                (["workers=2"], r"^trainer\.ps = 0: trainer\.workers = 2 needs .*; set trainer\.ps = 1"),
+                (["workers=2", "ps=0"], r"^trainer\.ps = 0: trainer\.workers = 2 needs a parameter server"),
+                (["ps=1"], r"^trainer\.ps = 1: it needs workers; .*leave trainer\.ps out"),
+                (["evaluator=true"], r"^trainer\.evaluator = True: it needs workers; .*set trainer\.w"),
+                (["workers=-1", "ps=1"], r"^trainer\.workers = -1: .* greater than or equal to 0\.$"),
+                (["workers=1", "ps=-1"], r"^trainer\.ps = -1: .* greater than or equal to 0\.$"),
+                (["workers=1.5", "ps=1"], r"^trainer\.workers = 1\.5: .* integer"),
+                (["workers=many", "ps=1"], r"^trainer\.workers = 'many': .* integer"),
+                (["workers=1", "ps=1", "evaluator=7"], r"^trainer\.evaluator = 7: .* boolean"),
+                (["worker=2"], r"^trainer\.worker = 2: there is no such key\. Did you mean workers\?"),
+            )
+        ),
+        *(
+            ([f"{key}={value}", "module.file=m.py"], f"{key} is for the generic models")
+            for key, value in (
+                *(("trainer.decide", "f1"), ("data.positive", "late")),
+                *(("trainer.interval", "0.9"), ("trainer.folds", "2")),
+            )
+        ),
         (["tuner.trials=0"], "tuner.trials = 0.*greater than or equal to 1"),
         (["tuner.trails=5"], "tuner.trails.*Did you mean trials"),
         (["tuner.parallel=0"], "tuner.parallel = 0"),

@@ -17,21 +17,13 @@ from pipelines.runs.plan.data_plan import plan_data, read_data
 
 @dataclass(frozen=True)
 class ReadFiles:
-    """Files as a run reads them.
+    """Files as a run reads them."""
 
-    Attributes:
-      plan: Plan of the training; None if only the cells were asked for.
-      notes: Notes for the user: findings, notes of the profile and of columns, reasons for a copy.
-      types: Type of each column in CsvExampleGen.
-      cells: Cells by column, as text.
-      values: Values by column, as they are in the tf.Examples.
-    """
-
-    plan: DataPlan | None
-    notes: str
-    types: dict[str, ColumnType]
-    cells: dict[str, list[str]]
-    values: dict[str, list[Any]]
+    plan: DataPlan | None  # of the training; None if only the cells were asked for
+    notes: str  # for the user: findings, notes of the profile and of columns, reasons for a copy
+    types: dict[str, ColumnType]  # of each column in CsvExampleGen
+    cells: dict[str, list[str]]  # by column, as text
+    values: dict[str, list[Any]]  # by column, as they are in the tf.Examples
 
     @property
     def num_rows(self) -> int:

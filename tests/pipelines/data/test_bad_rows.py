@@ -77,15 +77,12 @@ def test_the_other_rows_stay_on_their_lines(tmp_path, end):
     assert (cell.value, cell.line) == ("x", 35 if end == b"\n" else 34)
 
 
-def test_many_bad_rows_are_a_wrong_dialect(tmp_path):
+def test_many_bad_rows_are_a_wrong_dialect_and_a_quote_that_swallows_rows_is_refused(tmp_path):
     file = write(tmp_path, b"1,b,x\n" * 89 + b"1,b\n" * 10)
     assert split(file)[1].num_rows == 10  # of 100 lines, with the header
     file = write(tmp_path, b"1,b,x\n" * 88 + b"1,b\n" * 11)
     with pytest.raises(BadInputError, match=r"11 of 100 lines .* more than 10%.*a\.csv, line 90"):
         split(file)
-
-
-def test_a_quote_that_swallows_whole_rows_is_refused(tmp_path):
     rows = b"1,b,x\n" * 50 + b'1,b,"x\n' + b"1,b,x\n" * 9 + b'1,"b",x\n' + b"1,b,x\n" * 400
     file = write(tmp_path, rows)
     with pytest.raises(BadInputError, match=r"a\.csv, line 52: a stray quote .* 11 lines into one row"):

@@ -100,14 +100,11 @@ def test_ids_that_repeat(pitfalls, name, cells, share):
         assert text.endswith(f'[split] by = "column", column = "{name}"')
 
 
-def test_an_id_of_many_rows_is_a_category_unless_it_is_a_person(pitfalls):
+def test_an_id_of_many_rows_is_a_category_unless_it_is_a_person_or_too_many_to_count(pitfalls):
     for num_rows, names in ((2_000, ["shop_id", "patient"]), (2_020, ["patient"])):
         ids = [f"p{row % 20}" for row in range(num_rows)]
         found = pitfalls({"shop_id": ids, "patient": ids, "price": range(num_rows)})
         assert [text.split("'")[1] for text in found] == names
-
-
-def test_ids_that_are_too_many_to_be_counted(pitfalls):
     ids = [f"{number:09d}" for number in range(20_000)]
     (found,) = pitfalls({"device": [*ids, *ids[:5_000]], "x": range(25_000)})
     assert found.startswith("column 'device': 40% of the rows")

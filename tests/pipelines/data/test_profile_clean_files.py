@@ -44,7 +44,7 @@ def test_ordinary_files_are_profiled_at_once(tmp_path, small_blocks, end, mark):
     assert (found.num_rows, found.has_byte_order_mark) == (100, bool(mark))
 
 
-def test_a_file_of_long_lines_is_profiled_at_once(tmp_path, monkeypatch):
+def test_of_long_lines_a_bounded_beginning_is_looked_at(tmp_path, monkeypatch):
     monkeypatch.setattr(profile, "_MIN_HEAD_BYTES", 8 << 10)
     monkeypatch.setattr(profile, "_HEAD_BLOCK_BYTES", 1 << 10)
     file = tmp_path / "data.csv"
@@ -57,9 +57,6 @@ def test_a_file_of_long_lines_is_profiled_at_once(tmp_path, monkeypatch):
     assert found is not None
     assert found == carefully([file])
     assert found.dialect.delimiter == ";"
-
-
-def test_the_beginning_that_is_looked_at_is_bounded(monkeypatch):
     monkeypatch.setattr(profile, "_HEAD_BLOCK_BYTES", 1 << 10)
     monkeypatch.setattr(profile, "_MAX_HEAD_BYTES", 8 << 10)
     assert len(profile._Text(io.BytesIO(b"x" * 100_000)).head) == 8 << 10

@@ -24,13 +24,10 @@ def test_copies_are_counted_in_blocks_of_any_size(block, end):
     assert hashed(text + end + end, block=block) == RowCopies(3, 4)
 
 
-def test_copies_in_several_files_and_without_a_last_line_end():
+def test_copies_in_several_files_without_a_last_line_end_or_with_lines_that_are_no_rows():
     assert hashed("\n".join(ROWS)) == RowCopies(3, 4)
     # The headers of two such files are not copies.
     assert hashed("\n".join(ROWS), "\n".join(ROWS)) == RowCopies(9, 6 * 5 // 2 + 4 * 3 // 2 + 1)
-
-
-def test_lines_that_are_not_rows_are_left_out():
     text = 'x,y\n1,"a\n1,"a\n1,"a\n1,"a\n'  # as with line breaks in quotes
     assert hashed(text, num_rows=2) == RowCopies()
     assert hashed("x,y\n5,a\n5,a\n", num_rows=2) == RowCopies(1, 1)

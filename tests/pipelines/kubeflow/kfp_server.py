@@ -16,23 +16,13 @@ PREFIX = "/apis/v2beta1/"
 
 
 class KfpServer(LoopbackServer):
-    """The server.
-
-    Args:
-      port: Port on the loopback; 0 takes a free one.
-
-    Attributes:
-      token: Token that requests must have; None if they need none.
-      requests: Method, path and body of each request.
-      states: Answers to the next requests for a run; the last one stays.
-      lost_runs: Runs whose pods were deleted while they ran.
-    """
-
     def __init__(self, port=0):
-        self.requests, self.states = [], ["SUCCEEDED"]
+        self.requests = []  # method, path and body of each
+        self.states = ["SUCCEEDED"]  # answers to the next requests for a run; the last one stays
         self.experiments, self.pipelines, self.versions = {}, {}, {}
-        self.runs, self.recurring, self.lost_runs = {}, {}, []
-        self.token = None
+        self.runs, self.recurring = {}, {}
+        self.lost_runs = []  # whose pods were deleted while they ran
+        self.token = None  # that requests must have
         super().__init__(port)
 
     def start(self, recurring_run_id):

@@ -7,19 +7,9 @@ import subprocess
 
 
 class Pod:
-    """A process.
-
-    Attributes:
-      name: Name of the pod.
-      kind: Its part, `Chief`, `Worker` or `PS`.
-      log: File of its output.
-      restarts: Number of times it was started again.
-      is_evicted: True if its node was emptied.
-    """
-
     def __init__(self, name, kind, arguments, environment, log):
-        self.name, self.kind, self.log = name, kind, log
-        self.is_evicted = False
+        self.name, self.kind, self.log = name, kind, log  # its kind is `Chief`, `Worker` or `PS`
+        self.is_evicted = False  # its node was emptied
         self._arguments, self._environment = arguments, environment
         self.restarts = -1
         self.start()
@@ -63,10 +53,8 @@ class Pod:
             "name": "tensorflow", "state": state, "image": "image:1", "imageID": "", "ready": not state,
             "restartCount": self.restarts,
         }  # fmt: skip
-        return {
-            "metadata": {"name": self.name},
-            "status": {"phase": self.phase, "containerStatuses": [container]},
-        }
+        status = {"phase": self.phase, "containerStatuses": [container]}
+        return {"metadata": {"name": self.name}, "status": status}
 
 
 def free_port():

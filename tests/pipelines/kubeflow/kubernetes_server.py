@@ -13,22 +13,14 @@ PLACE = "batch/v1 jobs"
 
 
 class KubernetesServer(LoopbackServer):
-    """The server.
-
-    Attributes:
-      jobs: Submitted jobs by name, with their status.
-      pods: Pods by the name of the job.
-      services: Services by name.
-      denies: Kinds that the service account may not make, such as `services`.
-      drops: Number of requests without an answer: their connection is closed.
-      failures: Number of requests answered with 503.
-      lingers: Number of times that a deleted job is still read.
-    """
-
     def __init__(self, folder):
-        self.jobs, self.pods, self.services = {}, {}, {}
-        self.kill_once, self.denies = None, ()
-        self.drops, self.failures, self.lingers = 0, 0, 0
+        self.jobs, self.services = {}, {}  # by name; jobs have their status
+        self.pods = {}  # by the name of the job
+        self.kill_once = None
+        self.denies = ()  # kinds that the service account may not make, such as `services`
+        self.drops = 0  # requests without an answer: their connection is closed
+        self.failures = 0  # requests answered with 503
+        self.lingers = 0  # times that a deleted job is still read
         self.folder, self._lock, self._ends = folder, threading.RLock(), threading.Event()
         self._started = {}
         self._controller = JobController(self)

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from components.pusher.provenance import Provenance
 from pipelines.errors import BadInputError, RunFailedError
 from pipelines.kubeflow import step
 from pipelines.kubeflow.run_folder import RunFolder, StepEnd
 from pipelines.kubeflow.steps import component_step, plan_step, record_steps
 from pipelines.root import Root
 from tests.pipelines.kubeflow.on_kubeflow import begin, make, planned
-from tests.pushed_versions import write_version
+from tests.pushed_versions import serve_version
 
 
 @pytest.fixture(autouse=True)
@@ -213,9 +212,7 @@ def test_a_record_that_another_run_holds_is_closed_by_the_exit_handler(begun, tm
 
 
 def test_the_files_of_a_run_whose_record_failed_after_the_push_stay(begun, killed, capsys):
-    version = begun.serving / "5"
-    version.mkdir(parents=True)
-    write_version(Provenance(killed.run_id, str(begun)), str(version), str(begun.serving))
+    serve_version(begun.serving, 5, killed.run_id)
     folder = RunFolder(begun, "run-1")
     plan = folder.path / "plan.json"
     plan.rename(plan.with_suffix(".hidden"))

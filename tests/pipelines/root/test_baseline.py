@@ -15,9 +15,8 @@ def put(root, version, run_id, model=None):
     extra = root.serving / str(version) / "assets.extra"
     extra.mkdir(parents=True)
     (extra.parent / "saved_model.pb").touch()
-    (extra / "push.json").write_text(
-        json.dumps({"pipeline_run_id": run_id, "model": f"../{model.relative_to(root.path)}"})
-    )
+    pushed = {"pipeline_run_id": run_id, "model": f"../{model.relative_to(root.path)}"}
+    (extra / "push.json").write_text(json.dumps(pushed))
 
 
 def keep(root, run_id):

@@ -1,10 +1,9 @@
 import pytest
 
 from components.evaluator.gate.default_checks import ValueThen
-from components.pusher.provenance import Provenance
 from pipelines.root import Root
 from pipelines.root.baseline import baseline_when_pushed, changed_data_note
-from tests.pushed_versions import write_version
+from tests.pushed_versions import serve_version
 
 THEN = {"auc": 0.9, "binary_crossentropy": 0.3, "recall": 0.5}
 INTERVALS = {"auc": (0.88, 0.92), "binary_crossentropy": (0.25, 0.35)}
@@ -51,8 +50,7 @@ def test_what_the_served_version_reached_when_it_was_pushed(killed, tmp_path):
         Root(root).records.write(
             killed.changed(run_id=run_id, status="pushed", checks=made, intervals=INTERVALS)
         )
-        base = root / "serving"
-        write_version(Provenance(run_id, "m"), str(base / str(version)), str(base))
+        serve_version(root / "serving", version, run_id)
         then = (
             ValueThen("auc", 0.9, 0.5, (0.88, 0.92)),
             ValueThen("binary_crossentropy", 0.3, 0.6, (0.25, 0.35)),

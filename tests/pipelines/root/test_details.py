@@ -17,16 +17,13 @@ def test_sections_are_files_beside_the_records_and_no_records(tmp_path):
     assert Root(tmp_path).details("r2").read_all() == {}
 
 
-def test_an_unknown_section_and_no_number_are_refused(tmp_path):
+def test_what_is_no_section_is_refused_and_a_damaged_file_costs_its_section_alone(tmp_path, caplog):
     details = Root(tmp_path).details("r1")
     with pytest.raises(ValueError, match="Received: section='curves'"):
         details.write("curves", {})
     with pytest.raises(ValueError, match="JSON"):
         details.write("training", {"loss": float("nan")})
     assert details.files() == []
-
-
-def test_a_damaged_file_costs_its_section_alone(tmp_path, caplog):
     details = Root(tmp_path).details("r1")
     details.write("training", {})
     details.write("anomalies", {})

@@ -1,12 +1,11 @@
 import pytest
 
-from components.pusher.provenance import Provenance
 from pipelines.root import Root
 from pipelines.root.leftovers import remove_leftovers
 from pipelines.root.lock import FileLock
 from pipelines.steps.step_folders import StepFolders
 from tests.pipelines.run_records import make_record
-from tests.pushed_versions import write_version
+from tests.pushed_versions import serve_version
 
 STEP = "0123456789abcdef" * 4
 LEFT = (
@@ -108,9 +107,7 @@ def test_copies_of_versions_that_cannot_be_served_any_more_go(tmp_path):
     for name in (*names, "serving", "withdrawn"):
         root.kept_artifact(name, "model").mkdir(parents=True)
     for number, (name, folder) in enumerate((("serving", root.serving), ("withdrawn", root.withdrawn)), 5):
-        (folder / str(number)).mkdir(parents=True)
-        model = str(root.kept_artifact(name, "model"))
-        write_version(Provenance(name, model), str(folder / str(number)), str(folder))
+        serve_version(folder, number, name, str(root.kept_artifact(name, "model")))
     remove_leftovers(root, "20260110-000000")
     # The first goes on; the data of the last three may be accepted.
     kept = sorted(folder.name for folder in root.kept.iterdir())

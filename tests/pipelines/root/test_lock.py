@@ -64,7 +64,7 @@ def test_a_root_on_a_file_system_without_locks_is_refused(tmp_path, monkeypatch)
         lock.check_free()
 
 
-def test_a_folder_in_its_place_is_named(tmp_path):
+def test_a_folder_in_its_place_and_a_full_disk_are_named(tmp_path, monkeypatch):
     lock = Root(tmp_path / "root").lock
     (tmp_path / "root" / ".lock").mkdir(parents=True)
     assert not lock.is_held()
@@ -74,8 +74,6 @@ def test_a_folder_in_its_place_is_named(tmp_path):
     ):
         pass
 
-
-def test_a_full_disk_is_named(tmp_path, monkeypatch):
     def fail(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

@@ -137,10 +137,8 @@ def test_what_is_repeated_by_its_number_changes_nothing(root):
 
 @pytest.mark.parametrize("name", ["writing", "local_kubeflow"])
 def test_a_rollback_does_not_come_between_a_run(root, name):
-    with (
-        getattr(Root(root).lock, name).held(),
-        pytest.raises(BadInputError, match="Another run is in progress"),
-    ):
+    lock = getattr(Root(root).lock, name)
+    with lock.held(), pytest.raises(BadInputError, match="Another run is in progress"):
         rollback(Root(root))
     assert Root(root).versions.served() == [5, 70, 800]
 

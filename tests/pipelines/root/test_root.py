@@ -47,14 +47,12 @@ def test_looking_makes_no_folder(tmp_path):
 
 
 def test_the_version_before_a_run_is_not_the_one_that_it_pushed(tmp_path):
-    from components.pusher.provenance import Provenance
-    from tests.pushed_versions import write_version
+    from tests.pushed_versions import serve_version
 
     versions = Root(tmp_path).versions
     assert versions.served_before("run-1") is None
     for version, run_id in ((5, "run-1"), (70, "run-2")):
-        folder = tmp_path / "serving" / str(version)
-        write_version(Provenance(run_id, "m"), str(folder), str(folder.parent))
+        serve_version(tmp_path / "serving", version, run_id)
     found = [versions.served_before(run_id) for run_id in ("run-1", "run-2", "run-3")]
     assert found == ["70", "5", "70"]
     assert [(version, origin.pipeline_run_id) for version, origin in versions.origins()] == [

@@ -1,12 +1,11 @@
 import pytest
 
-from components.pusher.provenance import Provenance
 from pipelines.config.load import load_config
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.root.rollback import rollback
 from pipelines.root.served_run import named_as_in_root, serving_run, weighs_alike
-from tests.pushed_versions import write_version
+from tests.pushed_versions import serve_version
 
 
 @pytest.fixture
@@ -23,8 +22,7 @@ def root(killed, tmp_path):
             version=str(version),
         )
         Root(root).records.write(record)
-        base = root / "serving"
-        write_version(Provenance(record.run_id, "m"), str(base / str(version)), str(base))
+        serve_version(root / "serving", version, record.run_id)
         return root
 
     return push

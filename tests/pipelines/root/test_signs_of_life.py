@@ -3,11 +3,10 @@ import threading
 
 import pytest
 
-from components.pusher.provenance import Provenance
 from pipelines.root import Root
 from pipelines.root.history import read_runs
 from pipelines.root.signs_of_life import LOST_SECS, SILENT_SECS, folder_of_run, giving_signs
-from tests.pushed_versions import write_version
+from tests.pushed_versions import serve_version
 
 NOW = 1_800_000_000.0  # 2027-01-15; the run was started on 2026-01-02
 
@@ -74,10 +73,8 @@ def test_signs_of_the_future_are_not_waited_for(signs):
 
 def test_a_run_that_was_killed_after_its_push_has_pushed(signs):
     root = signs.root
-    version = root.serving / "5"
-    version.mkdir(parents=True)
     (record,) = root.records.read_all()
-    write_version(Provenance(record.run_id, str(root)), str(version), str(root.serving))
+    serve_version(root.serving, 5, record.run_id)
     found = signs(5000, Pusher=LOST_SECS + 1)
     assert (found.status, found.version) == ("pushed", "5")
     assert found.reason.startswith("after the push: Pusher: no sign of life")

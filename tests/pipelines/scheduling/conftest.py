@@ -4,7 +4,6 @@ from functools import partial
 
 import pytest
 
-from pipelines.root import Root
 from pipelines.root.history import new_run, unfinished_run
 from pipelines.root.records import RunRecord
 from pipelines.scheduling.clock import Stop
@@ -70,20 +69,16 @@ class FakeProcess:
 
 
 class FakeRuns:
-    """A stand-in for `python -m pipelines run` that writes the records of its runs.
-
-    Attributes:
-      outcomes: Outcomes of the next runs: the status of a record, or its fields (`running`: it is killed);
-        fields of the last line, if there is an `error` among them, and no record; or a function of the launch
-        that returns an exit code. Default: `pushed`.
-      launches: Launches so far.
-      secs: Duration of a run.
-      is_stubborn: True for runs that do not end when they are asked to.
-    """
+    """A stand-in for `python -m pipelines run` that writes the records of its runs."""
 
     def __init__(self, root, clock):
-        self.root, self.clock, self.outcomes, self.launches, self.secs = root, clock, [], [], 5
-        self.processes, self.is_stubborn = [], False
+        self.root, self.clock, self.launches, self.processes = root, clock, [], []
+        # Of the next runs: the status of a record, or its fields (`running`: it is killed); fields of the
+        # last line, if there is an `error` among them, and no record; or a function of the launch that
+        # returns an exit code. Then: `pushed`.
+        self.outcomes = []
+        self.secs = 5  # of a run
+        self.is_stubborn = False  # runs do not end when they are asked to
 
     def start(self, launch):
         self.launches.append(launch)
@@ -143,11 +138,6 @@ def clock():
 @pytest.fixture
 def stop():
     return Stop()
-
-
-@pytest.fixture
-def root(tmp_path):
-    return Root(tmp_path / "root")
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import time
 from pipelines.scheduling.clock import Clock, Stop
 
 
-def test_a_sleep_ends_when_the_process_is_to_end():
+def test_a_sleep_lasts_until_the_process_is_to_end_and_times_have_their_zone():
     stop = Stop()
     former = signal.signal(signal.SIGALRM, stop.request)
     try:
@@ -15,9 +15,6 @@ def test_a_sleep_ends_when_the_process_is_to_end():
         assert 0.1 < time.monotonic() - begun < 10
     finally:
         signal.signal(signal.SIGALRM, former)
-
-
-def test_a_sleep_lasts_and_times_have_their_zone():
     clock = Clock(Stop())
     begun = time.monotonic()
     clock.sleep(0.7)

@@ -75,31 +75,25 @@ def test_a_year_of_minutes_by_cron(make_schedule):
     assert found.tick.due == at(366 * 24 * 60)
 
 
-def test_ticks_up_to_the_newest_run_are_done(make_schedule):
+def test_ticks_up_to_the_newest_run_are_done_also_with_fractions_of_seconds(make_schedule):
     schedule = make_schedule(missed="catch-up")
     history = runs_of(key_of_time(at(2)))
     assert handled_until(schedule, history.runs_by_tick("trips"), at(4.1)) == at(2)
     assert minute(due(schedule, 4.1, history).tick) == 3
     other = runs_of("backfill-1..2-1-1", "now-20260131T100300Z")
     assert minute(due(schedule, 4.1, other).tick) == 1
-
-
-def test_a_time_with_a_fraction_of_a_second_is_done_by_its_run(make_schedule):
     schedule = make_schedule(created=START + timedelta(milliseconds=500))
     assert due(schedule, 1.5).tick.key == key_of_time(at(1))
     assert due(schedule, 1.5, runs_of(key_of_time(at(1)))).count == 0
 
 
-def test_nothing_is_due_of_the_time_before_it_was_enabled(make_schedule):
+def test_nothing_is_due_from_before_it_was_enabled_or_again_by_a_clock_set_back(make_schedule):
     history = runs_of(key_of_time(at(2)))
     schedule = make_schedule(missed="catch-up", since=at(30))
     assert minute(due(schedule, 32, history).tick) == 31
     off = schedule.model_copy(update={"enabled": False})
     assert due(off, 32, history).count == 0
     assert next_time(off, history.runs_by_tick("trips"), at(32)) is None
-
-
-def test_a_clock_that_is_set_back_makes_nothing_due_again(make_schedule):
     schedule = make_schedule(missed="catch-up")
     history = runs_of(*(key_of_time(at(minute)) for minute in range(1, 41)))
     assert due(schedule, 20.1, history).count == 0

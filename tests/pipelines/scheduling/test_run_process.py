@@ -70,7 +70,7 @@ def test_a_process_is_killed_with_what_it_has_started(tmp_path):
         time.sleep(0.05)
 
 
-def test_the_last_line_and_the_last_words(tmp_path):
+def test_the_last_line_and_words_of_the_output_and_a_pipe_in_its_place(tmp_path):
     file = tmp_path / "out"
     assert last_line(file) is None
     line = {"run_id": "r", "status": "pushed"}
@@ -84,9 +84,6 @@ def test_the_last_line_and_the_last_words(tmp_path):
     file.write_text("x" * 9_000 + "\nfirst\nMemoryError: no\n")
     assert output_tail(file).endswith("first | MemoryError: no")
     assert len(output_tail(file, 20)) == 20
-
-
-def test_a_pipe_in_place_of_its_output_is_replaced(tmp_path):
     (tmp_path / "output").mkdir()
     os.mkfifo(tmp_path / "output" / "1.out")
     process, stdout, _ = start(tmp_path, 'print("done")')

@@ -45,35 +45,28 @@ def _create_pipeline(name, root):
     return pipeline(Write(text=f"{name} {sys.argv[1:]}"))
 
 if __name__ == "__main__":
-    from %s import *
+    from tfx.orchestration.%s import *
     Runner = %s
     %s
 """
 
 
 @pytest.mark.parametrize(
-    ("module", "runner", "call"),
+    ("runner", "call"),
     [
-        ("tfx.orchestration.local.local_dag_runner", "LocalDagRunner", "Runner().run({})"),
-        ("tfx.orchestration.beam.beam_dag_runner", "BeamDagRunner", "Runner().run(pipeline={})"),
+        ("local.local_dag_runner.LocalDagRunner", "Runner().run({})"),
+        ("beam.beam_dag_runner.BeamDagRunner", "Runner().run(pipeline={})"),
         (
-            "tfx.orchestration.kubeflow.v2.kubeflow_v2_dag_runner",
-            "KubeflowV2DagRunner",
+            "kubeflow.v2.kubeflow_v2_dag_runner.KubeflowV2DagRunner",
             "Runner(KubeflowV2DagRunnerConfig(), output_filename='p.json').run({})",
         ),
-        (
-            "tfx.orchestration.kubeflow.kubeflow_dag_runner",
-            "KubeflowDagRunner",
-            "Runner(config=None).run({})",
-        ),
-        (
-            "tfx.orchestration.local.local_dag_runner",
-            "LocalDagRunner",
-            "Runner().run({}); sys.exit(0)",  # as absl's app.run does
-        ),
+        ("kubeflow.kubeflow_dag_runner.KubeflowDagRunner", "Runner(config=None).run({})"),
+        # As absl's app.run does.
+        ("local.local_dag_runner.LocalDagRunner", "Runner().run({}); sys.exit(0)"),
     ],
 )
-def test_a_program_gives_what_it_passes_to_a_runner_of_tfx(load, module, runner, call):
+def test_a_program_gives_what_it_passes_to_a_runner_of_tfx(load, runner, call):
+    module, _, runner = runner.rpartition(".")
     arguments = list(sys.argv)
     made = load(PROGRAM % (module, runner, call.format("_create_pipeline('taxi', root='r')")))
     assert text_of(made) == "taxi []"

@@ -249,22 +249,22 @@ def test_parameters_that_do_not_fit_are_refused(team, parameters, message):
         team.plan(parameters=parameters)
 
 
+COND = """
+    from tfx.dsl.experimental.conditionals.conditional import Cond
+
+    def create_pipeline():
+        write = Write(text="ab")
+        with Cond(write.outputs["examples"].future()[0].property("span") == 1):
+            other = %s
+        return pipeline(write, other)
+"""
 REJECTED = {
     "cond": (
-        """
-        from tfx.dsl.experimental.conditionals.conditional import Cond
-
-        def create_pipeline():
-            write = Write(text="ab")
-            with Cond(write.outputs["examples"].future()[0].property("span") == 1):
-                copy = Copy(examples=write.outputs["examples"])
-            return pipeline(write, copy)
-        """,
+        COND % 'Copy(examples=write.outputs["examples"])',
         r"Copy: a component in a Cond cannot be run as a step: run it with TFX's own LocalDagRunner",
     ),
     "for_each": (
         """
-        from tfx.dsl.components.common.resolver import Resolver
         from tfx.dsl.control_flow.for_each import ForEach
 
         def create_pipeline():
@@ -294,15 +294,7 @@ REJECTED = {
         r"Echo: a component that runs in a container cannot be run as a step",
     ),
     "conditional_importer": (
-        """
-        from tfx.dsl.experimental.conditionals.conditional import Cond
-
-        def create_pipeline():
-            write = Write(text="ab")
-            with Cond(write.outputs["examples"].future()[0].property("span") == 1):
-                outside = Importer(source_uri="/x", artifact_type=Examples).with_id("outside")
-            return pipeline(write, outside)
-        """,
+        COND % 'Importer(source_uri="/x", artifact_type=Examples).with_id("outside")',
         r"outside: a component in a Cond cannot be run as a step",
     ),
     "nested_type": (

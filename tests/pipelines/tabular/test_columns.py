@@ -10,7 +10,15 @@ from pipelines.tabular.columns import dnn_columns, keys_of_words, linear_columns
 from pipelines.tabular.plan import CategoricalFeature, NumericFeature, TextFeature
 from tests.pipelines.tabular.one_number_one_city import BINARY, FakeTransform, make_plan
 
-WITH_TEXT = make_plan(BINARY).model_copy(update={"text": (TextFeature(column="note", hash_buckets=50),)})
+PLAN = make_plan(BINARY)
+WITH_TEXT = PLAN.model_copy(update={"text": (TextFeature(column="note", hash_buckets=50),)})
+WORD, MEMBER = (CategoricalFeature(column=name, num_values=n) for name, n in (("word", 70), ("member", 2)))
+CODE = CategoricalFeature(column="code", num_values=3_000, hash_buckets=6_000)
+
+
+def categories(*features):
+    """Returns a plan of categories alone."""
+    return PLAN.model_copy(update={"numeric": (), "categorical": features})
 
 
 class Vocabulary(FakeTransform):
@@ -37,19 +45,10 @@ def test_words_are_columns_of_weights_and_not_of_trees():
 
 
 def test_a_missing_number_is_the_mean_to_weights_and_missing_to_trees():
-    plan = make_plan(BINARY).model_copy(
-        update={
-            "numeric": (
-                NumericFeature(column="x", center=0.0, has_missing=True),
-                NumericFeature(column="y", center=0.0, has_missing=False),
-            ),
-            "categorical": (),
-        }
-    )
-    features = {
-        "numeric": tf.constant([[math.nan, -12.0], [1.5, 7.0]]),
-        "numeric_is_missing": tf.constant([[1.0], [0.0]]),
-    }
+    numeric = [NumericFeature(column=name, center=0.0, has_missing=name == "x") for name in "xy"]
+    plan = PLAN.model_copy(update={"numeric": tuple(numeric), "categorical": ()})
+    numbers = tf.constant([[math.nan, -12.0], [1.5, 7.0]])
+    features = {"numeric": numbers, "numeric_is_missing": tf.constant([[1.0], [0.0]])}
     transform = FakeTransform(tf.string)
     dnn = values_of(dnn_columns(plan, transform), features)
     assert dnn.tolist() == [[0, -10, 1], [1.5, 7, 0]]  # at most ten standard deviations
@@ -65,16 +64,7 @@ def test_a_missing_number_is_the_mean_to_weights_and_missing_to_trees():
 
 
 def test_frequent_categories_are_indicators_of_trees_and_rare_ones_a_number():
-    plan = make_plan(BINARY).model_copy(
-        update={
-            "numeric": (),
-            "categorical": (
-                CategoricalFeature(column="word", num_values=70),
-                CategoricalFeature(column="member", num_values=2),
-                CategoricalFeature(column="code", num_values=3_000, hash_buckets=6_000),
-            ),
-        }
-    )
+    plan = categories(WORD, MEMBER, CODE)
     columns = tree_columns(plan, Vocabulary(tf.string))
     names = [column.name for column in columns]
     assert names == ["category_0", "category_0_indicator", "category_1_indicator", "category_2"]
@@ -92,16 +82,7 @@ def test_frequent_categories_are_indicators_of_trees_and_rare_ones_a_number():
 
 
 def test_means_of_the_label_go_before_ranks():
-    plan = make_plan(BINARY).model_copy(
-        update={
-            "numeric": (),
-            "categorical": (
-                CategoricalFeature(column="word", num_values=70),
-                CategoricalFeature(column="member", num_values=2),
-                CategoricalFeature(column="code", num_values=3_000, hash_buckets=6_000),
-            ),
-        }
-    )
+    plan = categories(WORD, MEMBER, CODE)
     assert keys_of_words(plan) == ("category_0", "category_1")
     means = np.linspace(0, 1, 73).astype(np.float32)
     means[1] = np.nan  # of too few rows
@@ -115,9 +96,7 @@ def test_means_of_the_label_go_before_ranks():
 
 @pytest.mark.parametrize(("num_values", "dimension"), [(3, 3), (16, 4), (10_000, 16)])
 def test_the_dimension_of_an_embedding_grows_with_the_values(num_values, dimension):
-    plan = make_plan(BINARY).model_copy(
-        update={"categorical": (CategoricalFeature(column="city", num_values=num_values),)}
-    )
+    plan = categories(CategoricalFeature(column="city", num_values=num_values))
     assert dnn_columns(plan, FakeTransform(tf.string))[-1].dimension == dimension
 
 
@@ -126,12 +105,7 @@ def test_an_hour_is_a_number_to_trees():
         def vocabulary_by_name(self, name):
             return [b"0=17", b"1=missing", b"0=4", b"0=[missing]"]
 
-    plan = make_plan(BINARY).model_copy(
-        update={
-            "numeric": (),
-            "categorical": (CategoricalFeature(column="at", num_values=24, date="iso", part="hour"),),
-        }
-    )
+    plan = categories(CategoricalFeature(column="at", num_values=24, date="iso", part="hour"))
     assert keys_of_words(plan) == ()
     ids = tf.constant([2, 0, 3, 4])
     (column,) = tree_columns(plan, Hours(tf.string))
@@ -142,15 +116,7 @@ def test_an_hour_is_a_number_to_trees():
 
 @pytest.mark.parametrize("has_means", [False, True])
 def test_trees_see_the_same_in_a_matrix_of_categories(monkeypatch, has_means):
-    plan = make_plan(BINARY).model_copy(
-        update={
-            "numeric": (),
-            "categorical": (
-                CategoricalFeature(column="word", num_values=70),
-                CategoricalFeature(column="member", num_values=2),
-            ),
-        }
-    )
+    plan = categories(WORD, MEMBER)
     means = np.linspace(0, 1, 73).astype(np.float32) if has_means else None
     rows = np.array([[0, 71], [70, 70], [3, 71], [69, 71]])
     separate = values_of(

@@ -54,10 +54,8 @@ def test_rows_are_shuffled_and_repeat_with_a_seed(files):
 
 @pytest.mark.parametrize(("one_in", "low", "high"), [(3, 12, 28), (30, 1, 6)])
 def test_the_share_of_rows_that_are_held_out(files, one_in, low, high):
-    parts = [
-        numbers(read(FakeTransform(tf.string), files, part, one_in, 8))
-        for part in (Part.TRAIN, Part.VALIDATION)
-    ]
+    parts = (read(FakeTransform(tf.string), files, part, one_in, 8) for part in (Part.TRAIN, Part.VALIDATION))
+    parts = [*map(numbers, parts)]
     assert sorted(parts[0] + parts[1]) == list(range(ROWS))
     assert low <= len(parts[1]) <= high
 

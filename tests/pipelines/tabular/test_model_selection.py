@@ -39,6 +39,7 @@ class Trainings:
             del labels
             weight = tf1.get_variable("weight", [], initializer=tf.zeros_initializer())
             step = tf1.train.get_global_step()
+            value = 0.0 * weight * features["x"] + self.losses[model]
             loss = tf.reduce_sum(features["x"]) * 0.0 + self.losses[model]
             if mode == estimator_core.ModeKeys.TRAIN and math.isinf(self.losses[model]):
                 loss = loss - loss  # NaN
@@ -47,9 +48,7 @@ class Trainings:
                 train_op = step.assign_add(1)
             return estimator_core.EstimatorSpec(
                 mode,
-                predictions={
-                    "predictions": (0.0 * weight * features["x"] + self.losses[model])[:, tf.newaxis]
-                },
+                predictions={"predictions": value[:, tf.newaxis]},
                 loss=loss,
                 train_op=train_op,
                 eval_metric_ops=metrics,
@@ -79,9 +78,8 @@ class Trainings:
         )
 
 
-def select(trainings, tmp_path, held_out_rows=0):
-    model_dir = str(tmp_path / "Format-Serving")
-    return select_model(trainings, model_dir, str(tmp_path), held_out_rows=held_out_rows)
+def select(trainings, tmp_path, **settings):
+    return select_model(trainings, str(tmp_path / "Format-Serving"), str(tmp_path), **settings)
 
 
 def trainings_in_rungs(**losses):
@@ -296,9 +294,7 @@ def test_a_time_limit_ends_the_trainings_of_the_first_fold(tmp_path):
     label = LabelPlan(column="y", problem_type="regression", values="number")
     combination = Combination(label, folds=3, time_limit=3.0)
     begin = time.monotonic()
-    training = select_model(
-        trainings, str(tmp_path / "Format-Serving"), str(tmp_path), combination=combination
-    )
+    training = select(trainings, tmp_path, combination=combination)
     assert time.monotonic() - begin < 60
     found = read_candidates(str(tmp_path))
     assert [one.folds for one in found] == [1, 1, 1]

@@ -25,6 +25,7 @@ from pipelines.tabular.plan import (
     TextFeature,
 )
 from pipelines.tabular.preprocessing import _categories, _group, _matrix, _numbers
+from tests.components.conftest import example
 
 PLAN = FeaturePlan(
     label=LabelPlan(column="y", problem_type="binary", values="text", classes=("no", "yes")),
@@ -74,14 +75,6 @@ def rows():
     return made
 
 
-def serialize(row):
-    made = tf.train.Example()
-    for name, value in row.items():
-        kind = {float: "float_list", int: "int64_list", bytes: "bytes_list"}[type(value)]
-        getattr(made.features.feature[name], kind).value.append(value)
-    return made.SerializeToString()
-
-
 def transform(folder, schema):
     """Runs Transform, and returns its output and the transformed rows."""
     examples, transformed = standard_artifacts.Examples(), standard_artifacts.Examples()
@@ -94,7 +87,7 @@ def transform(folder, schema):
     path = folder / "in" / "Split-train" / "data-00000-of-00001.gz"
     with tf.io.TFRecordWriter(str(path), "GZIP") as writer:
         for row in rows():
-            writer.write(serialize(row))
+            writer.write(example(row))
     io_utils.write_pbtxt_file(str(folder / "raw" / "schema.pbtxt"), schema)
     Executor(Executor.Context([], str(folder / "tmp"), "1")).Do(
         {"examples": [examples], "schema": [raw]},
@@ -119,7 +112,7 @@ def served(output, schema, is_rows):
         receiver = serving_input_receiver_fn(PLAN, output, schema)()
         columns = receiver.receiver_tensors_alternatives["serving_rows"]
         assert sorted(columns) == sorted(set(DTYPES) - {"y"})
-        feed = {receiver.receiver_tensors["examples"]: [serialize(row) for row in rows()]}
+        feed = {receiver.receiver_tensors["examples"]: [example(row) for row in rows()]}
         if is_rows:
             feed = {one: [row.get(name, MARKS[one.dtype]) for row in rows()] for name, one in columns.items()}
         session.run(tf.compat.v1.tables_initializer())
@@ -130,7 +123,7 @@ def evaluated(output, schema):
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         receiver = eval_input_receiver_fn(PLAN, output, schema)()
         session.run(tf.compat.v1.tables_initializer())
-        feed = {receiver.receiver_tensors["examples"]: [serialize(row) for row in rows()]}
+        feed = {receiver.receiver_tensors["examples"]: [example(row) for row in rows()]}
         return session.run({**receiver.features, "label": receiver.labels}, feed)
 
 
@@ -186,12 +179,12 @@ def test_rows_of_a_city_are_a_group_though_the_city_is_a_feature_too(both):
 
 @pytest.mark.parametrize("column", ["whole", "share", "price"])
 def test_the_group_of_a_number_is_that_of_its_separate_column(column, monkeypatch):
-    raw = tf.io.parse_example([*map(serialize, rows())], {column: tf.io.VarLenFeature(DTYPES[column])})
+    raw = tf.io.parse_example([*map(example, rows())], {column: tf.io.VarLenFeature(DTYPES[column])})
     monkeypatch.setattr(plans, "MAX_SEPARATE", 64)
     separate = _group(PLAN, column, raw)
     monkeypatch.setattr(plans, "MAX_SEPARATE", 3)
     spec = {name: tf.io.VarLenFeature(dtype) for name, dtype in DTYPES.items()}
-    packed = parse_packed([serialize(row) for row in rows()], spec, PLAN.packs)
+    packed = parse_packed([example(row) for row in rows()], spec, PLAN.packs)
     found = _group(PLAN, column, packed)
     assert found.numpy().tolist() == separate.numpy().tolist()
     assert len(set(found.numpy().tolist())) > 3
@@ -212,7 +205,7 @@ def test_two_values_of_a_row_in_a_column_are_an_error(column, max_separate, monk
         inputs = parse_packed(serialized, spec, PLAN.packs)
         return _matrix(PLAN, pack, parts, inputs, read_cells, math.nan if is_number else "")
 
-    good = [serialize(row) for row in rows()]
+    good = [example(row) for row in rows()]
     assert matrix(tf.constant(good)).shape == (40, 5)
     two = tf.train.Example.FromString(good[1])
     value = "float_list" if is_number else "bytes_list"
@@ -235,7 +228,7 @@ def test_the_served_model_makes_the_features_of_transform(both, is_rows):
 @pytest.mark.more
 def test_the_served_model_refuses_two_values_in_a_column(both):
     schema, _, (output, _) = both
-    two = tf.train.Example.FromString(serialize({"share": 1.0}))
+    two = tf.train.Example.FromString(example({"share": 1.0}))
     two.features.feature["share"].float_list.value.append(2.0)
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         receiver = serving_input_receiver_fn(PLAN, output, schema)()

@@ -17,6 +17,8 @@ from pipelines.tabular.plan import (
     TextFeature,
 )
 from pipelines.tabular.preprocessing import preprocessing_fn
+from tests.components.conftest import example
+from tests.pipelines.tabular.one_number_one_city import BINARY
 
 
 def transform(tmp_path, plan, dtypes, rows):
@@ -32,32 +34,19 @@ def transform(tmp_path, plan, dtypes, rows):
             lambda inputs: preprocessing_fn(inputs, plan.feature_config())
         )
         _ = transform_fn | tft_beam.WriteTransformFn(str(tmp_path / "transform"))
-    raw = tf.io.parse_example([serialize(row, dtypes) for row in rows], spec)
+    raw = tf.io.parse_example([*map(example, rows)], spec)
     layer = tft.TFTransformOutput(str(tmp_path / "transform")).transform_features_layer()
     return {name: one.numpy() for name, one in layer(raw).items() if not isinstance(one, tf.SparseTensor)}
 
 
-def serialize(row, dtypes):
-    def feature(value, dtype):
-        if dtype == tf.string:
-            return tf.train.Feature(bytes_list=tf.train.BytesList(value=[value.encode()]))
-        if dtype == tf.int64:
-            return tf.train.Feature(int64_list=tf.train.Int64List(value=[value]))
-        return tf.train.Feature(float_list=tf.train.FloatList(value=[value]))
-
-    features = {name: feature(value, dtypes[name]) for name, value in row.items()}
-    return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
-
-
-def make_plan(label, numeric=(), categorical=()):
-    return FeaturePlan(label=label, numeric=numeric, categorical=categorical, num_buckets=2)
+def make_plan(label, numeric=(), categorical=(), num_buckets=2, **more):
+    return FeaturePlan(label=label, numeric=numeric, categorical=categorical, num_buckets=num_buckets, **more)
 
 
 @pytest.mark.more
 def test_numbers_categories_and_a_text_label(tmp_path):
-    label = LabelPlan(column="y", problem_type="binary", values="text", classes=("no", "yes"))
     plan = make_plan(
-        label,
+        BINARY,
         numeric=(
             NumericFeature(column="a b", center=1_000, has_missing=True),
             NumericFeature(column="text", center=0, has_missing=False),
@@ -126,9 +115,8 @@ def test_dense_columns_are_read_like_sparse_ones(shape):
 def test_cells_as_they_stand_in_the_csv_become_what_they_mean(tmp_path):
     label = LabelPlan(column="y", problem_type="regression", values="number", number_format=POINT)
     date = {"column": "at", "date": "iso"}
-    plan = FeaturePlan(
-        label=label,
-        num_buckets=2,
+    plan = make_plan(
+        label,
         numeric=(
             NumericFeature(column="money", center=1_000, has_missing=True, number_format=POINT),
             NumericFeature(column="share", center=0, has_missing=False, number_format=COMMA),
@@ -181,7 +169,7 @@ def out_sparse(tmp_path, rows, dtypes):
     """Returns the ids of the first column of text, as the graph of a served model gives them."""
     spec = {name: tf.io.VarLenFeature(dtype) for name, dtype in dtypes.items()}
     layer = tft.TFTransformOutput(str(tmp_path / "transform")).transform_features_layer()
-    raw = tf.io.parse_example([serialize(row, dtypes) for row in rows], spec)
+    raw = tf.io.parse_example([*map(example, rows)], spec)
     return layer(raw)["text_0"]
 
 
@@ -212,14 +200,8 @@ def test_a_cell_that_means_no_value_is_a_missing_category_and_has_no_words(tmp_p
 
 @pytest.mark.more
 def test_groups_and_no_buckets(tmp_path):
-    label = LabelPlan(column="y", problem_type="binary", values="text", classes=("no", "yes"))
-    plan = FeaturePlan(
-        label=label,
-        numeric=(NumericFeature(column="x", center=0, has_missing=False),),
-        categorical=(),
-        num_buckets=0,
-        group="who",
-    )
+    number = NumericFeature(column="x", center=0, has_missing=False)
+    plan = make_plan(BINARY, numeric=(number,), num_buckets=0, group="who")
     rows = [{"x": 1.0, "who": who, "y": "yes"} for who in ("ann", " ann", "bob", " ")]
     rows.append({"x": 2.0, "y": "no"})
     out = transform(tmp_path, plan, {"x": tf.float32, "who": tf.string, "y": tf.string}, rows)
@@ -232,10 +214,9 @@ def test_groups_and_no_buckets(tmp_path):
 
 @pytest.mark.more
 def test_a_day_after_the_last_one_counts_as_the_last_one(tmp_path):
-    label = LabelPlan(column="y", problem_type="binary", values="text", classes=("no", "yes"))
     first = 16_130  # 2014-03-01
     date = NumericFeature(column="at", center=first, has_missing=False, date="iso", newest=first + 2.0)
-    plan = make_plan(label, numeric=(date,))
+    plan = make_plan(BINARY, numeric=(date,))
     rows = [{"at": f"2014-03-{day}", "y": "yes"} for day in ("01", "03", "31")]
     rows += [{"at": "2014-02-27", "y": "no"}]
     out = transform(tmp_path, plan, {"at": tf.string, "y": tf.string}, rows)
@@ -246,16 +227,9 @@ def test_a_day_after_the_last_one_counts_as_the_last_one(tmp_path):
 
 def test_lists_are_ones_for_their_parts(tmp_path):
     label = LabelPlan(column="y", problem_type="regression", values="number")
-    plan = FeaturePlan(
-        label=label,
-        numeric=(),
-        categorical=(),
-        num_buckets=0,
-        lists=(
-            ListFeature(column="genres", separator="|", parts=("Drama", "Sci-Fi", "War")),
-            ListFeature(column="tags", separator=";", parts=("a", "b")),
-        ),
-    )
+    genres = ListFeature(column="genres", separator="|", parts=("Drama", "Sci-Fi", "War"))
+    tags = ListFeature(column="tags", separator=";", parts=("a", "b"))
+    plan = make_plan(label, num_buckets=0, lists=(genres, tags))
     dtypes = {"genres": tf.string, "tags": tf.string, "y": tf.float32}
     rows = [
         {"genres": "Drama|War", "tags": "b", "y": 1.0},

@@ -52,20 +52,37 @@ def call(tmp_path, monkeypatch):
     return make
 
 
+def stopping(model, label=BINARY, **changes):
+    """Returns a plan for a model whose training stops early."""
+    return make_plan(label, model=model, early_stopping=True, **changes)
+
+
+def train(made):
+    """Trains, evaluates and exports; returns the metrics."""
+    metrics, _ = estimator_core.train_and_evaluate(made["estimator"], made["train_spec"], made["eval_spec"])
+    return metrics
+
+
+def only_export(folder):
+    (export,) = (folder / "model" / "export" / training.EXPORTER_NAME).iterdir()
+    return export
+
+
+def by_sign(x, city):
+    return b"yes" if x > 0 else b"no"
+
+
 @pytest.mark.more
 def test_a_classifier_learns_serves_and_is_evaluated(call, tmp_path):
     made = call(make_plan(BINARY), lambda x, city: b"yes" if x + city > 1 else b"no")
-    estimator_core.train_and_evaluate(made["estimator"], made["train_spec"], made["eval_spec"])
+    train(made)
     assert made["estimator"].get_variable_value("global_step") == 120
-    exports = tmp_path / "model" / "export" / training.EXPORTER_NAME
-    (export,) = exports.iterdir()
-    signature = tf.saved_model.load(str(export)).signatures["predict"]
+    signature = tf.saved_model.load(str(only_export(tmp_path))).signatures["predict"]
     # Raw examples without the label: x + city is 2.5, 0.5 and -0.5; the limit is 1.
     examples = [serialize(x=1.5, city=1), serialize(x=0.5, city=0), serialize(x=-1.5, city=1)]
     classes = signature(examples=tf.constant(examples))["classes"].numpy().ravel().tolist()
     assert classes == [b"yes", b"no", b"no"]
-    receiver = tf.Graph()
-    with receiver.as_default():
+    with tf.Graph().as_default():
         inputs = made["eval_input_receiver_fn"]()
         assert inputs.labels.dtype == tf.string
         assert "label" not in inputs.features
@@ -79,9 +96,8 @@ def test_the_formats_of_the_cells_are_beside_the_model(call, tmp_path, settings)
     commas = x.model_copy(update={"number_format": COMMA, "unreadable": ("?",)})
     plan = plan.model_copy(update={"numeric": (commas,)})
     made = call(plan, lambda x, city: 1_000.0 + 100 * x, train_steps=10)
-    estimator_core.train_and_evaluate(made["estimator"], made["train_spec"], made["eval_spec"])
-    (export,) = (tmp_path / "model" / "export" / training.EXPORTER_NAME).iterdir()
-    assert read_formats(export) == {"x": CellFormat(COMMA, missing=("?",))}
+    train(made)
+    assert read_formats(only_export(tmp_path)) == {"x": CellFormat(COMMA, missing=("?",))}
 
 
 def test_columns_of_text_say_how_they_write_what_looks_like_numbers(tmp_path):
@@ -118,19 +134,14 @@ def test_training_data_repeat_and_evaluation_data_do_not(call):
 
 def test_rows_that_are_held_out_are_not_trained_on(call):
     made = call(make_plan(BINARY, early_stopping=True), lambda x, city: b"no")
-    seen = {
-        float(x)
-        for features, _ in made["train_spec"].input_fn().take(30)
-        for x in features[NUMERIC_KEY].numpy().ravel()
-    }
-    held_out = [
-        float(x)
-        for features, _ in made["eval_spec"].input_fn()
-        for x in features[NUMERIC_KEY].numpy().ravel()
-    ]
+    train, held_out = made["train_spec"].input_fn().take(30), made["eval_spec"].input_fn()
+    seen, held_out = (
+        [float(x) for features, _ in data for x in features[NUMERIC_KEY].numpy().ravel()]
+        for data in (train, held_out)
+    )
     assert 30 < len(held_out) < 70  # a sixth of 300
-    assert not seen & set(held_out)
-    assert len(seen) + len(held_out) == 300
+    assert not {*seen} & {*held_out}
+    assert len({*seen}) + len(held_out) == 300
 
 
 def test_trees_learn_from_the_rows_that_gave_the_means_of_the_label(call, tmp_path):
@@ -153,7 +164,7 @@ def test_training_stops_when_it_only_learns_by_heart(call):
     made = call(plan, lambda x, city: noise.choice([b"yes", b"no"]))
     estimator = made["estimator"]
     assert estimator.config.save_checkpoints_steps == 50
-    metrics, _ = estimator_core.train_and_evaluate(estimator, made["train_spec"], made["eval_spec"])
+    metrics = train(made)
     best = int(estimator.latest_checkpoint().rpartition("-")[2])
     assert best < metrics["global_step"] < 1_600
     at_best = estimator.evaluate(made["eval_spec"].input_fn)
@@ -181,7 +192,7 @@ def test_auto_takes_the_models_that_are_best_on_held_out_rows(call, tmp_path, la
     assert min(one.loss for one in chosen) == min(one.loss for one in found) < 0.5 * found[2].loss
     assert {one.folds for one in chosen} == {folds}
     assert not (tmp_path / "candidates").exists()
-    metrics, _ = estimator_core.train_and_evaluate(made["estimator"], made["train_spec"], made["eval_spec"])
+    metrics = train(made)
     assert metrics["global_step"] == made["train_spec"].max_steps == max(one.step for one in chosen)
     if folds == 1 and [one.model for one in chosen] == ["wide_deep"]:  # it is not trained any more
         assert metrics["average_loss"] == pytest.approx(chosen[0].loss)
@@ -208,13 +219,11 @@ def test_auto_takes_the_models_that_are_best_on_held_out_rows(call, tmp_path, la
 @pytest.mark.more
 @pytest.mark.parametrize("model", ["boosted_trees", "wide_deep", "linear"])
 def test_one_model_is_trained_where_the_plan_names_it(call, tmp_path, model):
-    plan = make_plan(BINARY, model=model, early_stopping=True, train_steps=60, trees={"n_trees": 8})
-    made = call(plan, lambda x, city: b"yes" if x > 0 else b"no")
+    made = call(stopping(model, train_steps=60, trees={"n_trees": 8}), by_sign)
     found = read_candidates(str(tmp_path))
     assert [one.model for one in found] == (["boosted_trees"] if model == "boosted_trees" else [])
     assert made["train_spec"].max_steps == (found[0].step if found else 60)
-    metrics, _ = estimator_core.train_and_evaluate(made["estimator"], made["train_spec"], made["eval_spec"])
-    assert metrics["auc"] > 0.9
+    assert train(made)["auc"] > 0.9
     names = made["estimator"].get_variable_names()
     prefix = {"boosted_trees": "boosted_trees/", "wide_deep": "dnn/", "linear": "linear/"}[model]
     assert any(name.startswith(prefix) for name in names)
@@ -223,16 +232,14 @@ def test_one_model_is_trained_where_the_plan_names_it(call, tmp_path, model):
 
 @pytest.mark.more
 def test_the_values_of_a_trial_train_their_model_alone_and_trees_report_on_their_way(call, tmp_path):
-    plan = make_plan(BINARY, model="auto", early_stopping=True, trees={"n_trees": 40})
+    plan = stopping("auto", trees={"n_trees": 40})
     reported = {}
     trial = Trial(3, lambda metrics, step: reported.update({step: metrics}))
     values = {"model": "boosted_trees", "boosted_trees.max_depth": 3}
     # The Trainer's steps are those of the plan, of other trees.
-    made = call(plan, lambda x, city: b"yes" if x > 0 else b"no", 77, values, trial)
+    made = call(plan, by_sign, 77, values, trial)
     assert made["train_spec"].max_steps == 40 * 3
-    estimator_core.train_and_evaluate(
-        made["estimator"], made["train_spec"], made["eval_spec"]._replace(exporters=())
-    )
+    train({**made, "eval_spec": made["eval_spec"]._replace(exporters=())})
     steps = [5 * number * 3 for number in range(1, 9)]  # each eighth of the trees
     assert list(reported) == steps[: len(reported)]
     assert len(reported) >= 4
@@ -258,13 +265,7 @@ def test_with_the_best_values_the_trainer_grows_trees_from_all_rows(call, tmp_pa
 def test_trees_alone_are_grown_again_from_all_rows(call, tmp_path, held_out_rows):
     """As those that `auto` chooses. They have no other model to wait for, however many rows there are."""
     noise = np.random.default_rng(7)
-    plan = make_plan(
-        BINARY,
-        model="boosted_trees",
-        early_stopping=True,
-        trees={"n_trees": 400},
-        held_out_rows=held_out_rows,
-    )
+    plan = stopping("boosted_trees", trees={"n_trees": 400}, held_out_rows=held_out_rows)
     made = call(plan, lambda x, city: b"yes" if x + noise.normal() > 0 else b"no")
     (found,) = read_candidates(str(tmp_path))
     assert found.is_chosen
@@ -294,24 +295,14 @@ def test_trees_are_not_compared_where_there_is_text_alone():
 @pytest.mark.parametrize("n_trees", [800, 2_000])
 def test_where_growing_trees_takes_long_models_train_an_eighth_first(call, held_out_rows, n_trees, expected):
     for model, steps in expected.items():
-        plan = make_plan(
-            BINARY,
-            model=model,
-            early_stopping=True,
-            train_steps=160,
-            trees={"n_trees": n_trees},
-            held_out_rows=held_out_rows,
-        )
-        estimator = call(plan, lambda x, city: b"yes" if x > 0 else b"no")["estimator"]
-        assert training._first_rung(plan, estimator) == steps
+        plan = stopping(model, train_steps=160, trees={"n_trees": n_trees}, held_out_rows=held_out_rows)
+        assert training._first_rung(plan, call(plan, by_sign)["estimator"]) == steps
 
 
 @pytest.mark.more
 @pytest.mark.parametrize("model", in_circles(["linear", "boosted_trees"], slow=["boosted_trees"]))
 def test_the_decision_threshold_is_part_of_the_model_and_chosen_once(call, tmp_path, model):
-    plan = make_plan(
-        BINARY, model=model, early_stopping=True, train_steps=50, trees={"n_trees": 8}, decide={"recall": 0.9}
-    )
+    plan = stopping(model, train_steps=50, trees={"n_trees": 8}, decide={"recall": 0.9})
 
     def label_of(x, city):
         noise = 10_000 * x % 4 - 2
@@ -327,8 +318,8 @@ def test_the_decision_threshold_is_part_of_the_model_and_chosen_once(call, tmp_p
     before = file.read_bytes(), file.stat().st_mtime_ns
     made = call(plan, label_of)  # as after an interruption
     assert (file.read_bytes(), file.stat().st_mtime_ns) == before
-    estimator_core.train_and_evaluate(made["estimator"], made["train_spec"], made["eval_spec"])
-    (export,) = (tmp_path / "model" / "export" / training.EXPORTER_NAME).iterdir()
+    train(made)
+    export = only_export(tmp_path)
     assert (export / "assets.extra" / "decision.json").read_bytes() == file.read_bytes()
     signature = tf.saved_model.load(str(export)).signatures["predict"]
     examples = [serialize(x=x, city=city) for x in np.linspace(-2, 2, 41) for city in range(3)]
@@ -342,9 +333,8 @@ def test_the_decision_threshold_is_part_of_the_model_and_chosen_once(call, tmp_p
 def test_a_threshold_that_is_given_needs_no_held_out_rows(call, tmp_path):
     made = call(make_plan(BINARY, model="linear", train_steps=10, decide=0.25), lambda x, city: b"yes")
     assert read_decision(str(tmp_path / "decision.json")) == Decision(0.25, "yes", "as configured")
-    estimator_core.train_and_evaluate(made["estimator"], made["train_spec"], made["eval_spec"])
-    (export,) = (tmp_path / "model" / "export" / training.EXPORTER_NAME).iterdir()
-    assert Model(export).decision["threshold"] == 0.25
+    train(made)
+    assert Model(only_export(tmp_path)).decision["threshold"] == 0.25
 
 
 @pytest.mark.more
@@ -354,6 +344,6 @@ def test_folds_that_no_group_falls_into_are_left_out(call, tmp_path, monkeypatch
             raise SettingError("too few values")
 
     monkeypatch.setattr(training, "check_held_out", check)
-    plan = make_plan(BINARY, model="auto", early_stopping=True, train_steps=30, folds=4, trees={"n_trees": 4})
-    call(plan.model_copy(update={"group": "city"}), lambda x, city: b"yes" if x > 0 else b"no")
+    plan = stopping("auto", train_steps=30, folds=4, trees={"n_trees": 4})
+    call(plan.model_copy(update={"group": "city"}), by_sign)
     assert [one.folds for one in read_candidates(str(tmp_path))] == [2, 2, 2]

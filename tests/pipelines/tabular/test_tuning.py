@@ -10,6 +10,7 @@ from pipelines.runs.definitions.model_code import choose_model_code
 from pipelines.tabular.tuning import SETTINGS, with_values
 
 ROWS = 300
+TREES, DEPTH = "trainer.model=boosted_trees", "tuner.space.max_depth="
 
 
 @pytest.fixture
@@ -58,9 +59,8 @@ def test_rows_are_held_out_in_folds_by_the_tuner_if_not_otherwise(choose):
 
 def test_values_reach_the_settings_of_their_model_all_of_which_are_fields(choose):
     plan = choose().plan
-    found = with_values(
-        plan, {"model": "boosted_trees", "boosted_trees.max_depth": 3, "boosted_trees.n_trees": 70}
-    ).training
+    values = {"model": "boosted_trees", "boosted_trees.max_depth": 3, "boosted_trees.n_trees": 70}
+    found = with_values(plan, values).training
     assert (found.model, found.trees.max_depth, found.trees.n_trees) == ("boosted_trees", 3, 70)
     assert found.max_steps("boosted_trees") == 70 * 3 * plan.training.trees.num_batches
     assert found.learning_rate == plan.training.learning_rate
@@ -77,7 +77,7 @@ def test_values_reach_the_settings_of_their_model_all_of_which_are_fields(choose
 
 
 def test_a_space_and_a_metric_of_ones_own(choose):
-    code = choose("trainer.model=boosted_trees", "tuner.space.max_depth={low = 8, high = 9}")
+    code = choose(TREES, f"{DEPTH}{{low = 8, high = 9}}")
     assert code.tuning.space.parameters == (Range("max_depth", 8, 9),)
     assert code.tuning.first_trials == ({"max_depth": 6},)  # the default, though it is not in the space
     code = choose("tuner.space.linear={learning_rate = [0.1, 0.2]}")
@@ -97,15 +97,15 @@ def test_a_space_and_a_metric_of_ones_own(choose):
             "tuner.space.wide_deep: it is not trained. Models here: linear",
         ),
         (
-            ["trainer.model=boosted_trees", "tuner.space.max_dept=[1, 2]"],
+            [TREES, "tuner.space.max_dept=[1, 2]"],
             "boosted_trees has no setting 'max_dept' to search. Did you mean 'max_depth'",
         ),
         (
-            ["trainer.model=boosted_trees", "tuner.space.max_depth={low = 1, high = 99}"],
+            [TREES, f"{DEPTH}{{low = 1, high = 99}}"],
             "tuner.space.max_depth: 99 is not allowed; the setting takes from 1 to 16",
         ),
         (
-            ["trainer.model=boosted_trees", "tuner.space.max_depth={low = 1.5, high = 3}"],
+            [TREES, f"{DEPTH}{{low = 1.5, high = 3}}"],
             "1.5 is not an integer",
         ),
         (
@@ -114,7 +114,7 @@ def test_a_space_and_a_metric_of_ones_own(choose):
         ),
         (["trainer.model=wide_deep", "tuner.space.hidden_units=['a']"], "'a' is not a list of layers"),
         (
-            ["trainer.model=boosted_trees", "tuner.space.max_depth={low = 2, high = 5, default = 3}"],
+            [TREES, f"{DEPTH}{{low = 2, high = 5, default = 3}}"],
             "max_depth.default = 3: the first trial of a generic model uses the values of .trainer.",
         ),
         (["tuner.metric=accurac"], "'accurac'.*binary problem. Did you mean 'accuracy'"),
@@ -153,12 +153,8 @@ def test_a_module_names_its_settings(choose, tmp_path):
 def test_a_module_names_what_is_held_out_together(choose, tmp_path, by, what):
     file = tmp_path / f"grouped_by_{by}.py"
     file.write_text(CODE)
-    settings = [
-        f"module.file={json.dumps(str(file))}",
-        "tuner.space.units=[32, 64]",
-        f"split.by={by}",
-        "split.column=x",
-    ]
+    module = f"module.file={json.dumps(str(file))}"
+    settings = [module, "tuner.space.units=[32, 64]", f"split.by={by}", "split.column=x"]
     with pytest.raises(BadInputError, match=f"tuner.group is missing: .*preprocessing_fn return {what}"):
         choose(*settings)
     assert choose(*settings, "tuner.group=customer").tuning.group == "customer"

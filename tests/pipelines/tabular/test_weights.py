@@ -16,23 +16,22 @@ from tests.pipelines.tabular.test_infer import X, plan_for
 
 LABELS = ["late", "on time", "on time"] * 20
 W = [number % 4 + 0.5 for number in range(60)]
-WEIGHT = "data.weight=w"
+WEIGHT, BALANCED = "data.weight=w", "trainer.class_weights=balanced"
 
 
 def table(**changes):
-    return {"x": X, "w": W, "y": LABELS, **changes}
+    return {"x": X[:60], "w": W, "y": LABELS, **changes}
 
 
 def test_balanced_classes_are_those_of_scikit_learn(tmp_path):
     classes, labels, weights = np.array(["late", "on time"]), np.array(LABELS), np.array(W)
-    balanced = "trainer.class_weights=balanced"
     (tmp_path / "weighted").mkdir()
-    plan = plan_for(tmp_path, {"x": X, "y": LABELS}, "y", balanced)
+    plan = plan_for(tmp_path, {"x": X[:60], "y": LABELS}, "y", BALANCED)
     expected = compute_class_weight("balanced", classes=classes, y=labels)  # 60 / (2 * 20), 60 / (2 * 40)
     assert plan.weight.classes == pytest.approx(expected)
     assert plan.weight.classes == (1.5, 0.75)
     assert (plan.weight.column, plan.weight.scale, plan.label.majority_share) == (None, 1.0, 0.5)
-    weighted = plan_for(tmp_path / "weighted", table(), "y", balanced, WEIGHT)
+    weighted = plan_for(tmp_path / "weighted", table(), "y", BALANCED, WEIGHT)
     totals = [weights[labels == name].sum() for name in classes]
     assert weighted.weight.classes == pytest.approx([sum(totals) / 2 / total for total in totals])
     assert weighted.weight.scale == pytest.approx(60 / weights.sum())
@@ -42,7 +41,7 @@ def test_balanced_classes_are_those_of_scikit_learn(tmp_path):
 def test_the_weight_is_no_feature_and_the_label_is_described_by_weight(tmp_path):
     """The last row has no label, so its weight does not matter."""
     settings = (WEIGHT, 'trainer.class_weights={late = 3, "on time" = 1}')
-    columns = table(w=[*W, "?"], x=[*X, 1], y=[*LABELS, ""])
+    columns = table(w=[*W, "?"], x=X[:61], y=[*LABELS, ""])
     plan = plan_for(tmp_path, columns, "y", *settings)
     assert plan.columns == ("y", "x")
     assert plan.read_columns == ("y", "x", "w")
@@ -57,7 +56,7 @@ def test_the_moments_of_a_number_are_weighted(tmp_path):
     """Weights are amounts with a comma here."""
     amounts = ["1,5", "0,25", "3,75"] * 20
     labels = [number**1.5 for number in range(60)]
-    plan = plan_for(tmp_path, {"x": X, '"w"': [f'"{a}"' for a in amounts], "y": labels}, "y", WEIGHT)
+    plan = plan_for(tmp_path, {"x": X[:60], '"w"': [f'"{a}"' for a in amounts], "y": labels}, "y", WEIGHT)
     weights = np.array([1.5, 0.25, 3.75] * 20)
     mean = np.average(labels, weights=weights)
     assert plan.label.mean == pytest.approx(mean)
@@ -76,11 +75,7 @@ NEXT = [0.5] * 58
         (table(weight_of_row=W), [WEIGHT], "line 1: the column 'weight_of_row' .*Rename"),
         (table(w=[1, "heavy", *NEXT]), [WEIGHT], "line 3, column 'w': the weight 'heavy' is not a number"),
         (table(w=[1, "", *NEXT]), [WEIGHT], "line 3, column 'w': the weight is missing"),
-        (
-            table(w=[1, 2, "-0.5", *NEXT[1:]]),
-            [WEIGHT],
-            "line 4, column 'w': the weight '-0.5' is not a number",
-        ),
+        (table(w=[1, "-0.5", *NEXT]), [WEIGHT], "line 3, column 'w': the weight '-0.5' is not a number"),
         (table(w=[1, "inf", *NEXT]), [WEIGHT], "line 3, column 'w': the weight 'inf' is not"),
         (table(w=[1, "1e39", *NEXT]), [WEIGHT], "line 3, column 'w': the weight '1e39' is not"),
         # The first row has no label, so its weight does not matter.
@@ -99,12 +94,8 @@ NEXT = [0.5] * 58
             ["trainer.class_weights=equal"],
             'class_weights = .*: give "balanced", or a weight for each',
         ),
-        (table(y=X), ["trainer.class_weights=balanced"], r"label 'y' is a number \(regression\)"),
-        (
-            table(w=[0 if label == "late" else 1 for label in LABELS]),
-            [WEIGHT, "trainer.class_weights=balanced"],
-            "weights of the class 'late' add up to 0",
-        ),
+        (table(y=X[:60]), [BALANCED], r"label 'y' is a number \(regression\)"),
+        (table(w=[0, 1, 1] * 20), [WEIGHT, BALANCED], "weights of the class 'late' add up to 0"),
         (table(), [WEIGHT, "module.file=m.py"], "data.weight = 'w' is for the generic models"),
     ],
 )
@@ -120,9 +111,8 @@ def test_transform_multiplies_the_weights_of_rows_and_classes():
     outputs = preprocessing_fn(inputs, plan.feature_config())
     assert outputs[WEIGHT_KEY].numpy().tolist() == [2 * 0.5 / 4, 4 * 3 / 4, 0]
     cells = tf.sparse.from_dense(tf.constant([["1,5"], [""]]))
-    assert np.isnan(
-        preprocessing_fn({**inputs, "w": cells, "y": inputs["y"][:2]}, plan.feature_config())[WEIGHT_KEY]
-    ).all()
+    outputs = preprocessing_fn({**inputs, "w": cells, "y": inputs["y"][:2]}, plan.feature_config())
+    assert np.isnan(outputs[WEIGHT_KEY]).all()
 
 
 def rows(label, size=90):

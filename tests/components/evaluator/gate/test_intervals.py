@@ -98,20 +98,17 @@ def test_weighted_intervals_are_those_of_the_bootstrap(name, draw):
     def difference(a, b, w):
         return average(a, w) - average(b, w)
 
-    squares = [first**2, second**2, weights]
+    def roots(a, b, w):
+        return average(a, w) ** 0.5 - average(b, w) ** 0.5
+
+    def areas(y, a, b, w):
+        return auc(y, a, w) - auc(y, b, w)
+
     function, interval, arrays = {
-        "auc": (
-            lambda y, a, b, w: auc(y, a, w) - auc(y, b, w),
-            auc_difference,
-            [labels, first, second, weights],
-        ),
+        "auc": (areas, auc_difference, [labels, first, second, weights]),
         "mean": (difference, mean_difference, [first, second, weights]),
         "rate": (difference, rate_difference, [rates(first), rates(second), weights]),
-        "root mean": (
-            lambda a, b, w: average(a, w) ** 0.5 - average(b, w) ** 0.5,
-            root_mean_difference,
-            squares,
-        ),
+        "root mean": (roots, root_mean_difference, [first**2, second**2, weights]),
     }[name]
     found = interval(*arrays, 0.95)
     assert found.value == pytest.approx(function(*arrays))

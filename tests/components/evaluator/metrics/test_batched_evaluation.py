@@ -111,6 +111,19 @@ def values(results):
     }
 
 
+def check_metrics(config, batches, expected, **tolerance):
+    def check(results):
+        found = values(results)
+        assert found.keys() == expected.keys()
+        for slice_key, metrics in expected.items():
+            assert found[slice_key] == pytest.approx(metrics, nan_ok=True, **tolerance)
+
+    with beam.Pipeline("apache_beam.runners.portability.fn_api_runner.FnApiRunner") as pipeline:
+        evaluation = evaluate(pipeline | beam.Create(batches), config, example_weight="")
+        assert set(evaluation) == {tfma.METRICS_KEY, tfma.VALIDATIONS_KEY}
+        util.assert_that(evaluation[tfma.METRICS_KEY], check)
+
+
 def test_metrics_and_differences_to_the_baseline_over_batches():
     config = eval_config(
         """
@@ -133,17 +146,7 @@ def test_metrics_and_differences_to_the_baseline_over_batches():
         (("hour", 7),): {"new.mae": 0.375, "old.mae": 0.75, "new-mae": -0.375},
         (("hour", 9),): {"new.mae": 0.25, "old.mae": 0.5, "new-mae": -0.25},
     }
-
-    def check(results):
-        found = values(results)
-        assert found.keys() == expected.keys()
-        for slice_key, metrics in expected.items():
-            assert found[slice_key] == pytest.approx(metrics)
-
-    with beam.Pipeline("apache_beam.runners.portability.fn_api_runner.FnApiRunner") as pipeline:
-        evaluation = evaluate(pipeline | beam.Create(batches), config, example_weight="")
-        assert set(evaluation) == {tfma.METRICS_KEY, tfma.VALIDATIONS_KEY}
-        util.assert_that(evaluation[tfma.METRICS_KEY], check)
+    check_metrics(config, batches, expected)
 
 
 def test_a_metric_that_needs_two_classes_has_no_value_in_a_slice_of_one():
@@ -167,16 +170,6 @@ def test_a_metric_that_needs_two_classes_has_no_value_in_a_slice_of_one():
         (("hour", 8),): (nan, 1, 1, 1),  # positives only
         (("hour", 9),): (nan, nan, nan, 1),  # negatives only
     }
-
-    def check(results):
-        found = values(results)
-        assert found.keys() == expected.keys()
-        for slice_key, metrics in expected.items():
-            names = ("area", "auc_precision_recall", "recall", "accuracy")
-            assert [found[slice_key][f".{name}"] for name in names] == pytest.approx(
-                list(metrics), nan_ok=True, abs=1e-4
-            )
-
-    with beam.Pipeline("apache_beam.runners.portability.fn_api_runner.FnApiRunner") as pipeline:
-        evaluation = evaluate(pipeline | beam.Create([one]), config, example_weight="")
-        util.assert_that(evaluation[tfma.METRICS_KEY], check)
+    names = (".area", ".auc_precision_recall", ".recall", ".accuracy")
+    by_name = {key: dict(zip(names, metrics, strict=True)) for key, metrics in expected.items()}
+    check_metrics(config, [one], by_name, abs=1e-4)

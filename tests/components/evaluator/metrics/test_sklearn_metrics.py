@@ -142,9 +142,7 @@ def test_a_metric_of_one_class_equals_that_of_scikit_learn(class_id):
     expected = sklearn.precision_recall_fscore_support(
         CLASS_IDS, chosen, labels=[class_id], sample_weight=WEIGHTS, zero_division=np.nan
     )
-    values = [
-        computed(f"{name}@x", CLASSES, class_id=class_id) for name in ("precision", "recall", "f1_score")
-    ]
+    values = [computed(f"{one}@x", CLASSES, class_id=class_id) for one in ("precision", "recall", "f1_score")]
     assert values == pytest.approx([float(part[0]) for part in expected[:3]], nan_ok=True)
     auc = math.nan if class_id > 2 else area(*CLASSES, WEIGHTS, class_id)
     assert computed("auc@x", CLASSES, class_id=class_id) == pytest.approx(auc, nan_ok=True)

@@ -7,9 +7,8 @@ from pipelines.kubeflow.compile.given_parameters import typed_parameters
 TYPES = {
     "data_path": "STRING", "train_steps": "NUMBER_INTEGER", "rate": "NUMBER_DOUBLE", "stops": "BOOLEAN",
 }  # fmt: skip
-SPECIFICATION = {
-    "root": {"inputDefinitions": {"parameters": {key: {"parameterType": TYPES[key]} for key in TYPES}}}
-}
+DECLARED = {name: {"parameterType": kind} for name, kind in TYPES.items()}
+SPECIFICATION = {"root": {"inputDefinitions": {"parameters": DECLARED}}}
 
 
 def test_parameters_are_split_at_the_first_sign_if_there_is_one():

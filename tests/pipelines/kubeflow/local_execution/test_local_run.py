@@ -71,9 +71,7 @@ def test_the_same_again_is_taken_from_the_cache_and_not_pushed(first, root, run_
     assert second.status == "unchanged"
     # Another version serves, and the data are held against the schema that is kept since.
     ran = {"RootSchema", "ExampleValidator", "Evaluator", "ServingCheck", "Pusher"}
-    assert statuses(second) == {
-        name: "finished" if name in ran else "cached" for name in ("RootSchema", *COMPONENTS)
-    }
+    assert statuses(second) == {n: "finished" if n in ran else "cached" for n in ("RootSchema", *COMPONENTS)}
     assert second.baseline_version == first.version
     assert second.baseline_metrics["auc"] == pytest.approx(first.metrics["auc"], abs=1e-9)
     assert second.label_by_split == first.label_by_split  # findings of a cached step

@@ -2,19 +2,12 @@ import os
 
 import pytest
 
-from components.pusher.provenance import Provenance
 from pipelines.kubeflow.run_folder import RunFolder, StepEnd
 from pipelines.kubeflow.steps.plan_step import tidy_runs
-from pipelines.root import Root
 from pipelines.root.signs_of_life import SILENT_SECS
-from tests.pushed_versions import write_version
+from tests.pushed_versions import serve_version
 
 NOW = 1_800_000_000.0  # 2027-01-15; the run was started on 2026-01-02
-
-
-@pytest.fixture
-def root(tmp_path):
-    return Root(tmp_path / "root")
 
 
 @pytest.fixture
@@ -70,9 +63,7 @@ def test_a_run_without_its_folder_is_as_old_as_its_beginning(begun, killed, root
 
 def test_a_silent_run_that_pushed_has_pushed(begun, killed, root):
     begun(days=100)
-    version = root.serving / "5"
-    version.mkdir(parents=True)
-    write_version(Provenance(killed.run_id, str(root)), str(version), str(root.serving))
+    serve_version(root.serving, 5, killed.run_id)
     tidy_runs(root, NOW)
     record = root.records.read(killed.run_id)
     assert (record.status, record.version) == ("pushed", "5")

@@ -10,16 +10,10 @@ from pipelines.kubeflow.compile.admission import COMPONENTS
 from pipelines.kubeflow.run_folder import RunFolder, locked_for_step
 from pipelines.kubeflow.steps import plan_step
 from pipelines.kubeflow.steps.plan_step import plan_on_kubeflow
-from pipelines.root import Root
 from pipelines.root.history import read_runs, unfinished_run
 from pipelines.runs import execution
 
 TASKS = tuple(name for name in COMPONENTS if name != "Tuner")
-
-
-@pytest.fixture
-def root(tmp_path):
-    return Root(tmp_path / "root")
 
 
 @pytest.fixture

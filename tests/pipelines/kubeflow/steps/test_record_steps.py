@@ -2,18 +2,12 @@ import json
 
 import pytest
 
-from components.pusher.provenance import Provenance
 from pipelines.kubeflow.run_folder import StepEnd
 from pipelines.kubeflow.steps.record_steps import close_known_run, end_run, record_run
 from pipelines.root import Root
 from pipelines.root.records import RunOutcome
 from tests.pipelines.kubeflow.on_kubeflow import FAILING, WARNING, begin, make, planned
-from tests.pushed_versions import write_version
-
-
-@pytest.fixture
-def root(tmp_path):
-    return Root(tmp_path / "root")
+from tests.pushed_versions import serve_version
 
 
 def planned_by(record, *components, **fields):
@@ -141,10 +135,7 @@ def test_a_run_whose_steps_say_nothing(root, outcome, status, reason):
 
 def test_a_run_that_failed_after_its_push_has_pushed(root, begun):
     folder, _ = begun
-    version = root.serving / "5"
-    version.mkdir(parents=True)
-    run_id = folder.read_run_id()
-    write_version(Provenance(run_id, str(root.path / "m")), str(version), str(root.serving))
+    serve_version(root.serving, 5, folder.read_run_id())
     folder.write_step(StepEnd("Pusher", 0.5, "it broke"))
     record = end_run(root, "run-1")
     assert record.status == "pushed"

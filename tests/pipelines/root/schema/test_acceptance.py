@@ -6,7 +6,6 @@ import pytest
 import tensorflow_data_validation as tfdv
 
 from components.example_validator.validation import validate
-from components.pusher.provenance import Provenance
 from pipelines.config.load import load_config
 from pipelines.errors import BadInputError
 from pipelines.root import Root
@@ -16,7 +15,7 @@ from pipelines.root.schema.acceptance import accept_schema
 from pipelines.root.schema.text import schema_to_keep
 from tests.pipelines.root.metadata_store import open_store, put_statistics
 from tests.pipelines.run_records import make_record
-from tests.pushed_versions import write_version
+from tests.pushed_versions import serve_version
 
 KINDS = {"fare": "number", "n": "number", "city": "category", "note": "category", "tips": "boolean"}
 FIRST, SECOND = "20260101-000000", "20260102-000000"
@@ -75,9 +74,7 @@ class RootOfRuns:
         return statistics
 
     def push(self, version, run_id):
-        write_version(
-            Provenance(run_id, "m"), str(self.folder / "serving" / str(version)), str(self.folder / "serving")
-        )
+        serve_version(self.folder / "serving", version, run_id)
 
     @property
     def schema(self):
@@ -115,34 +112,47 @@ def accept(root, frame, *arguments):
     return lines
 
 
-def test_a_renamed_category(root):
-    lines = accept(root, table().replace("a", "A"), "fails before")
-    assert lines == ["~ column 'city': new values 'A'"]
+def refused(root, message, run_id=None):
+    with pytest.raises(BadInputError, match=message):
+        accept_schema(Root(root.folder), run_id)
 
 
-def test_a_column_that_is_gone_and_one_that_is_new(root):
-    lines = accept(root, table().drop(columns="note").assign(extra=1.5), "fails before")
-    assert lines == ["- column 'note' (BYTES)", "+ column 'extra': FLOAT, required"]
-
-
-def test_another_type_missing_values_and_a_new_label(root):
-    frame = table()
+def with_odd_cells(frame):
     frame["n"] = frame["n"] + 0.5
     frame.loc[::7, "fare"] = np.nan
     frame.loc[:5, "tips"] = "perhaps"
-    assert accept(root, frame, "fails before") == [
-        "~ column 'fare': present required -> some rows",
-        "~ column 'n': type INT -> FLOAT",
-        "~ column 'tips': new values 'perhaps'",
-    ]
+    return frame
+
+
+@pytest.mark.parametrize(
+    ("frame", "expected"),
+    [
+        pytest.param(table().replace("a", "A"), ["~ column 'city': new values 'A'"], id="a renamed category"),
+        pytest.param(
+            table().drop(columns="note").assign(extra=1.5),
+            ["- column 'note' (BYTES)", "+ column 'extra': FLOAT, required"],
+            id="a removed and a new column",
+        ),
+        pytest.param(
+            with_odd_cells(table()),
+            [
+                "~ column 'fare': present required -> some rows",
+                "~ column 'n': type INT -> FLOAT",
+                "~ column 'tips': new values 'perhaps'",
+            ],
+            id="another type, missing values and a new label",
+        ),
+    ],
+)
+def test_what_data_change_in_the_schema(root, frame, expected):
+    assert accept(root, frame, "fails before") == expected
 
 
 def test_drift_alone_changes_what_is_compared_with(root):
     before = Root(root.folder).schema.file.read_text()
     assert accept(root, table().assign(fare=lambda frame: frame.fare * 60)) == ["= the schema stays as it is"]
     assert Root(root.folder).schema.file.read_text() == before
-    with pytest.raises(BadInputError, match=f"nothing to accept: run {SECOND} was accepted already"):
-        accept_schema(Root(root.folder))
+    refused(root, f"nothing to accept: run {SECOND} was accepted already")
 
 
 def test_an_edit_that_the_data_fit_stays_and_another_gives_way(root):
@@ -167,9 +177,8 @@ def test_a_column_that_was_empty_takes_the_type_that_it_has(root):
     statistics = root.run("20260101-100000", table().assign(note=None), kinds=kinds)
     inferred = tfdv.infer_schema(statistics[0], infer_feature_shape=False)
     Root(root.folder).schema.replace(schema_to_keep(inferred, kinds, "tips"), FIRST, columns(kinds))
-    assert accept(root, table().assign(note=2.5)) == [
-        "~ column 'note': type any -> FLOAT; present optional -> required"
-    ]
+    (line,) = accept(root, table().assign(note=2.5))
+    assert line == "~ column 'note': type any -> FLOAT; present optional -> required"
 
 
 def test_a_root_without_a_schema_gets_that_of_the_run(root):
@@ -186,8 +195,7 @@ def test_a_root_without_a_schema_gets_that_of_the_run(root):
 def test_a_run_that_is_named(root):
     root.run(SECOND, table().replace("a", "A"), ODD)
     root.run("20260103-000000", table())
-    with pytest.raises(BadInputError, match=f"20260103-000000 found no anomalies. .*: {SECOND}"):
-        accept_schema(Root(root.folder))
+    refused(root, f"20260103-000000 found no anomalies. .*: {SECOND}")
     assert accept_schema(Root(root.folder), SECOND).run_id == SECOND
 
 
@@ -209,24 +217,20 @@ def test_a_root_that_was_moved(root, tmp_path):
 def test_what_cannot_be_accepted(root, arguments, run_id, message):
     root.run(SECOND, table(), *arguments)
     before = Root(root.folder).schema.file.read_bytes()
-    with pytest.raises(BadInputError, match=message):
-        accept_schema(Root(root.folder), run_id)
+    refused(root, message, run_id)
     assert Root(root.folder).schema.file.read_bytes() == before
 
 
-def test_a_run_that_did_not_come_to_the_validation(root):
+def test_what_left_nothing_to_accept(root):
     root.run(SECOND, table(), ODD, validated=False)
-    with pytest.raises(BadInputError, match=f"run {SECOND} ended before the validation of its data"):
-        accept_schema(Root(root.folder), SECOND)
-    with pytest.raises(BadInputError, match=f"the validation of run {FIRST} found no anomalies"):
-        accept_schema(Root(root.folder))
-
-
-def test_statistics_that_are_not_there_any_more(root):
-    root.run(SECOND, table(), ODD)
+    refused(root, f"run {SECOND} ended before the validation of its data", SECOND)
+    refused(root, f"the validation of run {FIRST} found no anomalies")
+    third = "20260103-000000"
+    root.run(third, table(), ODD)
+    with Root(root.folder).lock.writing.held():
+        refused(root, "Another run is in progress")
     shutil.rmtree(root.folder / "artifacts")
-    with pytest.raises(BadInputError, match=rf"statistics of run {SECOND} no longer exist \(/"):
-        accept_schema(Root(root.folder))
+    refused(root, rf"statistics of run {third} no longer exist \(/")
 
 
 def test_a_run_of_an_earlier_version_which_no_run_has_taken_over(root):
@@ -247,15 +251,6 @@ def test_a_run_of_an_earlier_version_which_no_run_has_taken_over(root):
     )
     kept = Root(root.folder).kept_artifact(SECOND, "statistics")
     assert find_baseline_statistics(Root(root.folder), "run-new", SECOND) == kept
-
-
-def test_another_process_works_in_the_root(root):
-    root.run(SECOND, table(), ODD)
-    with (
-        Root(root.folder).lock.writing.held(),
-        pytest.raises(BadInputError, match="Another run is in progress"),
-    ):
-        accept_schema(Root(root.folder))
 
 
 def test_a_folder_that_is_no_root_stays_as_it_is(tmp_path):

@@ -29,10 +29,15 @@ def keep(**settings):
     return {feature.name: feature for feature in schema.feature}, schema
 
 
-def test_domains_are_left_to_categories():
+def test_domains_are_left_to_categories_and_are_the_classes_of_a_label():
     features, schema = keep(moving=["counter"])
     assert [domain.name for domain in schema.string_domain] == ["city"]
     assert [name for name, item in features.items() if item.WhichOneof("domain_info")] == ["city"]
+    features, _ = keep(classes=("0", "1", "3"))
+    domain = features["y"].int_domain
+    assert (domain.min, domain.max, domain.is_categorical) == (0, 3, True)
+    features, _ = keep(classes=("no", "yes"))
+    assert not features["y"].HasField("int_domain")
 
 
 def test_presence_and_stage_of_columns_with_few_values():
@@ -43,11 +48,3 @@ def test_presence_and_stage_of_columns_with_few_values():
     planned = [name for name, item in features.items() if item.lifecycle_stage]
     assert planned == ["gone"]
     assert features["gone"].lifecycle_stage == schema_pb2.PLANNED
-
-
-def test_the_classes_of_a_label_of_numbers_are_its_domain():
-    features, _ = keep(classes=("0", "1", "3"))
-    domain = features["y"].int_domain
-    assert (domain.min, domain.max, domain.is_categorical) == (0, 3, True)
-    features, _ = keep(classes=("no", "yes"))
-    assert not features["y"].HasField("int_domain")

@@ -4,12 +4,11 @@ import pytest
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 
-from components.pusher.provenance import Provenance
 from pipelines.data.formats.number_format import NumberFormat
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.root.schema import root_schema
-from tests.pushed_versions import write_version
+from tests.pushed_versions import serve_version
 
 SCHEMA = """
 feature { name: "fare" type: FLOAT }
@@ -29,7 +28,7 @@ def schema(text=SCHEMA):
 
 
 def push(root, version, run_id, folder="serving"):
-    write_version(Provenance(run_id, "model"), str(root / folder / str(version)), str(root / folder))
+    serve_version(root / folder, version, run_id)
 
 
 def hidden(root):

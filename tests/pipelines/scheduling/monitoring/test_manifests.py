@@ -17,7 +17,7 @@ def settings(service):
     return dict(re.findall(r"^(\w+)=(.*)$", service, re.MULTILINE))
 
 
-def test_a_service_restarts_the_scheduler_and_lets_it_stop_its_run(tmp_path, monkeypatch):
+def test_a_service_restarts_the_scheduler_lets_it_stop_and_has_secrets_and_volumes(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = systemd_service(tmp_path, (), "PYTHONPATH=/opt/code", "--metrics-port", "9200")
     service = settings(text)
@@ -30,9 +30,6 @@ def test_a_service_restarts_the_scheduler_and_lets_it_stop_its_run(tmp_path, mon
     # The scheduler stops its run itself; a run without memory is not the end of the scheduler.
     assert (service["KillMode"], service["OOMPolicy"], service["Restart"]) == ("mixed", "continue", "always")
     assert int(service["TimeoutStopSec"]) > 120
-
-
-def test_a_service_reads_secrets_and_waits_for_its_volumes(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     root, code = tmp_path / "taxi root", pathlib.Path("/mnt/code")
     service = settings(systemd_service(root, [code, tmp_path], "A=1"))

@@ -1,0 +1,434 @@
+import re
+
+import lightgbm
+import numpy as np
+import pytest
+
+from estimator_core.boosted_trees.settings import BoostingSettings
+from pipelines.config.load import load_config
+from pipelines.data.dialect import Dialect
+from pipelines.data.formats.number_format import NumberFormat
+from pipelines.data.profile import profile_csv
+from pipelines.errors import BadInputError
+from pipelines.tabular.infer import infer_plan
+from pipelines.tabular.label import check_label_column
+from tests.pipelines.data.tables import write_table
+
+
+def plan_for(folder, columns, label, *settings):
+    """Infers the plan of a table given as {name: list of cells}."""
+    file = write_table(folder, columns)
+    config = load_config(data=str(file), label=label, settings=settings)
+    return infer_plan(profile_csv([file]), config)
+
+
+X = [number * 0.37 for number in range(60)]
+
+
+@pytest.mark.parametrize(
+    ("values", "problem_type", "classes"),
+    [
+        (["no", "yes"], "binary", ("no", "yes")),
+        (["true", "false"], "binary", ("false", "true")),
+        ([0, 1], "binary", ("0", "1")),
+        (["0.0", "1.0"], "binary", ("0", "1")),
+        (["b", "a", "c"], "multi-class", ("a", "b", "c")),
+        ([10, 9, 8], "multi-class", ("8", "9", "10")),
+        (list(range(30)), "regression", ()),
+        ([0.5, 1.5, 2.5], "regression", ()),
+    ],
+)
+def test_the_problem_type_follows_from_the_label_values(tmp_path, values, problem_type, classes):
+    label = (values * 60)[:60]
+    plan = plan_for(tmp_path, {"x": X, "y": label}, "y")
+    assert plan.label.problem_type == problem_type
+    assert plan.label.classes == classes
+
+
+def test_the_problem_type_can_be_set(tmp_path):
+    label = [0, 1, 2, 3] * 15
+    plan = plan_for(tmp_path, {"x": X, "y": label}, "y", "data.problem_type=regression")
+    assert plan.label.problem_type == "regression"
+    assert plan.label.mean == 1.5
+    assert plan.label.stddev == pytest.approx(1.25**0.5)  # variance of 0, 1, 2, 3
+    with pytest.raises(BadInputError, match="2 classes; received 4"):
+        plan_for(tmp_path, {"x": X, "y": label}, "y", "data.problem_type=binary")
+
+
+def test_roles_of_columns(tmp_path):
+    columns = {
+        "row": range(3_000),
+        "real": [number * 0.1 for number in range(3_000)],
+        "hour": [number % 24 for number in range(3_000)],
+        "city name": ["Oslo", "Rome", ""] * 1_000,
+        "code": [f"c{number % 2_100}" for number in range(3_000)],
+        "uuid": [f"u{number}" for number in range(3_000)],
+        "same": ["x"] * 3_000,
+        "gone": [""] * 3_000,
+        "rare": ["1.5"] + [""] * 2_998 + ["2.5"],
+        "y": ["p", "q"] * 1_500,
+    }
+    plan = plan_for(tmp_path, columns, "y")
+    assert {feature.column for feature in plan.numeric} == {"real", "hour"}
+    assert plan.numeric[1].center == 11.5  # the mean of 0 to 23
+    categorical = {feature.column: feature for feature in plan.categorical}
+    assert set(categorical) == {"hour", "city name", "code"}
+    assert categorical["city name"].num_values == 2
+    assert categorical["city name"].hash_buckets is None
+    assert categorical["code"].hash_buckets == 4_200  # twice 2,100 distinct values
+    assert set(plan.ignored) == {"row", "uuid", "same", "gone", "rare"}
+    assert plan.ignored["row"] == "numbers the rows"
+    assert plan.slices == ("city name",)
+
+
+def test_the_configuration_goes_before_the_inference(tmp_path):
+    columns = {"n": [1, 2, 3] * 20, "row": range(60), "z": X, "y": ["p", "q"] * 30}
+    settings = ['data.categorical=["n"]', 'data.numeric=["row"]', 'data.exclude=["z"]']
+    plan = plan_for(tmp_path, columns, "y", *settings)
+    assert [feature.column for feature in plan.categorical] == ["n"]
+    assert [feature.column for feature in plan.numeric] == ["row"]
+    assert plan.ignored == {"z": "excluded by data.exclude"}
+    with pytest.raises(BadInputError, match="There is no column 'w'"):
+        plan_for(tmp_path, columns, "y", 'data.exclude=["w"]')
+
+
+def test_labels_that_are_missing_or_written_in_two_ways(tmp_path):
+    plan = plan_for(tmp_path, {"x": X, "y": ["p"] * 30 + ["q"] * 20 + [""] * 10}, "y")
+    assert plan.label.majority_share == 0.6  # 30 of 50
+    plan = plan_for(tmp_path, {"x": X, "y": ["1", "1.0", "0"] * 20}, "y")
+    assert (plan.label.problem_type, plan.label.classes) == ("binary", ("0", "1"))
+    assert plan.label.majority_share == pytest.approx(2 / 3)
+
+
+WORDS = ["p", "q"] * 30
+NUMBERS = [*X[:-3], "oops", "oops", "none"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "settings", "message"),
+    [
+        ({"x": X, "y": ["p"] * 60}, (), r"lines 2 to 61.*every label is 'p'"),
+        (
+            {"x": X, "y": ["+", "-"] * 30},
+            (),
+            r"every label is '\+'.* 30 rows count as unlabelled: .*'-'\. If one of",
+        ),
+        ({"x": X, "y": ["p", "q"] * 5 + [""] * 50}, (), "10 rows have a label"),
+        ({"x": ["1"] * 60, "y": WORDS}, (), r"no column is left.*'x': has the same value"),
+        (
+            {"x": X, "z": X, "y": WORDS},
+            ("columns.z=text", 'data.exclude=["z"]'),
+            r"\[columns\] z = 'text': data\.exclude names this",
+        ),
+        (
+            {"x": X, "b": NUMBERS, "y": WORDS},
+            ('data.numeric=["b"]',),
+            r"b = .*data\.csv, line 59: 'oops' is not a number, nor are 2 others of 60 cells.* Correct",
+        ),
+    ],
+    ids=["one label", "a label that is missing", "few labels", "no column", "a column twice", "text"],
+)
+def test_what_cannot_be_learned(tmp_path, columns, settings, message):
+    with pytest.raises(BadInputError, match=message):
+        plan_for(tmp_path, columns, "y", *settings)
+
+
+@pytest.mark.parametrize("bad", ["1e200", "inf", "-inf", "1e39"])
+def test_a_label_beyond_float32_is_named(tmp_path, bad):
+    with pytest.raises(BadInputError, match=rf"data\.csv, line 61, column 'y': the label '{bad}'"):
+        plan_for(tmp_path, {"x": X, "y": [*X[:-1], bad]}, "y")
+
+
+def test_a_label_that_is_no_number_among_numbers_is_named(tmp_path):
+    columns = {"x": X, "y": [0, 1] * 29 + [0, "1_0"]}
+    with pytest.raises(BadInputError, match="line 61, column 'y': the label '1_0' is not a number"):
+        plan_for(tmp_path, columns, "y")
+    plan = plan_for(tmp_path, columns, "y", "data.problem_type=multi-class")
+    assert plan.label.classes == ("0", "1", "1_0")
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["16777216.0", "16777217.0"], "line 3, column 'y': the class 16777217 is beyond 16777216"),  # 2^24
+        ([2**53, 2**53 + 1], f"the class {2**53 + 1} is beyond {2**53}"),
+        ([2**63, 0], f"the class {2**63} is beyond 16777216"),  # no int64, so a float column
+        ([1_700_000_000 + number for number in range(60)], "Subtract a constant such as 17000000"),
+    ],
+)
+def test_labels_that_cannot_be_told_apart(tmp_path, labels, message):
+    with pytest.raises(BadInputError, match=message):
+        plan_for(tmp_path, {"x": X, "y": (labels * 60)[:60]}, "y")
+    assert plan_for(tmp_path, {"x": X, "y": [2**53, 0] * 30}, "y").label.classes[1] == str(2**53)
+
+
+def test_a_number_beyond_float32_counts_as_missing(tmp_path):
+    columns = {"a": X, "b": [*X[:-1], "1e39"], "y": [0, 1] * 30}
+    assert [part.has_missing for part in plan_for(tmp_path, columns, "y").numeric] == [False, True]
+
+
+def test_similar_names_and_semicolons_get_advice(tmp_path):
+    file = tmp_path / "data.csv"
+    file.write_text("size,species\n1,a\n")
+    with pytest.raises(BadInputError, match=r"there is no label column 'specie'\. Did you mean 'species'"):
+        check_label_column(profile_csv([file]), "specie")
+    file.write_text("a;y\n1;0\n2;1\n")
+    with pytest.raises(BadInputError, match=r"separated by semicolons\. .*sep=';'\)\.to_csv"):
+        check_label_column(profile_csv([file]), "y")
+    file.write_text("a;y\n1,5;0\n2,5;1\n")
+    with pytest.raises(BadInputError, match=r"line 2 .*decimal commas.*sep=';', decimal=','\)"):
+        profile_csv([file])
+    file.write_text("a,y\n1,5;0,3\n")  # separated by commas: the usual advice
+    with pytest.raises(BadInputError, match="Put a field that contains a comma in double quotes"):
+        profile_csv([file])
+
+
+def test_what_is_written_otherwise_than_float_reads_it_becomes_features(tmp_path):
+    columns = {
+        "price": [f"${number},000.50" if number % 4 else "" for number in range(1, 121)],
+        "at": [f"2014-01-{number % 28 + 1:02d} {number % 24:02d}:00" for number in range(120)],
+        "born": [f"19{number % 60 + 20}-{number % 12 + 1:02d}-01" for number in range(120)],
+        "vip": ["Yes", "no", "NO"] * 40,
+        "zip": [f"{number % 7:05d}" for number in range(120)],
+        "note": [f"it came {number} days late" for number in range(120)],
+        "y": ["p", "q"] * 60,
+    }
+    file = write_table(tmp_path, columns, ";")
+    config = load_config(data=str(file), label="y")
+    plan = infer_plan(profile_csv([file], Dialect(";")), config)
+    price, at, born = plan.numeric
+    assert price.number_format == NumberFormat(".", "USD")
+    assert (price.column, price.has_missing) == ("price", True)
+    # 1 to 120 without the multiples of 4, whose mean is 62: (7260 - 1860) / 90 = 60.
+    assert price.center == pytest.approx(60_000.5)
+    assert (at.column, at.date, born.date) == ("at", "iso", "iso")
+    parts = [(part.column, part.part) for part in plan.categorical if part.date]
+    # Four weeks tell nothing of months, and there is no time of day in the other column.
+    assert parts == [("at", "weekday"), ("at", "hour"), ("born", "month"), ("born", "weekday")]
+    words = {part.column: (part.num_values, part.words) for part in plan.categorical if not part.date}
+    assert words == {"vip": (2, ("yes", "no")), "zip": (7, None)}
+    assert [(part.column, part.has_pairs) for part in plan.text] == [("note", False)]
+    assert plan.text_columns == ("zip",)
+    assert set(plan.columns) == set(columns)
+
+
+def test_dates_that_cannot_be_read_are_not_used(tmp_path):
+    columns = {"x": X, "d": ["01/02/2014", "03/04/2014"] * 30, "y": [0, 1] * 30}
+    plan = plan_for(tmp_path, columns, "y")
+    assert plan.ignored == {"d": "day and month cannot be told apart (set data.dates)"}
+    assert plan_for(tmp_path, columns, "y", "data.dates=day-first").numeric[1].column == "d"
+
+
+@pytest.mark.parametrize(
+    ("num_rows", "settings", "model"),
+    [
+        (300, (), "auto"),
+        (199, (), "wide_deep"),  # too few to hold some out
+        (300, ("trainer.early_stopping=false",), "wide_deep"),
+        (300, ("trainer.workers=1", "trainer.ps=1"), "wide_deep"),
+        (300, ("trainer.model=linear", "trainer.workers=1", "trainer.ps=1"), "linear"),
+        (50, ("trainer.model=boosted_trees",), "boosted_trees"),
+    ],
+)
+def test_models_are_compared_where_rows_can_be_held_out(tmp_path, num_rows, settings, model):
+    columns = {"x": [number * 0.37 for number in range(num_rows)], "y": ["a", "b"] * num_rows}
+    plan = plan_for(tmp_path, {**columns, "y": columns["y"][:num_rows]}, "y", *settings)
+    assert plan.training.model == model
+    says_why = model == "wide_deep"
+    assert bool(plan.training.reason) == says_why
+    assert plan.notes()[1].endswith(plan.training.reason)
+
+
+@pytest.mark.parametrize(
+    ("label", "n_trees"),
+    [
+        (["a", "b"], 2_000),
+        ([f"class {number:02}" for number in range(16)], 250),  # 4,000 trees in all
+        ([number * 0.5 for number in range(80)], 2_000),
+    ],
+)
+def test_trees_are_made_for_the_rows_and_the_classes(tmp_path, label, n_trees):
+    columns = {"x": [number * 0.37 for number in range(8_000)], "y": (label * 4_000)[:8_000]}
+    trees = plan_for(tmp_path, columns, "y").training.trees
+    assert (trees.n_trees, trees.learning_rate, trees.max_depth) == (n_trees, 0.05, 6)
+    assert trees.min_node_examples == 20
+    assert trees.min_node_weight * 8_000 == pytest.approx(1e-3)
+    assert trees.batch_size * trees.num_batches > 8_000
+    settings = ("trainer.n_trees=9", "trainer.max_depth=3")
+    trees = plan_for(tmp_path, columns, "y", *settings).training.trees
+    assert (trees.n_trees, trees.max_depth) == (9, 3)
+    grown_to_the_end = plan_for(tmp_path, columns, "y", "trainer.early_stopping=false")
+    assert grown_to_the_end.training.trees.n_trees == min(n_trees, 800)
+
+
+def test_leaves_are_small_enough_for_classes_that_are_told_apart(tmp_path):
+    """A limit of the Hessians ends the growing where p * (1 - p) falls to 0; with 2.5 the loss was 0.0153."""
+    random = np.random.default_rng(2)
+    classes = random.integers(0, 3, 680)
+    matrix = 8.0 * np.eye(3)[classes] + random.normal(size=(680, 3))
+    columns = {f"x{at}": matrix[:340, at].tolist() for at in range(3)}
+    names = [f"kind {number}" for number in classes[:340]]
+    trees = plan_for(tmp_path, {**columns, "y": names}, "y").training.trees
+    settings = BoostingSettings(
+        trees.num_batches,
+        max_depth=trees.max_depth,
+        learning_rate=trees.learning_rate,
+        l2_regularization=trees.l2_regularization,
+        min_node_weight=trees.min_node_weight,
+        min_node_examples=trees.min_node_examples,
+    )
+    own = {**settings.parameters(340, 3, 1.0), "objective": "multiclass", "num_class": 3}
+    defaults = {"objective": "multiclass", "num_class": 3, "verbosity": -1, "num_threads": 1}
+    losses = []
+    for parameters, num_trees in ((own, 400), (defaults, 100)):
+        data = lightgbm.Dataset(matrix[:340], classes[:340], params=parameters)
+        chances = lightgbm.train(parameters, data, num_trees).predict(matrix[340:])
+        losses.append(-np.log(chances[np.arange(340), classes[340:]]).mean())
+    assert losses[0] < losses[1]
+
+
+@pytest.mark.parametrize(("num_rows", "num_buckets"), [(900, 0), (1_000, 10), (20_000, 20)])
+def test_quantile_buckets_need_rows_for_each(tmp_path, num_rows, num_buckets):
+    """Two columns of numbers: ten buckets of each need 50 rows."""
+    columns = {
+        "x": [number * 0.37 for number in range(num_rows)],
+        "z": [number * 0.11 for number in range(num_rows)],
+        "y": [number % 2 for number in range(num_rows)],
+    }
+    assert plan_for(tmp_path, columns, "y").num_buckets == num_buckets
+
+
+def test_groups_of_the_split_are_those_of_the_held_out_rows(tmp_path):
+    columns = {"x": X, "who": ["ann", "bob", "cyd"] * 20, "y": [0, 1] * 30}
+    plan = plan_for(tmp_path, columns, "y", "split.by=column", "split.column=who")
+    assert plan.group == "who"
+    assert "who" not in plan.columns
+    assert plan.read_columns == ("y", "x", "who")
+    assert plan_for(tmp_path, columns, "y").group is None
+
+
+def test_trees_of_text_alone_are_refused(tmp_path):
+    words = ["late", "early", "slow", "quick", "warm", "cold", "clean", "dirty", "kind", "rude"]
+    columns = {
+        "note": [f"{words[number % 10]} and {words[number // 10]} ride {number}" for number in range(60)],
+        "y": [0, 1] * 30,
+    }
+    settings = ("columns.note=text", "trainer.model=boosted_trees")
+    with pytest.raises(BadInputError, match=r"trees need numbers or categories, and .*data\.csv has"):
+        plan_for(tmp_path, columns, "y", *settings)
+    plan = plan_for(tmp_path, columns, "y", "columns.note=text")
+    assert len(plan.text) == 1
+
+
+@pytest.mark.parametrize(
+    ("num_rows", "settings", "steps"),
+    [
+        (900, (), 3_200),
+        (900, ("trainer.early_stopping=false",), 800),
+        (9_600, ("trainer.early_stopping=false",), 1_000),  # ten epochs of 6,400 rows, 64 at a time
+        (9_600, (), 4_000),
+        (9_600, ("trainer.batch_size=1",), 40_000),
+        (9_600, ("trainer.batch_size=1", "trainer.early_stopping=false"), 20_000),
+        (9_600, ("trainer.train_steps=7",), 7),
+    ],
+)
+def test_the_steps_of_a_training(tmp_path, num_rows, settings, steps):
+    columns = {
+        "x": [number * 0.37 for number in range(num_rows)],
+        "y": [number % 2 for number in range(num_rows)],
+    }
+    assert plan_for(tmp_path, columns, "y", *settings).training.train_steps == steps
+
+
+@pytest.mark.parametrize(
+    ("decide", "note"),
+    [
+        ("", "positive class: 'late', 25 % of the rows; predicted at p > 0.5"),
+        ("=0.25", "positive class: 'late', 25 % of the rows; predicted at p > 0.25"),
+        (
+            ".recall=0.8",
+            "positive class: 'late', 25 % of the rows; predicted at p > a threshold that is chosen on "
+            "held-out rows (recall of at least 0.8)",
+        ),
+    ],
+)
+def test_the_positive_class_is_named(tmp_path, decide, note):
+    """The labels sort as "late", "punctual"."""
+    settings = ["data.positive=late", *([f"trainer.decide{decide}"] if decide else [])]
+    columns = {"x": X * 7, "y": ["late", "punctual", "punctual", "punctual"] * 105}
+    plan = plan_for(tmp_path, columns, "y", *settings)
+    assert plan.label.classes == ("punctual", "late")
+    assert plan.notes()[2] == note
+    assert plan.training.decide == ({"recall": 0.8} if "recall" in decide else 0.25 if decide else None)
+    assert type(plan).model_validate(plan.model_dump(mode="json")) == plan
+
+
+@pytest.mark.parametrize(
+    ("num_rows", "values", "settings", "message"),
+    [
+        (300, ["a", "b", "c"], ["trainer.decide=f1"], "is for two classes, and the label 'y' has 3 classes"),
+        (300, [0.5, 1.5], ["trainer.decide=0.3"], "is for two classes, and the label 'y' is a number"),
+        (
+            199,
+            ["a", "b"],
+            ["trainer.decide=f1"],
+            "takes at least 200 rows (there are 199). Or give a threshold",
+        ),
+        (
+            300,
+            ["a", "b"],
+            ["trainer.decide=f1", "trainer.early_stopping=false"],
+            "takes trainer.early_stopping = true",
+        ),
+        (
+            300,
+            ["a", "b"],
+            ["trainer.decide=f1", "trainer.workers=1", "trainer.ps=1"],
+            "takes a training without trainer.workers",
+        ),
+        (
+            300,
+            ["a", "b"],
+            ["data.positive=c"],
+            "data.positive = 'c'; the classes are 'a' and 'b'",
+        ),
+        (300, ["a", "b", "c"], ["data.positive=c"], "data.positive = 'c': this is for two classes"),
+        (300, [0.5, 1.5], ["data.positive=1"], "data.positive = 1: this is for two classes"),
+        (
+            300,
+            ["a", "b"],
+            ["trainer.interval=0.9"],
+            "intervals are for numbers, and the label 'y' has 2 classes",
+        ),
+        (199, [0.5, 1.5], ["trainer.interval=0.9"], "at least 19 held-out training rows, and there are 0."),
+        # Two thirds of the rows train, and all of them are held out once.
+        (300, [0.5, 1.5], ["trainer.interval=0.995"], "takes at least 399 held-out training rows"),
+        (
+            300,
+            [0.5, 1.5],
+            ["trainer.interval=0.99", "trainer.folds=1"],
+            "199 held-out training rows, and there are 33",
+        ),
+        (
+            300,
+            [0.5, 1.5],
+            ["trainer.interval=0.9", "trainer.early_stopping=false"],
+            "takes trainer.early_stopping",
+        ),
+    ],
+)
+def test_decisions_that_can_not_be_made(tmp_path, num_rows, values, settings, message):
+    label = (values * num_rows)[:num_rows]
+    with pytest.raises(BadInputError, match=re.escape(message)):
+        plan_for(tmp_path, {"x": (X * 5)[:num_rows], "y": label}, "y", *settings)
+
+
+def test_decisions_that_need_no_held_out_rows(tmp_path):
+    columns = {"x": X, "y": [0, 1] * 30}
+    assert plan_for(tmp_path, columns, "y", "trainer.decide=0.3", "data.positive=0").label.classes == (
+        "1",
+        "0",
+    )
+    columns["y"] = ["a", "b", "c"] * 20
+    plan = plan_for(tmp_path, columns, "y", "trainer.decide=accuracy")
+    assert not plan.decides
