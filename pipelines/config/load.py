@@ -138,7 +138,7 @@ def explain(error: ValidationError, config_file: Path | None, model: type[BaseMo
 
 
 def _why_wrong(section: Any, value: dict[str, Any]) -> str:
-    """Returns what is wrong with a value of a section; empty if it is right."""
+    """Returns the reasons why a value is not valid in a section; empty if it is."""
     try:
         section.model_validate(value)
     except ValidationError as error:
