@@ -71,6 +71,17 @@ def reached_fingerprint(import_path: str) -> str:
     return _hash(definitions, reached(definitions, [import_path]), source)
 
 
+def reached_names(import_path: str) -> dict[str, frozenset[str]]:
+    """Returns the names in each definition that a function may use, such as `taxi.py:scale`."""
+    source = _source_file(import_path, None)
+    if source is None:
+        return {}
+    definitions = read_definitions(import_path=import_path)
+    files = _used_files(definitions, source.name)
+    used = {key: part for key, part in definitions.items() if key.partition(":")[0] in files}
+    return {key: used[key].names for key in sorted(reached(used, [import_path]))}
+
+
 def _hash(definitions: Mapping[str, Definition], used: Iterable[str], source: Path) -> str:
     """Returns a hash of definitions, and of the files in the folders next to them that they name."""
     digest = hashlib.sha256()

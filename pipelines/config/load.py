@@ -118,15 +118,13 @@ def explain(error: ValidationError, config_file: Path | None, model: type[BaseMo
         key = ".".join(location)
         if problem["type"] == "extra_forbidden":
             nearest = nearest_first(location[-1], _valid_keys(problem["loc"][:-1], model))
-            elsewhere = [
-                f"{section}.{key}"
-                for section, field in model.model_fields.items()
-                if key in getattr(field.annotation, "model_fields", ())
-            ]
-            lines.append(
-                f"{key}{_assigned(problem)}: there is no such key. "
-                f"Did you mean {[*elsewhere, *nearest][0]}? Valid here: {', '.join(nearest)}."
-            )
+            meant, advice = nearest[0], f"Valid here: {', '.join(nearest)}."
+            for section, field in model.model_fields.items():
+                if key in getattr(field.annotation, "model_fields", ()):
+                    meant = f"{section}.{key}"
+                    advice = _why_wrong(field.annotation, {key: problem["input"]}) or advice
+                    break
+            lines.append(f"{key}{_assigned(problem)}: there is no such key. Did you mean {meant}? {advice}")
         elif problem["type"] == "missing":
             lines.append(f"{key} is missing.")
         elif problem["type"] == BELOW:
@@ -137,6 +135,16 @@ def explain(error: ValidationError, config_file: Path | None, model: type[BaseMo
             lines.append(f"{where}{reason[:1].lower() + reason[1:]}.")
     source = f"{config_file}: " if config_file else ""
     return "\n".join(source + line for line in lines)
+
+
+def _why_wrong(section: Any, value: dict[str, Any]) -> str:
+    """Returns the reasons why a value is not valid in a section; empty if it is."""
+    try:
+        section.model_validate(value)
+    except ValidationError as error:
+        reasons = [problem["msg"].removeprefix("Value error, ") for problem in error.errors()]
+        return f"There, {'; '.join(reasons)}."
+    return ""
 
 
 def _assigned(problem: Any) -> str:

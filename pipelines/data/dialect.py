@@ -28,7 +28,11 @@ MAX_LONG_CHARS = 16 << 20
 """Number of characters after which no further line is examined, however few lines there were."""
 
 _MIN_FITTING_SHARE = 0.9
-_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars", ":": "colons", " ": "spaces"}
+
+
+def delimiter_name(delimiter: str) -> str:
+    return _NAMES.get(delimiter, repr(delimiter))
 
 
 @dataclass(frozen=True)
@@ -55,8 +59,7 @@ class Dialect:
 
     def __str__(self) -> str:
         quotes = "double" if self.quote == '"' else "single"
-        between = _NAMES.get(self.delimiter, repr(self.delimiter))
-        return f"fields are separated by {between} and quoted by {quotes} quotes"
+        return f"fields are separated by {delimiter_name(self.delimiter)} and quoted by {quotes} quotes"
 
 
 class _Rows:

@@ -14,6 +14,19 @@ from pipelines.terminal.ending import temporary_folder
 
 _BLOCK_BYTES = 8 << 20
 _UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_SAMPLE_LINES = 1_000
+_LANGUAGES = {
+    "cp932": "Japanese",
+    "euc_jis_2004": "Japanese",
+    "shift_jis_2004": "Japanese",
+    "big5": "Chinese",
+    "big5hkscs": "Chinese",
+    "gb18030": "Chinese",
+    "cp949": "Korean",
+    "johab": "Korean",
+}
+"""Languages of encodings, which have several bytes for a character."""
+
 UTF_8_NAMES = ("utf-8", "utf-8-sig", "ascii")
 """Encodings of files that are UTF-8 as they are."""
 
@@ -90,6 +103,30 @@ def detect_encoding(file: Path, max_blocks: int | None = None) -> str:
     return "cp1252" if num_broken and not num_other else "utf-8"
 
 
+def describe_likely_encodings(file: Path) -> str:
+    """Returns a sentence if a file is probably Japanese, Chinese or Korean and not UTF-8; empty otherwise."""
+    import charset_normalizer
+
+    with open_bytes(file) as stream:
+        start = stream.read(_BLOCK_BYTES)
+    lines = [line for line in start.splitlines(keepends=True) if not line.isascii()][:_SAMPLE_LINES]
+    text = b"".join(lines).decode("utf-8", "replace")
+    if 2 * text.count("\ufffd") <= sum(not char.isascii() for char in text):
+        return ""  # UTF-8 with a few broken bytes
+    matches = list(charset_normalizer.from_bytes(b"".join(lines)))
+    if not matches or matches[0].encoding not in _LANGUAGES:
+        return ""
+    likely = [match.encoding for match in matches if match.encoding in _LANGUAGES and _is_asian(str(match))]
+    names = " or ".join(f"{encoding} ({_LANGUAGES[encoding]})" for encoding in likely[:3])
+    return f" It is probably {names}: give --set data.encoding={likely[0]}." if likely else ""
+
+
+def _is_asian(text: str) -> bool:
+    """Returns whether most letters beyond ASCII are ideographs, kana or Hangul of full width."""
+    others = [char for char in text if not char.isascii()]
+    return 2 * sum("\u3041" <= char <= "\ud7a3" for char in others) > len(others)
+
+
 def _recode(source: Path, target: Path, encoding: str) -> None:
     decoder = codecs.getincrementaldecoder(encoding)()
     line = 1
@@ -103,9 +140,11 @@ def _recode(source: Path, target: Path, encoding: str) -> None:
                 if isinstance(error, UnicodeDecodeError):  # count the lines before the broken bytes
                     valid = codecs.decode(error.object[: error.start], error.encoding, "replace")
                     line += valid.count("\n")
+                advice = describe_likely_encodings(source) or (
+                    " Save it in that encoding, or set data.encoding to the file's encoding."
+                )
                 raise BadInputError(
-                    f"{source}, line {line}: the file is not {encoding} text: {error}. Save it in that "
-                    "encoding, or set data.encoding to the file's encoding."
+                    f"{source}, line {line}: the file is not {encoding} text: {error}.{advice}"
                 ) from error
             line += text.count("\n")
             writer.write(text)

@@ -3,18 +3,22 @@
 import codecs
 import csv
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from pipelines.config.toml import toml_text
 from pipelines.data.byte_checks import check_format
 from pipelines.data.cells import MAX_FIELD_CHARS, list_rows, raw_rows
-from pipelines.data.dialect import COMMAS, Dialect
+from pipelines.data.dialect import COMMAS, Dialect, delimiter_name
+from pipelines.data.encoding import describe_likely_encodings
 from pipelines.data.opening import open_bytes, open_text
 from pipelines.errors import BadInputError, counted, shown
 
 _MARK = "\ufeff"
+_MARKS, _MARKS_IN_NAMES = ";\t|^~\x01", ": "  # delimiters, and those that names hold, too
 _NUMBER = re.compile(r"[-+]?(\d+[.,]?\d*|[.,]\d+)([eE][-+]?\d+)?")
 
 
@@ -114,10 +118,11 @@ def describe_fault(file: Path, header: list[str], parser_message: str, dialect: 
             except UnicodeDecodeError as error:
                 field = line[: error.start].count(dialect.delimiter.encode())
                 column = f", column {shown(header[field])!r}" if field < len(header) else ""
-                return (
-                    f"{file}, line {number}{column}: byte 0x{line[error.start]:02x} is not UTF-8 text. "
-                    "Save the file as UTF-8 (for example `iconv -f latin1 -t utf-8`)."
+                advice = describe_likely_encodings(file) or (
+                    " Save the file as UTF-8 (for example `iconv -f latin1 -t utf-8`)."
                 )
+                byte = line[error.start]
+                return f"{file}, line {number}{column}: byte 0x{byte:02x} is not UTF-8 text.{advice}"
     for number, row in enumerate(row for row in raw_rows(file, dialect) if row.cells):
         for index, cell in enumerate(row.cells):
             if len(cell) > MAX_FIELD_CHARS:
@@ -143,20 +148,19 @@ def describe_missing_header(header: Sequence[str]) -> str:
     )
 
 
-def describe_separator(header: list[str], row: list[str] | None = None) -> str:
-    """Returns advice on a file whose fields are not separated by commas; empty if they seem to be."""
-    marks = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
-    mark = max(marks, key=lambda mark: header[0].count(mark))
-    if len(header) != 1 or mark not in header[0]:
+def describe_separator(header: list[str], label: str | None = None) -> str:
+    """Returns advice on a file whose fields are not separated by commas; empty if they seem to be.
+
+    `label`: name of a column; a colon or a space in the header may be a delimiter only if it is next to it.
+    """
+    name = header[0]
+    marks = [mark for mark in _MARKS if mark in name]
+    marks += [mark for mark in _MARKS_IN_NAMES if label in name.split(mark)]
+    if len(header) > 1 or not marks:
         return ""
-    has_commas = row is not None and len(row) > 1
-    decimal = ", decimal=','" if has_commas else ""
-    return (
-        f"Its fields seem to be separated by {marks[mark]}"
-        f"{', its numbers to have decimal commas' if has_commas else ''}. Fields must be separated "
-        f"by commas{', and numbers have decimal points' if has_commas else ''}: convert the file, "
-        f"for example with pandas.read_csv(FILE, sep={mark!r}{decimal}).to_csv(OUT, index=False)."
-    )
+    mark = max(marks, key=name.count)
+    setting = shlex.quote(f"data.delimiter={toml_text(mark)}")
+    return f"Its fields seem to be separated by {delimiter_name(mark)}: give --set {setting}."
 
 
 def _describe_ragged_row(file: Path, header: list[str], row: list[str], line: int, row_number: int) -> str:
@@ -170,7 +174,7 @@ def _describe_ragged_row(file: Path, header: list[str], row: list[str], line: in
     return (
         f"{file}, line {line} (row {row_number} below the header): {fields} where the header "
         f"has {len(header)}; {what}. "
-        f"{describe_separator(header, row) or advice}"
+        f"{describe_separator(header) or advice}"
     )
 
 

@@ -135,7 +135,7 @@ def _serving(
         "report": reports.get(run.run_id, ""),
         "time": words.moment(run.finished or run.started),
         "metric": metric if value is not None else "",
-        "value": words.number(value),
+        "value": words.metric(metric, value),
     }
 
 
@@ -158,8 +158,8 @@ def _row(record: RunRecord, state: str | None, metric: str, reports: Mapping[str
         "version": record.version or "",
         "version_state": "" if withdrawn else state or "",
         "serves": state == "serving",
-        "value": words.number(record.metrics.get(metric)),
-        "baseline": words.number(record.baseline_metrics.get(metric)),
+        "value": words.metric(metric, record.metrics.get(metric)),
+        "baseline": words.metric(metric, record.baseline_metrics.get(metric)),
         "took": words.seconds(words.duration_secs(record.started, record.finished)),
         "spans": describe_spans(record.spans) if record.spans else "",
         "reason": record.reason or "",

@@ -86,6 +86,9 @@ def moment(text: str | None) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S") + (" UTC" if time.tzinfo else "")
 
 
+_PERCENTAGES = (
+    "precision", "recall", "specificity", "interval_coverage", "mean_absolute_percentage_error",
+)  # fmt: skip
 _SHARES = ("accuracy", "auc", "precision", "recall")
 
 
@@ -98,6 +101,37 @@ def within_range(metric: str, low: float | None, high: float | None) -> tuple[fl
         low = None if low is None else max(low, 0.0)
         high = None if high is None else min(high, 1.0)
     return low, high
+
+
+def is_percentage(metric: str) -> bool:
+    """Returns whether a metric is a share of rows or of a value, which people give in percent."""
+    base = metric.partition("@")[0]
+    return base.endswith("accuracy") or base.startswith(_PERCENTAGES)
+
+
+def metric(name: str, value: float | None, digits: int = 5) -> str:
+    """Returns the value of a metric; one digit less for a percentage, such as `2.6 %` with four."""
+    if value is None or not is_percentage(name):
+        return number(value, digits)
+    text = f"{100 * value:.{digits - 1}g}"
+    if float(text) == 100 and value != 1:
+        text = f"{100 * value:.6g}"
+    return f"{text} %"
+
+
+def metric_interval(name: str, low: float | None, high: float | None) -> str:
+    """Returns the interval of a metric, such as `0.1 to 0.14` or `86.5 % to 92.8 %`."""
+    if low is None and high is None:
+        return NOTHING
+    ends = within_range(name, low, high)
+    return " to ".join("no bound" if end is None else metric(name, end, 4) for end in ends)
+
+
+def metric_change(name: str, change: float | None, digits: int = 4) -> str:
+    """Returns the difference of two values of a metric; of percentages, in points."""
+    if change is None or not is_percentage(name):
+        return signed(change, digits)
+    return f"{signed(100 * change, digits - 1)} points"
 
 
 def interval(low: float | None, high: float | None, digits: int = 4) -> str:

@@ -208,6 +208,19 @@ class RunRecord(VerdictRecord, RunFacts):
         return self.decision.kind if self.decision else self.status
 
     @property
+    def stopped_by(self) -> str:
+        """Name of the component that ended the run, or whose verdict kept the model back; empty for none."""
+        names = [component.name for component in self.components]
+        failed = [component.name for component in self.components if component.status == "failed"]
+        if failed or self.status == "failed":  # after a check, the reason names a component that has finished
+            named = (self.reason or "").partition(":")[0]
+            return failed[0] if failed else named if named in names else ""
+        if self.status not in ("not_blessed", "held"):
+            return ""
+        judge = "ServingCheck" if (self.reason or "").startswith("the ServingCheck") else "Evaluator"
+        return judge if judge in names else ""
+
+    @property
     def last_line(self) -> str:
         """Quality of the model on the split `test`, in words; empty without one."""
         metrics = dict(self.test_metrics)

@@ -31,7 +31,7 @@ def check_has_label(file: Path, names: list[str], label: str) -> None:
         return
     near = nearest_first(label, names, min_similarity=0.6)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    separator = describe_separator(names)
+    separator = describe_separator(names, label)
     hint = f" {separator}" if separator else hint or f" {describe_missing_header(names)}".rstrip()
     raise BadInputError(
         f"{file}, line 1: there is no label column {label!r}.{hint} "

@@ -22,6 +22,10 @@ def describe(context: Context) -> dict[str, Any] | None:
     names = list(dict.fromkeys((*by_name, *record.graph)))
     total = sum(component.elapsed_secs for component in record.components) or 1.0
     longest = max((component.elapsed_secs for component in record.components), default=0.0) or 1.0
+    stopped = _WORDS["failed"]
+    if record.stopped_by and by_name[record.stopped_by].status != "failed":
+        others = {"not_blessed": "not blessed", "held": "held the model"}
+        stopped = others.get(record.status, "stopped the run")
     rows = []
     for name in names:
         component = by_name.get(name)
@@ -33,6 +37,7 @@ def describe(context: Context) -> dict[str, Any] | None:
                 "status": status,
                 "mark": _MARKS[status],
                 "word": _WORDS[status],
+                "stopped": stopped if name == record.stopped_by else "",
                 "time": words.seconds(elapsed) if component else words.NOTHING,
                 "share": elapsed / total,
                 "bar": 100 * elapsed / longest,
@@ -45,12 +50,20 @@ def describe(context: Context) -> dict[str, Any] | None:
         "total": words.seconds(total) if record.components else words.NOTHING,
         "num_cached": sum(component.status == "cached" for component in record.components),
         "num_run": len(record.components),
-        "graph": layout(record.graph, by_name) if record.graph else None,
+        "graph": layout(record.graph, by_name, record.stopped_by, stopped) if record.graph else None,
     }
 
 
-def layout(graph: Mapping[str, Sequence[str]], components: Mapping[str, ComponentRecord]) -> dict[str, Any]:
-    """Places boxes and edges; each box is in the column before the first box that depends on it."""
+def layout(
+    graph: Mapping[str, Sequence[str]],
+    components: Mapping[str, ComponentRecord],
+    stopped_by: str = "",
+    stopped: str = "",
+) -> dict[str, Any]:
+    """Places boxes and edges; each box is in the column before the first box that depends on it.
+
+    `stopped_by`: marked component, which stopped the run; `stopped` is the text in its box.
+    """
     columns = _columns(graph)
     rows: dict[int, int] = {}
     boxes: dict[str, dict[str, Any]] = {}
@@ -67,8 +80,10 @@ def layout(graph: Mapping[str, Sequence[str]], components: Mapping[str, Componen
             "y": _EDGE + row * (_BOX_HEIGHT + _GAP_Y),
             "width": _BOX_WIDTH,
             "height": _BOX_HEIGHT,
-            "status": status or "waiting",
-            "text": f"{_MARKS[status]} "
+            "status": "failed" if name == stopped_by else status or "waiting",
+            "text": f"✗ {stopped}"
+            if name == stopped_by
+            else f"{_MARKS[status]} "
             + (words.seconds(component.elapsed_secs) if component and status != "cached" else _SHORT[status]),
         }
     edges = []

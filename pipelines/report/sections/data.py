@@ -1,11 +1,15 @@
 """Section of the data: statistics by column with small histograms, and the label by split."""
 
+import functools
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from pipelines.data.formats.number_format import NumberFormat
+from pipelines.data.formats.units import SCALE_NAMES
 from pipelines.data.missing import is_missing
 from pipelines.report import words
 from pipelines.report.context import Context
@@ -16,6 +20,9 @@ MAX_OPEN = 40
 _WIDTH, _HEIGHT = 120, 34
 _MAX_CLASSES = 30
 _SPLIT_NAMES = ("train", "eval")
+_COUNT = re.compile(r"\d+ values?\b")
+
+_Show = Callable[..., str]
 
 
 def describe(context: Context) -> dict[str, Any] | None:
@@ -60,18 +67,18 @@ def column_rows(
             "plot": None,
         }
         if measured and statistics:
-            row |= _measured(measured, statistics["splits"], row["missing"], row["kind"])
+            row |= _measured(measured, statistics["splits"], column, row["kind"])
         rows.append(row)
     return rows
 
 
 def _measured(
-    column: Mapping[str, Any], sizes: Mapping[str, int], share: float | None, kind: str
+    column: Mapping[str, Any], sizes: Mapping[str, int], planned: Mapping[str, Any], kind: str
 ) -> dict[str, Any]:
     """Returns the fields of a row that come from the statistics.
 
-    `share`: the plan's share of missing cells, which counts `N/A` and the like; None if there is no plan.
-    The statistics see an empty cell only.
+    `planned`: column of the plan, whose share of missing cells counts `N/A` and the like, while the
+    statistics only see empty cells; empty if there is no plan.
     `kind`: kind of the column; the cells of numbers and dates are shown as the values that they stand for.
     """
     splits: Mapping[str, Mapping[str, Any]] = column["splits"]
@@ -81,11 +88,11 @@ def _measured(
     total = sum(sizes.values()) or 1
     missing_by_split = [(sizes[name], values["missing"]) for name, values in splits.items() if name in sizes]
     row: dict[str, Any] = {}
-    if share is None:
+    if planned.get("missing_share") is None:
         row["missing"] = sum(missing for _, missing in missing_by_split) / total
     if "histogram" in first:
         is_date = first.get("quantity") == "days"
-        show = _date if is_date else words.number
+        show, show_deviation = _value_words(planned, first, column["type"])
         row["summary"] = (
             f"mean {show(first['mean'], 4)}, from {show(first['min'], 4)} to {show(first['max'], 4)}"
         )
@@ -94,7 +101,7 @@ def _measured(
                 "split": name,
                 "values": [
                     ("mean", show(values.get("mean"))),
-                    (f"standard deviation{', days' * is_date}", words.number(values.get("std_dev"))),
+                    (f"standard deviation{', days' * is_date}", show_deviation(values.get("std_dev"))),
                     ("minimum", show(values.get("min"))),
                     ("median", show(values.get("median"))),
                     ("maximum", show(values.get("max"))),
@@ -108,9 +115,9 @@ def _measured(
         row["plot"] = number_plot(histograms, show)
     elif "top" in first:
         frequent = next((label for label, _ in first["top"] if not is_missing(label)), "")
-        row["summary"] = words.counted(first["unique"], "value") + (
-            f", most often {frequent}" if frequent else ""
-        )
+        # The use counts the values of all splits, without those that stand for a missing cell.
+        count = "" if _COUNT.search(planned.get("use", "")) else words.counted(first["unique"], "value")
+        row["summary"] = ", ".join(filter(None, (count, f"most often {frequent}" if frequent else "")))
         row["details"] = [
             {
                 "split": name,
@@ -126,8 +133,63 @@ def _measured(
     return row
 
 
+def _value_words(planned: Mapping[str, Any], values: Mapping[str, Any], kind: str) -> tuple[_Show, _Show]:
+    """Returns functions that show a value of a column, and a difference of two, as the plan reads the cells.
+
+    `values`: statistics of a split.
+    `kind`: type of the column in the statistics.
+    """
+    if values.get("quantity") == "days":
+        return _date, words.number
+    written = NumberFormat(**(planned.get("number_format") or {}))
+    if written.clock:
+        return _clock, _seconds
+    if written.scale == "time":
+        return _seconds, _seconds
+    cells = [cell.strip() for cell, _ in values.get("top", ()) if not is_missing(cell)]
+    if cells and all(cell.endswith("%") for cell in cells):
+        return _in_percent, _in_percent
+    unit = written.currency or written.unit or SCALE_NAMES.get(written.scale or "multiples", "")
+    if unit:
+        show = functools.partial(_with_unit, unit=unit)
+        return show, show
+    low, high = values.get("min"), values.get("max")
+    if kind == "whole numbers" and low is not None and high is not None and _is_year(low) and _is_year(high):
+        return _year, words.number
+    return words.number, words.number
+
+
+def _with_unit(value: float | None, digits: int = 5, *, unit: str) -> str:
+    return words.NOTHING if value is None else f"{words.number(value, digits)} {unit}"
+
+
+def _in_percent(share: float | None, digits: int = 5) -> str:
+    return words.NOTHING if share is None else f"{words.number(100 * share, digits)} %"
+
+
+def _seconds(value: float | None, digits: int = 0) -> str:
+    return words.seconds(value)
+
+
+def _clock(value: float | None, digits: int = 0) -> str:
+    """Returns seconds as `h:mm`, or `h:mm:ss` if they are not whole minutes."""
+    if value is None:
+        return words.NOTHING
+    minutes, secs = divmod(round(abs(value)), 60)
+    sign = "\N{MINUS SIGN}" if value < 0 else ""
+    return f"{sign}{minutes // 60}:{minutes % 60:02d}" + (f":{secs:02d}" if secs else "")
+
+
+def _is_year(value: float) -> bool:
+    return 1_500 <= value <= 2_100
+
+
+def _year(value: float | None, digits: int = 0) -> str:
+    return words.NOTHING if value is None else f"{value:.0f}"
+
+
 def number_plot(
-    histograms: Mapping[str, Sequence[Sequence[float]]], show: Callable[[float, int], str] = words.number
+    histograms: Mapping[str, Sequence[Sequence[float]]], show: _Show = words.number
 ) -> dict[str, Any] | None:
     """Returns a small histogram: bars of the training split, an outline of the evaluation split."""
     train, other = (histograms.get(name, ()) for name in _SPLIT_NAMES)

@@ -27,7 +27,7 @@ def describe(context: Context) -> dict[str, Any] | None:
                 "run_id": run.run_id,
                 "is_this": run.run_id == context.record.run_id,
                 "time": words.moment(run.finished or run.started),
-                "value": words.number(run.metrics.get(metric)),
+                "value": words.metric(metric, run.metrics.get(metric)),
                 "spans": describe_spans(run.spans) if run.spans else "",
             }
             for run in pushes[:_MAX_PUSHES]
@@ -62,8 +62,8 @@ def metric_plot(records: Sequence[RunRecord], metric: str) -> Plot | None:
         series.append(Series("baseline", of_baseline, is_baseline=True))
     values = [value for _, value, _ in points]
     text = (
-        f"{metric} of {len(points)} runs, from {words.number(values[0])} in the first to "
-        f"{words.number(values[-1])} in the last; the lowest is {words.number(min(values))}, the highest "
-        f"{words.number(max(values))}."
+        f"{metric} of {len(points)} runs, from {words.metric(metric, values[0])} in the first to "
+        f"{words.metric(metric, values[-1])} in the last; the lowest is "
+        f"{words.metric(metric, min(values))}, the highest {words.metric(metric, max(values))}."
     )
     return lines(PlotText("history", f"{metric} over the runs", text), series, "run", metric)

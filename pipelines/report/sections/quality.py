@@ -83,10 +83,10 @@ def metric_rows(context: Context) -> list[dict[str, Any]]:
         rows.append(
             {
                 "name": name,
-                "value": words.number(value),
-                "interval": words.interval(*words.within_range(name, low, high)),
-                "baseline": words.number(baseline) if record.baseline_metrics else "",
-                "change": "" if change is None else words.signed(change),
+                "value": words.metric(name, value),
+                "interval": words.metric_interval(name, low, high),
+                "baseline": words.metric(name, baseline) if record.baseline_metrics else "",
+                "change": "" if change is None else words.metric_change(name, change),
             }
         )
     return rows

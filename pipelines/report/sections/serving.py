@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipelines.data.formats.cell_format import format_of_column
+from pipelines.data.formats.cell_format import CellFormat, format_of_column
 from pipelines.data.missing import is_missing
 from pipelines.report import words
 from pipelines.report.context import Context
@@ -58,16 +58,31 @@ def example_row(context: Context) -> dict[str, Any]:
             continue
         splits: dict[str, dict[str, Any]] = column["splits"]
         values = splits.get("train") or next(iter(splits.values()), {})
+        cell_format = formats.get(name)
         if values.get("median") is not None:
             is_whole = column["type"] == "whole numbers"
             row[name] = round(values["median"]) if is_whole else values["median"]
             continue
-        cell_format = formats.get(name)
-        for cell, _ in values.get("top", ()):
-            if not is_missing(cell.strip()) and (cell_format is None or cell_format.reads(cell)):
-                row[name] = cell
-                break
+        cells = [
+            cell
+            for cell, _ in values.get("top", ())
+            if not is_missing(cell.strip()) and (cell_format is None or cell_format.reads(cell))
+        ]
+        if cells:
+            row[name] = _typical(cells, cell_format, values.get("parsed", {}))
     return row
+
+
+def _typical(cells: Sequence[str], cell_format: CellFormat | None, parsed: Mapping[str, Any]) -> str:
+    """Returns the cell whose value is nearest to the median; the first one of a column without numbers."""
+    if cell_format is None or parsed.get("median") is None:
+        return cells[0]
+    import numpy as np
+    import pyarrow as pa
+
+    values = cell_format.parse(pa.array(cells))[parsed["quantity"]]
+    distances = np.abs(values - parsed["median"])
+    return cells[int(np.nanargmin(distances))] if not np.isnan(distances).all() else cells[0]
 
 
 def _check(check: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -45,10 +45,10 @@ def describe(context: Context) -> dict[str, Any] | None:
                 "size": words.number(
                     measured.get(name, {}).get("num_examples", metrics.get("example_count"))
                 ),
-                "value": words.number(value),
-                "interval": words.interval(*interval),
+                "value": words.metric(metric, value),
+                "interval": words.metric_interval(metric, *interval),
                 "whisker": _whisker(value, interval, low, high),
-                "others": [words.number(metrics.get(other)) for other in names[1:]],
+                "others": [words.metric(other, metrics.get(other)) for other in names[1:]],
             }
         )
     return {

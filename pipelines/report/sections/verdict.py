@@ -64,16 +64,15 @@ def verdict_sentence(record: RunRecord) -> str:
     if record.status == "not_blessed":
         if failed:
             lost = f"{len(failed)} of {count} failed"
-        elif record.checks and (record.reason or "").startswith("the ServingCheck"):
+        elif record.checks and record.stopped_by == "ServingCheck":
             lost = f"The model passed {count}, but the ServingCheck stopped it"
         else:
             lost = "The model was not good enough"
         return f"{lost}, so nothing was pushed. {serving}"
     if record.status == "running":
         return "The run has not ended."
-    where = next((component.name for component in record.components if component.status == "failed"), "")
     how = "was interrupted" if record.status == "interrupted" else "failed"
-    where_it_failed = f" in {where}" if where else ""
+    where_it_failed = f" in {record.stopped_by}" if record.stopped_by else ""
     return f"The run {how}{where_it_failed}; nothing was pushed."
 
 
@@ -121,12 +120,12 @@ def _cards(record: RunRecord) -> list[dict[str, Any]]:
         cards.append(
             {
                 "name": name,
-                "value": words.number(value, 4),
-                "interval": ""
-                if low is None and high is None
-                else words.interval(*words.within_range(name, low, high)),
-                "baseline": None if baseline is None else words.number(baseline, 4),
-                "change": None if baseline is None or value is None else words.signed(value - baseline, 3),
+                "value": words.metric(name, value, 4),
+                "interval": "" if low is None and high is None else words.metric_interval(name, low, high),
+                "baseline": None if baseline is None else words.metric(name, baseline, 4),
+                "change": None
+                if baseline is None or value is None
+                else words.metric_change(name, value - baseline, 3),
             }
         )
     return cards

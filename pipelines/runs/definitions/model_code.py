@@ -27,6 +27,7 @@ from pipelines.terminal.signals import signal_has_come
 
 _ROWS_FOR_ONE_FOLD, _FOLDS = 2_000, 3  # the best value on a few dozen held-out rows is chance
 
+_PYTHON_OPERATIONS = {"py_function", "numpy_function", "py_func", "apply_pyfunc"}
 _TRAINERS = ("trainer_fn", "run_fn")
 
 _GROUPS = {"column": "the column {column!r}", "time": "the day or the week of {column!r}"}
@@ -114,6 +115,7 @@ def _user_code(module_config: ModuleConfig, config: PipelineConfig, profile: Csv
             raise BadInputError(
                 f"The module {where} defines no {name}. Its functions: {', '.join(functions) or 'none'}."
             )
+    _refuse_python_operations(f"{module.__name__}.preprocessing_fn")
     settings, trainer = config.evaluator, config.trainer
     if trainer.workers and trainers[0] == "run_fn":
         raise BadInputError(
@@ -146,6 +148,20 @@ def _user_code(module_config: ModuleConfig, config: PipelineConfig, profile: Csv
         default_checks=evaluation.default_checks(settings, problem_type, fallback),
         fingerprint=fingerprint,
     )
+
+
+def _refuse_python_operations(preprocessing_fn: str) -> None:
+    """Refuses functions of `preprocessing_fn` whose graph calls back into the Python that built it."""
+    for key, names in user_source.reached_names(preprocessing_fn).items():
+        file, _, function = key.partition(":")
+        used = sorted(names & _PYTHON_OPERATIONS)
+        # The module level may import them for other functions.
+        if used and function != user_source.MODULE_LEVEL:
+            through = "" if function == "preprocessing_fn" else ", which preprocessing_fn calls,"
+            raise BadInputError(
+                f"{file}: {function}{through} uses {used[0]}. Its Python code is not in the exported model, "
+                "which could not be served. Use TensorFlow operations instead."
+            )
 
 
 def _tuning_of_plan(plan: TabularPlan, config: PipelineConfig, num_rows: int) -> TunerSettings | None:

@@ -12,7 +12,13 @@ from pipelines.config.toml import columns_entry
 from pipelines.data.bad_rows import BadRows, set_aside
 from pipelines.data.column_cells import ColumnCells
 from pipelines.data.dialect import Dialect, detect_dialect, detect_from_lines
-from pipelines.data.encoding import UTF_8_NAMES, Utf8Files, as_utf8, detect_encoding
+from pipelines.data.encoding import (
+    UTF_8_NAMES,
+    Utf8Files,
+    as_utf8,
+    describe_likely_encodings,
+    detect_encoding,
+)
 from pipelines.data.faults import parse_header
 from pipelines.data.file_states import read_states
 from pipelines.data.files import find_csv_files
@@ -64,7 +70,12 @@ def read_data(
     findings = list(spans.notes) if spans else []
     if bad_rows:
         findings.append(f"data: {bad_rows}")
-    if texts.encoding != "utf-8":
+    likely = ""
+    if texts.encoding == "cp1252" and data.encoding is None:
+        likely = next(filter(None, map(describe_likely_encodings, originals)), "")
+    if likely:
+        findings.append(f"reading the files as cp1252, which fits their bytes.{likely}")
+    elif texts.encoding != "utf-8":
         origin = "" if data.encoding else " (detected); set data.encoding if that is wrong"
         facts.append(f"reading the files as {texts.encoding}{origin}")
     if dialect != Dialect(data.delimiter or ",", data.quote or '"'):

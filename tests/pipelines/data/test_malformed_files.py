@@ -135,7 +135,7 @@ WHOLE = {
     "a name without end": (with_row(header=f"n,{'c' * 131_073},day,y\n"), f"{FILE}, line 1: the header cannot be read: field larger"),
     "half of it with semicolons": (HEADER + "".join(ROWS[:20]) + "".join(ROWS[20:]).replace(",", ";"), f"{FILE}, line 22 .*: 1 field where", "20 of 41 lines"),
     "a header with semicolons": (with_row(header="n;city;day;y\n"), f"{FILE}, line 2 .*: 4 fields where .* semicolons", "40 of 41 lines"),
-    "fields between spaces": (GOOD.replace(",", " "), f"{FILE}, line 1: there is no label column 'y'. Columns: 'n city day y'"),
+    "fields between spaces": (GOOD.replace(",", " "), f"{FILE}, line 1: there is no label column 'y'. Its fields seem to be separated by spaces: give --set 'data.delimiter=\" \"'"),
     "two carriage returns at each end": (GOOD.replace("\n", "\r\r\n"), f"{FILE}, line 1, column 4: .* carriage return"),
     "ends of lines in wrong order": (GOOD.replace("\n", "\n\r"), f"{FILE}, line 2, column 1: .* carriage return", "81 of 82 lines"),
     "no label in any row": (re.sub(",[01]\n", ",\n", GOOD), f"{FILE}: the label column 'y' is empty in all 40 rows .lines 2 to 41"),

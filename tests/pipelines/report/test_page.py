@@ -21,6 +21,7 @@ def test_the_structure_is_sound_and_all_sections_are_there_with_numbers_as_text(
     assert [link for link in links if link.startswith("#")][1:] == [f"#{one.id}" for one in SECTIONS]
     assert "index.html" in links
     text = render_report(full)
+    assert text.index('<div class="verdict') < text.index("<nav") < text.index('<dl class="facts">')
     assert "<script>alert" not in text
     assert len(page.all("script")) == 1
     names = [one.text for one in page.all("th")]

@@ -45,3 +45,30 @@ def test_nouns_signs_shares_intervals_times_sizes_and_states_in_words():
     assert words.within_range("sparse_categorical_accuracy", -0.71, 1.51) == (0, 1)
     assert words.within_range("auc", 0.6, None) == (0.6, None)
     assert words.within_range("mean_squared_error", -0.1, 1.51) == (-0.1, 1.51)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("recall", 0.025974, "2.6 %"),
+        ("recall@late", 0.9, "90 %"),
+        ("binary_accuracy", 0.76613, "76.6 %"),
+        ("mean_absolute_percentage_error", 1.5, "150 %"),
+        ("precision", 0.99964, "99.964 %"),  # not 100 %
+        ("precision", 1.0, "100 %"),
+        ("recall", None, "\N{EN DASH}"),
+        ("auc_precision_recall", 0.88188, "0.8819"),
+        ("average_precision", 0.5, "0.5"),
+        ("root_mean_squared_error", 0.25, "0.25"),
+    ],
+)
+def test_metrics_that_are_shares_are_percentages(name, value, text):
+    assert words.metric(name, value, 4) == text
+
+
+def test_intervals_and_changes_of_percentages():
+    assert words.metric_interval("recall", 0.8647, 1.02) == "86.5 % to 100 %"
+    assert words.metric_interval("auc", 0.76, None) == "0.76 to no bound"
+    assert words.metric_interval("recall", None, None) == "\N{EN DASH}"
+    assert words.metric_change("recall", -0.0123, 3) == "\N{MINUS SIGN}1.2 points"
+    assert words.metric_change("auc", 0.0123, 3) == "+0.0123"

@@ -1,4 +1,5 @@
 import re
+import shlex
 
 import lightgbm
 import numpy as np
@@ -174,11 +175,22 @@ def test_similar_names_and_semicolons_get_advice(tmp_path):
     file.write_text("size,species\n1,a\n")
     with pytest.raises(BadInputError, match=r"there is no label column 'specie'\. Did you mean 'species'"):
         check_label_column(profile_csv([file]), "specie")
-    file.write_text("a;y\n1;0\n2;1\n")
-    with pytest.raises(BadInputError, match=r"separated by semicolons\. .*sep=';'\)\.to_csv"):
+    for mark in ";^~: \x01":
+        file.write_text(f"a{mark}y\n1{mark}0\n2{mark}1\n")
+        with pytest.raises(
+            BadInputError, match=r"seem to be separated by .*--set 'data\.delimiter="
+        ) as error:
+            check_label_column(profile_csv([file]), "y")
+        (option,) = re.findall("--set ('.*?')", str(error.value))
+        config = load_config(data=str(file), label="y", settings=shlex.split(option))
+        assert config.data.delimiter == mark
+    file.write_text("a name: b\n1\n")  # that of a column
+    with pytest.raises(BadInputError, match=r"no label column 'y'\. Columns: 'a name: b'"):
         check_label_column(profile_csv([file]), "y")
     file.write_text("a;y\n1,5;0\n2,5;1\n")
-    with pytest.raises(BadInputError, match=r"line 2 .*decimal commas.*sep=';', decimal=','\)"):
+    with pytest.raises(
+        BadInputError, match=r"line 2 .*separated by semicolons: give --set 'data\.delimiter=\";\"'"
+    ):
         profile_csv([file])
     file.write_text("a,y\n1,5;0,3\n")  # separated by commas: the usual advice
     with pytest.raises(BadInputError, match="Put a field that contains a comma in double quotes"):

@@ -2,6 +2,7 @@ import pytest
 from matplotlib import get_data_path
 from PIL import ImageFont
 
+from pipelines.report.context import Context
 from pipelines.report.sections.components import describe, layout
 from pipelines.root.records import ComponentRecord
 
@@ -53,7 +54,38 @@ def test_texts_fit_into_their_boxes(status):
     """Drawn in DejaVu Sans, which is wider than most fonts that a browser takes."""
     name = "ExampleValidator"
     record = {name: ComponentRecord(name, status, 5999)} if status else {}
-    box = layout({name: ()}, record)["boxes"][0]
+    _check_text_fits(layout({name: ()}, record)["boxes"][0])
+
+
+def _check_text_fits(box):
     for text, size in ((box["name"], 12), (box["text"], 11.5)):
         font = ImageFont.truetype(get_data_path() + "/fonts/ttf/DejaVuSans.ttf", size)
         assert font.getlength(text) + 2 * 5 <= box["width"], text
+
+
+@pytest.mark.parametrize(
+    ("changes", "name", "stopped"),
+    [
+        (
+            {"status": "failed", "reason": "ExampleValidator: the data failed"},
+            "ExampleValidator",
+            "stopped the run",
+        ),
+        ({"status": "not_blessed", "reason": "auc is too low"}, "Evaluator", "not blessed"),
+        ({"status": "held", "reason": "a leak?"}, "Evaluator", "held the model"),
+        ({"status": "failed", "reason": "OSError: the disk is full"}, "", ""),
+        ({"status": "pushed", "reason": None}, "", ""),
+    ],
+)
+def test_the_component_that_stopped_the_run_is_marked(full, changes, name, stopped):
+    components = tuple(ComponentRecord(part, "finished", 1.5) for part in ("ExampleValidator", "Evaluator"))
+    graph = {"ExampleValidator": [], "Evaluator": ["ExampleValidator"]}
+    record = full.record.changed(components=components, graph=graph, **changes)
+    found = describe(Context(record, full.root))
+    assert {row["name"]: row["stopped"] for row in found["rows"] if row["stopped"]} == (
+        {name: stopped} if name else {}
+    )
+    marked = [(box["name"], box["text"]) for box in found["graph"]["boxes"] if box["status"] == "failed"]
+    assert marked == ([(name, f"✗ {stopped}")] if name else [])
+    for box in found["graph"]["boxes"]:
+        _check_text_fits(box)

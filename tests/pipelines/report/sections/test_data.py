@@ -41,6 +41,48 @@ def test_cells_are_shown_as_numbers_dates_or_categories():
     assert row["summary"] == "2 values, most often $5.00"
 
 
+@pytest.mark.parametrize(
+    ("number_format", "cells", "summary", "deviation"),
+    [
+        ({"currency": "EUR"}, ["5 €"], "mean 5.5 EUR, from 1 EUR to 11 EUR", "2 EUR"),
+        ({"decimal": ","}, ["5 %", "100%"], "mean 550 %, from 100 % to 1,100 %", "200 %"),
+        ({"decimal": ","}, ["5 %", "1"], "mean 5.5, from 1 to 11", "2"),
+        ({"unit": "kg"}, ["5 kg"], "mean 5.5 kg, from 1 kg to 11 kg", "2 kg"),
+        ({"scale": "length"}, ["5 ft"], "mean 5.5 metres, from 1 metres to 11 metres", "2 metres"),
+        ({"scale": "multiples"}, ["5K"], "mean 5.5, from 1 to 11", "2"),
+        ({"scale": "time"}, ["5 s"], "mean 5.5 s, from 1.0 s to 11.0 s", "2.0 s"),
+        ({"clock": "h:mm"}, ["0:01"], "mean 0:00:06, from 0:00:01 to 0:00:11", "2.0 s"),
+    ],
+)
+def test_numbers_are_shown_as_the_plan_reads_the_cells(number_format, cells, summary, deviation):
+    statistics = parsed("numbers")
+    statistics["columns"][0]["splits"]["train"]["top"] = [[cell, 9.0] for cell in cells]
+    (row,) = column_rows([{"name": "c", "kind": "number", "number_format": number_format}], statistics)
+    assert row["summary"] == summary
+    assert dict(row["details"][0]["values"])["standard deviation"] == deviation
+
+
+def test_years_have_no_marks_between_thousands():
+    split = {"mean": 1996.7, "std_dev": 15.2, "min": 1971.0, "median": 1997.0, "max": 2023.0,
+             "zeros": 0, "missing": 0, "histogram": [[1971.0, 2023.0, 9.0]]}  # fmt: skip
+    statistics = {
+        "splits": {"train": 9},
+        "columns": [{"name": "c", "type": "whole numbers", "splits": {"train": split}}],
+    }
+    (row,) = column_rows([{"name": "c", "kind": "number"}], statistics)
+    assert row["summary"] == "mean 1997, from 1971 to 2023"
+    split["max"] = 20_230.0
+    (row,) = column_rows([{"name": "c", "kind": "number"}], statistics)
+    assert row["summary"] == "mean 1,997, from 1,971 to 20,230"
+
+
+def test_a_count_of_values_is_given_once():
+    split = {"unique": 5, "top": [["b", 4.0], ["NA", 2.0]], "missing": 0}
+    statistics = {"columns": [{"name": "c", "splits": {"train": split}}], "splits": {"train": 20}}
+    (row,) = column_rows([{"name": "c", "kind": "category", "use": "category (4 values)"}], statistics)
+    assert row["summary"] == "most often b"
+
+
 def test_a_histogram_by_hand():
     """Train: [0, 5) has two thirds, [5, 10) one. Eval lies in [1, 6) alone, and is as dense as 1/5.
 

@@ -32,6 +32,25 @@ def test_the_row_has_typical_values_without_label_and_marks_of_missing_values(fu
         assert example_row(context) == {RTL: cell}
 
 
+@pytest.mark.parametrize(
+    ("format_of_cells", "quantity", "median", "cells", "typical"),
+    [
+        ({"number_format": {"currency": "EUR", "decimal": ","}}, "numbers", 390.31,
+         ["78,18 €", "1.390,31 €", "n/a", "389 €"], "389 €"),
+        ({"number_format": {"decimal": ","}}, "numbers", 0.1, ["0 %", "12,5 %", "10 %"], "10 %"),
+        ({"number_format": {"scale": "time"}}, "numbers", 12_000, ["0h 59min", "3h 20min"], "3h 20min"),
+        # 2 January 1971 is day 366.
+        ({"date_format": "day-first"}, "days", 366.0, ["1.1.1980", "3.1.1971", "1.1.1970"], "3.1.1971"),
+    ],
+)  # fmt: skip
+def test_a_typical_cell_is_near_the_median(full, format_of_cells, quantity, median, cells, typical):
+    split = {"top": [[cell, 1.0] for cell in cells], "parsed": {"quantity": quantity, "median": median}}
+    column = {"name": "c", "type": "text", "splits": {"train": split}}
+    record = full.record.changed(columns=({"name": "c", "use": "number", **format_of_cells},))
+    context = dataclasses.replace(full, record=record, details={"statistics": {"columns": [column]}})
+    assert example_row(context) == {"c": typical}
+
+
 def test_requests_survive_the_shell_and_python(full):
     first = describe(full)["requests"][0]
     url, body = body_of(first)

@@ -103,7 +103,14 @@ def test_a_label_that_the_module_makes_needs_a_problem_type():
             "evaluator.thresholds.log_loss=0.5",
             r"--set 'evaluator\.thresholds=\[\{metric = \"log_loss\", upper = 0\.5\}\]'",
         ),
-        ("thresholds.f1=0.5", r"thresholds.*: there is no such key\. Did you mean evaluator\.thresholds\?"),
+        (
+            "thresholds.f1=0.5",
+            r"no such key\. Did you mean evaluator\.thresholds\? There, .*\[\{metric = \"f1\"",
+        ),
+        (
+            "class_weights=auto",
+            r"Did you mean trainer\.class_weights\? There, give \"balanced\", or a weight",
+        ),
     ],
 )
 def test_names_and_bounds_are_checked(setting, message):

@@ -101,6 +101,17 @@ def test_workers_need_a_trainer_fn(choose, tmp_path):
         ("code_two", "def preprocessing_fn(a): ...", "defines no trainer_fn or run_fn"),
         ("code_three", "import no_such_thing", "ModuleNotFoundError: No module named 'no_such_thing'"),
         ("code_four", "def x(:", "SyntaxError"),
+        (
+            "code_five",
+            CODE.replace("return inputs", "return tf.numpy_function(abs, [inputs], float)"),
+            r"^code_five\.py: preprocessing_fn uses numpy_function\. Its Python code",
+        ),
+        (
+            "code_six",
+            CODE.replace("return inputs", "return own(inputs)")
+            + "def own(x):\n    return tf.py_function(x)\n",
+            r"^code_six\.py: own, which preprocessing_fn calls, uses py_function\.",
+        ),
         ("json", CODE, r"the module name 'json' is taken by .*json/__init__\.py\. Rename"),
         (
             "code_that_changes",
@@ -113,6 +124,13 @@ def test_modules_that_cannot_be_used(choose, tmp_path, name, text, message):
     module = write(tmp_path / f"{name}.py", text)
     with pytest.raises(BadInputError, match=message):
         choose(module)
+
+
+def test_python_operations_of_other_functions_are_allowed(choose, tmp_path):
+    (tmp_path / "code_nobody_imports.py").write_text("def own(x):\n    return tf.py_function(x)\n")
+    code = CODE.replace("return inputs", "return own(inputs)").replace("return {}", "tf.py_function(1)")
+    text = f"try:\n    from tensorflow import py_func\nexcept ImportError: ...\n{code}def own(x): ...\n"
+    assert choose(write(tmp_path / "code_seven.py", text)).trainer == "trainer_fn"
 
 
 def test_a_module_file_that_is_not_there(choose, tmp_path):

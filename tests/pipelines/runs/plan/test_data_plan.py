@@ -154,3 +154,12 @@ def test_the_label_is_in_the_header_of_a_file_in_any_encoding(tmp_path, encoding
     check_headers(load_config(data=f"{tmp_path}/*.csv", label="höhe"), pytest.fail)
     with pytest.raises(BadInputError, match="no label column 'hoehe'"):
         check_headers(load_config(data=f"{tmp_path}/*.csv", label="hoehe"), pytest.fail)
+
+
+def test_a_chinese_file_whose_bytes_fit_windows_1252_is_doubted(plan):
+    text = table(x=X, city=["高雄", "台北"] * (NUM // 2), y=Y)
+    assert plan(text, encoding="big5").findings == (
+        "reading the files as cp1252, which fits their bytes. It is probably big5 (Chinese): give --set "
+        "data.encoding=big5.",
+    )
+    assert plan(text, "data.encoding=big5", encoding="big5").findings == ()
