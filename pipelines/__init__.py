@@ -30,4 +30,7 @@ def __getattr__(name: str) -> Any:
     """Imports a function at its first use (PEP 562): the command line imports this package, too."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
+
+    with quiet_tensorflow():
+        return getattr(importlib.import_module(_HOMES[name]), name)

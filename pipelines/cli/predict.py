@@ -1,5 +1,6 @@
 """`predict`: predictions for the rows of files. Heavy imports happen inside the command."""
 
+import contextlib
 import sys
 import time
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipelines.cli.options import DEFAULT_ROOT, ModelOption, RootOption, given_path, place_of_model
+from pipelines.errors import BadInputError
 from pipelines.root import Root
 
 if TYPE_CHECKING:
@@ -58,6 +60,8 @@ def predict_command(
         from pipelines.serving.model import load_model
 
         model = load_model(place, version)
+        with contextlib.suppress(BadInputError):
+            model.try_out(model.fast_signature())
 
     def say(line: str) -> None:
         print(line, file=sys.stderr)

@@ -192,6 +192,7 @@ def serve_command(
         return
     if image or storage:
         refuse("--image and --storage are for --manifest kserve only.")
+    _say(f"loading {model_folder or root} ...")
     place = place_of_model(context, root, model_folder)
     if model_folder is not None and sample_requests:
         refuse("--sample-requests stores rows in a root: give --root instead of --model.")

@@ -1,5 +1,6 @@
 """A version of a model, loaded, that predicts rows."""
 
+import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
@@ -17,13 +18,15 @@ from pipelines.root import Root
 from pipelines.root.versions import Versions
 from pipelines.serving.cells import CellError, Cells, several, to_cells
 from pipelines.serving.saved_model import SERVING_ROWS, Column, Signature, read_signatures
-from pipelines.terminal.quiet_tensorflow import without_parameter_names
+from pipelines.terminal.quiet_tensorflow import quiet_tensorflow, without_parameter_names
 
 if TYPE_CHECKING:
     from pipelines.serving.explanations import Explanation
 
 MISSING: dict[str, Any] = {"INT": -(2**63), "FLOAT": float("nan"), "BYTES": b""}
 """Marks of a missing value in a tensor, by the type of the column."""
+_PLAINEST: dict[str, Any] = {"INT": 0, "FLOAT": 0.0, "BYTES": b"-"}
+"""Values of a column that needs one, by its type."""
 _LISTS: dict[str, Callable[[Any], Any]] = {
     "INT": attrgetter("int64_list"),
     "FLOAT": attrgetter("float_list"),
@@ -168,6 +171,15 @@ class Model:
             raise BadInputError(f"The model refuses the input: {reason.strip()}") from error
         return {name: value.numpy() for name, value in outputs.items()}
 
+    def try_out(self, signature: Signature) -> dict[str, Any]:
+        """Returns the outputs for a row without values, except that zero or text is where one is needed.
+
+        The first prediction of a signature is slow, and TensorFlow may log messages then.
+        """
+        needed = [column for column in signature.columns.values() if column.is_required]
+        cells: Cells = {column.name: [_PLAINEST[column.type]] for column in needed}
+        return self.run(signature.name, signature_inputs(cells, signature, 1))
+
     def signature(self, name: str) -> Signature:
         if name not in self.signatures:
             names = ", ".join(self.signatures)
@@ -192,6 +204,13 @@ class Model:
                 f"{', '.join(self.signatures)}. Export one of these, or send the tensors to `serve`."
             )
         return signatures[0]
+
+    @property
+    def main_signature(self) -> Signature:
+        """Signature for rows or, in a model that takes none, `serving_default` or the first one."""
+        if any(signature.columns for signature in self.signatures.values()):
+            return self.signature_for_rows()
+        return next(iter(self.signatures.values()))
 
     def fast_signature(self) -> Signature:
         """Returns `serving_rows` if its predictions equal those of the signature for tf.Examples.
@@ -336,9 +355,12 @@ def load(root: str | os.PathLike[str], version: int | None = None) -> Model:
           model.predict([{"fare": 12.5, "company": "Prairie Cab"}])
     """
     path = Path(root)
-    if is_saved_model(path) or (not Root(path).serving.exists() and Versions(path, path).served()):
-        return load_model(ModelFolder(path), version)
-    return load_model(Root(path), version)
+    is_folder = is_saved_model(path) or (not Root(path).serving.exists() and Versions(path, path).served())
+    with quiet_tensorflow():
+        model = load_model(ModelFolder(path) if is_folder else Root(path), version)
+        with contextlib.suppress(BadInputError):
+            model.try_out(model.main_signature)
+    return model
 
 
 def load_model(place: Root | ModelFolder, version: int | None = None) -> Model:

@@ -109,7 +109,10 @@ def _serving_graph(folder: Path) -> Any:
 
 
 def _signature(name: str, proto: Any, graph: Any) -> Signature:
-    inputs = {key: _tensor(key, info) for key, info in proto.inputs.items()}
+    inputs, outputs = (
+        {key: _tensor(key, info) for key, info in sorted(side.items())}  # a proto's map has no order
+        for side in (proto.inputs, proto.outputs)
+    )
     columns: dict[str, Column] = {}
     takes_examples = False
     if len(inputs) == 1:
@@ -126,7 +129,7 @@ def _signature(name: str, proto: Any, graph: Any) -> Signature:
         name=name,
         method=proto.method_name.rpartition("/")[2],
         inputs=inputs,
-        outputs={key: _tensor(key, info) for key, info in proto.outputs.items()},
+        outputs=outputs,
         columns=columns,
         takes_examples=takes_examples,
         proto=proto,

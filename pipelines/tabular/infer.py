@@ -147,9 +147,10 @@ def infer_plan(
         training=_plan_training(profile.num_rows, label, config),
     )
     used = {*plan.columns, data.weight}
+    as_text = [part.column for parts in (categorical, text, lists) for part in parts]
     text_formats = {
         name: text_format
-        for name in dict.fromkeys(part.column for part in (*categorical, *text, *lists))
+        for name in dict.fromkeys(as_text)
         if (text_format := find_text_format(ColumnCells(profile, name)))
     }
     return plan.model_copy(

@@ -167,6 +167,8 @@ class _Server:
     async def v1(self, request: Request) -> Any:
         """Answers TensorFlow Serving's REST API."""
         path = request.scope["path"]
+        if path.rstrip("/") == "/v1/models":
+            return self._models(request)
         match = _V1.fullmatch(path)
         if match is None:
             raise RequestError(400, f"Malformed request: {request.method} {path}")
@@ -196,6 +198,12 @@ class _Server:
             request.state.kind = "metadata"
             self._check_method(request, "GET")
             return open_inference.server_metadata()
+        if path == "/v2/models":
+            return self._models(request)
+        if path == "/v2/repository/index":
+            request.state.kind = "metadata"
+            self._check_method(request, "POST")
+            return open_inference.repository_index(self._versions)
         match = _V2.fullmatch(path)
         if match is None:
             raise RequestError(404, f"There is no such page: {path}")
@@ -209,6 +217,12 @@ class _Server:
             self._versions.find(name, version)
             return {"name": name, "ready": True}
         return open_inference.model_metadata(self._versions, name, version)
+
+    def _models(self, request: Request) -> Any:
+        """Returns the names of the models, as KServe's servers do; TensorFlow Serving has no such list."""
+        request.state.kind = "metadata"
+        self._check_method(request, "GET")
+        return {"models": [self._versions.name]}
 
     async def _predicted(
         self,

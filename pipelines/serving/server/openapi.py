@@ -18,11 +18,13 @@ def openapi_document(name: str, model: Model, has_token: bool) -> dict[str, Any]
     document: dict[str, Any] = json.loads(text.replace("{VERSION}", str(model.version)))
     document["info"]["x-server"] = server_metadata()["version"]
     schemas, paths = document["components"]["schemas"], document["paths"]
+    signature = model.main_signature
+    columns = signature.columns.values()
     schemas["Row"]["properties"] = {
-        column.name: {"type": [_TYPES[column.type], "null"]} for column in model.columns.values()
+        column.name: {"type": [_TYPES[column.type], "null"]} for column in columns
     }
-    schemas["Row"]["required"] = [column.name for column in model.columns.values() if column.is_required]
-    schemas["Tensor"]["properties"]["name"]["enum"] = list(model.columns)
+    schemas["Row"]["required"] = [column.name for column in columns if column.is_required]
+    schemas["Tensor"]["properties"]["name"]["enum"] = list(signature.columns or signature.inputs)
     schemas["Signature"]["enum"] = list(model.signatures)
     methods = {signature.method for signature in model.signatures.values() if signature.takes_examples}
     for method in {"classify", "regress"} - methods:

@@ -36,7 +36,7 @@ from pipelines.serving.server.request import (
     check_rows,
 )
 from pipelines.serving.server.server_settings import ServerSettings
-from pipelines.serving.server.tf_serving import DEFAULT_SIGNATURE
+from pipelines.serving.server.tf_serving import default_signature
 from pipelines.serving.server.versions import LoadedVersion, ServedVersions
 
 _LOGGER = logging.getLogger(__name__)
@@ -226,7 +226,7 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         label = spec.version_label or None
         loaded = self._versions.find(spec.name, version, label)
         try:
-            return loaded, loaded.model.signature(spec.signature_name or DEFAULT_SIGNATURE)
+            return loaded, loaded.model.signature(spec.signature_name or default_signature(loaded.model))
         except BadInputError as error:
             raise RequestError(400, str(error)) from error
 

@@ -25,7 +25,7 @@ from pipelines.serving.server.request import Inputs, PreparedRequest, RequestErr
 from pipelines.serving.server.versions import ServedVersions
 
 DEFAULT_SIGNATURE = "serving_default"
-"""Signature of a request that names none."""
+"""Signature of a request that names none, if the model has several."""
 
 
 def status(versions: ServedVersions, name: str, version: str | None, label: str | None) -> Any:
@@ -109,12 +109,18 @@ def _state(version: int, state: str, code: str, message: str) -> dict[str, Any]:
     return {"version": str(version), "state": state, "status": {"error_code": code, "error_message": message}}
 
 
+def default_signature(model: Model) -> str:
+    """Returns the signature of a request that names none: `serving_default`, or the only one."""
+    return next(iter(model.signatures)) if len(model.signatures) == 1 else DEFAULT_SIGNATURE
+
+
 def _signature(model: Model, fields: Mapping[str, Any]) -> Signature:
-    name = fields.get("signature_name") or DEFAULT_SIGNATURE
+    name = fields.get("signature_name")
     try:
-        return model.signature(name if isinstance(name, str) else repr(name))
+        return model.signature(str(name or default_signature(model)))
     except BadInputError as error:
-        raise RequestError(400, str(error)) from error
+        advice = "" if name else ' Name one with "signature_name" in the body.'
+        raise RequestError(400, f"{error}{advice}") from error
 
 
 def _examples_request(model: Model, body: Any, method: str) -> PreparedRequest:
@@ -140,6 +146,11 @@ def _examples_request(model: Model, body: Any, method: str) -> PreparedRequest:
 
 def _other_method(model: Model, signature: Signature, method: str) -> str:
     """Returns the message for a method that a signature does not have, with what to ask instead."""
+    if signature.method == method:
+        return (
+            f"The signature {signature.name!r} takes tensors, not tf.Examples: ask :predict with "
+            f'"signature_name": "{signature.name}" in the body.'
+        )
     message = f"The signature {signature.name!r} is for {signature.method!r}, not for {method!r}."
     fitting = [
         candidate.name

@@ -12,7 +12,7 @@ from typing import Any
 
 from pipelines.errors import BadInputError
 from pipelines.root import Root
-from pipelines.serving.model import Model, ModelFolder, signature_inputs
+from pipelines.serving.model import Model, ModelFolder, plain_columns
 from pipelines.serving.server.metrics import ServerMetrics
 from pipelines.serving.server.request import RequestError
 
@@ -37,19 +37,20 @@ class _Attempt:
 @dataclass(frozen=True)
 class LoadedVersion:
     model: Model
-    # Types of its plain predictions by column; empty if it takes no rows without values.
+    # Types of its plain predictions by column; empty if it takes no rows, or not the plainest one.
     predictions: dict[str, Any]
 
 
 def load_version(folder: Path) -> LoadedVersion:
-    """Loads a version, and predicts a row without values: the first prediction of a signature is slow."""
+    """Loads a version, and predicts a row: the first prediction of a signature is slow."""
     model = Model(folder)
     predictions: dict[str, Any] = {}
     try:
         for signature in model.signatures.values():
             if signature.columns:
-                model.run(signature.name, signature_inputs({}, signature, 1))
-        predictions = model.predict_cells({}, 1)
+                outputs = model.try_out(signature)
+                if signature is model.main_signature:
+                    predictions = plain_columns(outputs, signature.method)
     except BadInputError as error:
         _LOGGER.info("version %d cannot predict a row without values: %s", model.version, error)
     return LoadedVersion(model, {name: values.dtype for name, values in predictions.items()})

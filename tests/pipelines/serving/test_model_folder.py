@@ -1,7 +1,11 @@
 """Models without a root: a SavedModel, or a folder of numbered ones."""
 
+import pathlib
 import shutil
+import subprocess
+import sys
 
+import pandas as pd
 import pytest
 
 import pipelines
@@ -9,6 +13,8 @@ from pipelines.errors import BadInputError
 from pipelines.serving.model import ModelFolder
 from pipelines.serving.server.metrics import ServerMetrics
 from pipelines.serving.server.versions import ServedVersions
+
+OLD_EXPORT = pathlib.Path(__file__).parent / "old_export"
 
 
 @pytest.fixture
@@ -66,3 +72,28 @@ def test_the_commands_take_a_model_or_a_root(warm_command, folder, tmp_path):
         refused = warm_command(*words)
         assert refused.returncode == 2
         assert message in refused.stderr
+
+
+def test_an_old_export_predicts_a_file_and_a_frame(warm_command, tmp_path):
+    """Its value is twice the price plus the number of letters."""
+    file = tmp_path / "new.csv"
+    file.write_text("price,kind\n4.5,bcd\n1,\n")
+    ended = warm_command("predict", "--model", OLD_EXPORT, "--data", file)
+    header, *rows = (line.split(",") for line in ended.stdout.splitlines())
+    assert {name: cells for name, *cells in zip(header, *rows, strict=True)} == {
+        "price": ["4.5", "1"], "kind": ["bcd", ""], "value": ["12", "2"], "name": ["BCD", ""],
+    }  # fmt: skip
+    model = pipelines.load(OLD_EXPORT)
+    assert model.predict(pd.read_csv(file))["value"].tolist() == [12, 2]
+    assert model.predict(pd.read_csv(file, dtype=str))["value"].tolist() == [12, 2]
+    with pytest.raises(BadInputError, match=r"row 1, column 'kind': 7 is not text.* dtype=str"):
+        model.predict(pd.DataFrame({"price": [1], "kind": [7]}))
+
+
+@pytest.mark.more
+def test_loading_and_the_first_prediction_print_nothing():
+    program = (
+        f"import pipelines; print(pipelines.load({str(OLD_EXPORT)!r}).predict([{{'price': 4.5}}])['value'])"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert (ended.stdout, ended.stderr) == ("[9.]\n", "")

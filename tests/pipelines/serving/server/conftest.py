@@ -1,12 +1,15 @@
 import asyncio
 import contextlib
 import json
+import pathlib
 import threading
 import time
 
 import pytest
+import tensorflow as tf
 
 from pipelines.root import Root
+from pipelines.serving.model import ModelFolder
 from pipelines.serving.server.app import make_app
 from pipelines.serving.server.metrics import ServerMetrics
 from pipelines.serving.server.process import ServerAddress, _listening, http_server
@@ -41,9 +44,10 @@ class Client:
 
 @contextlib.contextmanager
 def served(root, settings=None, num_versions=1, name="sums", sample=None, **changes):
-    """Serves a root in a thread; yields a `Client`. `sample` has the limits of sampled requests."""
+    """Serves a root or a `ModelFolder` in a thread; yields a `Client`. `sample` limits sampled requests."""
     metrics = ServerMetrics()
-    versions = ServedVersions(Root(root), name, metrics, num_versions, **changes)
+    place = root if isinstance(root, ModelFolder) else Root(root)
+    versions = ServedVersions(place, name, metrics, num_versions, **changes)
     versions.refresh()
     monitor = sample and RequestMonitor(Root(root), sample, metrics, time.time)
     settings = settings or ServerSettings(poll_secs=0.05)
@@ -76,4 +80,35 @@ def regression(exported, tmp_path_factory):
     """A server of a regression, version 5, for tests that push nothing."""
     root = sum_models.push(exported("regressor"), tmp_path_factory.mktemp("served"), 5)
     with served(root) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def old_export():
+    """A server of the SavedModel of an old program, see `old_export/make.py`."""
+    place = ModelFolder(pathlib.Path(__file__).parents[1] / "old_export")
+    with served(place, name=place.name) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def matrices(tmp_path_factory):
+    """A server of a model that takes no rows: its signature has a matrix, a text and a number."""
+
+    class Sums(tf.Module):
+        @tf.function(
+            input_signature=[
+                tf.TensorSpec([None, 3], tf.float32, "x"),
+                tf.TensorSpec([None, None], tf.string, "words"),
+                tf.TensorSpec([], tf.int64, "times"),
+            ]
+        )
+        def sums(self, x, words, times):
+            total = tf.reduce_sum(x, axis=1) * tf.cast(times, tf.float32)
+            return {"total": total, "text": tf.strings.reduce_join(words, axis=1)}
+
+    sums = Sums()
+    folder = tmp_path_factory.mktemp("matrices") / "sums"
+    tf.saved_model.save(sums, str(folder), signatures={"sum_up": sums.sums})
+    with served(ModelFolder(folder)) as client:
         yield client

@@ -194,7 +194,13 @@ def test_the_openapi_document_has_the_columns_and_fitting_paths(regression):
         "x": {"type": ["number", "null"]},
     }
     posts = {path for path, methods in document["paths"].items() if "post" in methods}
-    assert posts == {PREDICT, "/v1/models/sums:regress", "/v2/models/sums/infer"}
+    assert posts == {
+        PREDICT,
+        "/v1/models/sums:regress",
+        "/v2/models/sums/infer",
+        "/v2/repository/index",
+    }
+    assert {"/v1/models", "/v2/models"} < document["paths"].keys()
     for path, methods in document["paths"].items():
         if "get" in methods:
             assert regression.get(path).status_code == 200, path

@@ -88,6 +88,89 @@ def test_an_error_has_its_message(client, body, message):
     assert message in answer.json()["error"]
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        [
+            tensor("x", [1, 2, 3, 4, 5, 6], shape=[2, 3]),
+            tensor("words", ["a", "b", "c", "d"], "BYTES", [2, 2]),
+        ],
+        [
+            tensor("x", [[1, 2, 3], [4, 5, 6]], shape=[2, 3]),
+            tensor("words", [["a", "b"], ["c", {"b64": "ZA=="}]], "BYTES"),
+        ],
+    ],
+    ids=["flat", "nested"],
+)
+def test_a_model_that_takes_no_rows_takes_and_returns_its_tensors(matrices, body):
+    assert matrices.get(URL).json() == {
+        "name": "sums",
+        "versions": ["1"],
+        "platform": "tensorflow_savedmodel",
+        "inputs": [
+            {"name": "times", "datatype": "INT64", "shape": []},
+            {"name": "words", "datatype": "BYTES", "shape": [-1, -1]},
+            {"name": "x", "datatype": "FP32", "shape": [-1, 3]},
+        ],
+        "outputs": [
+            {"name": "text", "datatype": "BYTES", "shape": [-1]},
+            {"name": "total", "datatype": "FP32", "shape": [-1]},
+        ],
+    }  # fmt: skip
+    times = {"name": "times", "shape": [], "datatype": "INT64", "data": [2]}
+    outputs = matrices.post(f"{URL}/infer", {"inputs": [*body, times]}).json()["outputs"]
+    assert sorted(outputs, key=lambda output: output["name"]) == [
+        {"name": "text", "datatype": "BYTES", "shape": [2], "data": ["ab", "cd"]},
+        {"name": "total", "datatype": "FP32", "shape": [2], "data": [12.0, 30.0]},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"x": None}, "The model takes the inputs times, words, x. Received: words, times."),
+        ({"x": tensor("x", [1, 2], shape=[2, 3])}, "The input 'x' has the shape [2, 3], but 2 values."),
+        ({"x": tensor("x", [], shape=[10**12, 0])}, "has the shape [1000000000000, 0], but 0 values"),
+        ({"x": tensor("x", [1], shape="1")}, 'has the shape "1", but 1 value'),
+        ({"x": tensor("x", [1, 2], shape=[1, 2])}, "takes float32 of shape ['any', 3]"),
+        ({"x": tensor("x", ["a", "b", "c"], shape=[1, 3])}, "takes float32 of shape"),
+    ],
+)
+def test_other_tensors_are_refused(matrices, changes, message):
+    tensors = {
+        "x": tensor("x", [1, 2, 3], shape=[1, 3]),
+        "words": tensor("words", ["a"], "BYTES", [1, 1]),
+        "times": {"name": "times", "shape": [], "datatype": "INT64", "data": [2]},
+    }
+    inputs = [given for given in {**tensors, **changes}.values() if given]
+    answer = matrices.post(f"{URL}/infer", {"inputs": inputs})
+    assert answer.status_code == 400
+    assert message in answer.json()["error"]
+
+
+def test_the_models_are_listed(client, old_export):
+    for server, name, version in ((client, "sums", "5"), (old_export, "old_export", "7")):
+        assert server.get("/v1/models").json() == server.get("/v2/models").json() == {"models": [name]}
+        index = server.post("/v2/repository/index", "").json()
+        assert index == [{"name": name, "version": version, "state": "READY", "reason": ""}]
+    assert client.post("/v2/models", {}).status_code == client.get("/v2/repository/index").status_code == 405
+
+
+def test_the_metadata_of_an_old_export_have_its_outputs_though_it_needs_a_value(old_export):
+    metadata = old_export.get("/v2/models/old_export").json()
+    assert [(column["name"], column["datatype"]) for column in metadata["inputs"]] == [
+        ("kind", "BYTES"), ("price", "FP32"),
+    ]  # fmt: skip
+    outputs = {column["name"]: column["datatype"] for column in metadata["outputs"]}
+    assert outputs == {"name": "BYTES", "value": "FP32"}
+    inputs = [tensor("price", [4.5, 1]), tensor("kind", ["bcd", None], "BYTES")]
+    answer = old_export.post("/v2/models/old_export/infer", {"inputs": inputs}).json()
+    assert {column["name"]: column["data"] for column in answer["outputs"]} == {
+        "value": [12.0, 2.0],
+        "name": ["BCD", ""],
+    }
+
+
 def test_other_paths_are_refused(client):
     assert client.get("/v2/models/other").status_code == 404
     assert client.get(f"{URL}/versions/6").status_code == 404

@@ -81,6 +81,7 @@ def test_the_command_serves_until_sigterm_and_answers_what_has_begun(push, tmp_p
         text=True,
     )
     try:
+        assert process.stderr.readline() == f"loading {root} ...\n"
         for line in process.stderr:
             if line.startswith("version 7 of sums serves at "):
                 break

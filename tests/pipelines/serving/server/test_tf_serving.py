@@ -158,3 +158,31 @@ def test_a_method_that_no_signature_has_names_the_one_to_ask(regression):
     answer = regression.post(f"{URL}:classify", {"examples": [ROW]})
     assert answer.status_code == 400
     assert "The model has no signature for 'classify': ask :regress." in answer.json()["error"]
+
+
+def test_an_old_export_answers_by_each_signature(old_export):
+    """Twice the price plus the number of letters is 12; its softmax with -12 rounds to 1."""
+    url, row = "/v1/models/old_export", {"price": 4.5, "kind": "bcd"}
+    for body in ({"instances": [row]}, {"signature_name": "columns:serving_default", "instances": [row]}):
+        assert old_export.post(f"{url}:predict", body).json() == {
+            "predictions": [{"value": 12.0, "name": "BCD"}]
+        }
+    columns = {"inputs": {"price": [4.5, 1], "kind": ["bcd", None]}}
+    outputs = old_export.post(f"{url}:predict", columns).json()["outputs"]
+    assert outputs == {"value": [12.0, 2.0], "name": ["BCD", ""]}
+    number = {"signature_name": "number", "examples": [row]}
+    assert old_export.post(f"{url}:regress", number).json() == {"results": [12.0]}
+    answer = old_export.post(f"{url}:classify", {"signature_name": "class", "examples": [row]}).json()
+    ((cheap, dear),) = answer["results"]
+    assert (cheap[0], dear) == ("cheap", ["dear", 1.0])
+    missing = old_export.post(f"{url}:predict", {"instances": [{"kind": "bcd"}]})
+    assert "column 'price': there is no value, and the model needs one" in missing.json()["error"]
+
+
+def test_the_only_signature_needs_no_name(matrices):
+    body = {"inputs": {"x": [[1, 2, 3]], "words": [["a", "b"]], "times": 2}}
+    assert matrices.post(f"{URL}:predict", body).json() == {"outputs": {"total": [12.0], "text": ["ab"]}}
+    document = matrices.get("/openapi.json").json()["components"]["schemas"]
+    assert document["Tensor"]["properties"]["name"]["enum"] == ["times", "words", "x"]
+    wrong = matrices.post(f"{URL}:regress", {"examples": [{"x": 1}]}).json()["error"]
+    assert "'sum_up' is for 'predict', not for 'regress'" in wrong
