@@ -1,10 +1,12 @@
 """The plan of a run's data, before anything is written: files, columns, splits, model."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from components.nearest import nearest_first
 from pipelines.config.data import DataConfig
+from pipelines.config.data_url import is_url
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.config.span_pattern import has_placeholder
 from pipelines.config.toml import columns_entry
@@ -35,11 +37,17 @@ LEAK_PREFIX = "leak? "
 
 
 def read_data(
-    config: PipelineConfig, root_schema: RootSchema | None = None, pinned_spans: Sequence[SpanRecord] = ()
+    config: PipelineConfig,
+    root_schema: RootSchema | None = None,
+    pinned_spans: Sequence[SpanRecord] = (),
+    copy: str | None = None,
 ) -> CsvData:
-    """Reads the files of a configuration."""
+    """Reads the files of a configuration.
+
+    `copy`: path of the data on this machine, if they are elsewhere.
+    """
     data = config.data
-    split_of, spans = _find_files(config, pinned_spans)
+    split_of, spans = _find_files(config, pinned_spans, copy)
     originals = list(split_of)
     texts, profile, bad_rows = _profile(originals, data)
     dialect = profile.dialect
@@ -104,6 +112,8 @@ def _profile(originals: list[Path], data: DataConfig) -> tuple[Utf8Files, CsvPro
 
 def check_same_files(config: PipelineConfig, data: CsvProfile, spans: ResolvedSpans | None) -> None:
     """Checks that a configuration still refers to the files that were read."""
+    if is_url(config.data.path):  # a copy of them was read, which does not change
+        return
     now, _ = _find_files(config, spans.as_records() if spans else ())
     changed = sorted(set(now) ^ set(data.user_files))
     if changed:
@@ -115,10 +125,11 @@ def check_same_files(config: PipelineConfig, data: CsvProfile, spans: ResolvedSp
 
 
 def _find_files(
-    config: PipelineConfig, pinned_spans: Sequence[SpanRecord]
+    config: PipelineConfig, pinned_spans: Sequence[SpanRecord], copy: str | None = None
 ) -> tuple[dict[Path, str], ResolvedSpans | None]:
     """Returns the split of each file of a configuration (empty if its rows are divided), and their spans."""
     data = config.data
+    path = copy or data.path
     split_of: dict[Path, str] = {}
 
     def find(path: str) -> list[Path]:
@@ -130,8 +141,8 @@ def _find_files(
 
     spans = None
     if has_placeholder(data.path):
-        spans = resolve_spans(data.path, data.selection, find, pinned_spans)
-    files = spans.files if spans else find(data.path)
+        spans = replace(resolve_spans(path, data.selection, find, pinned_spans), path=data.path)
+    files = spans.files if spans else find(path)
     return {file: split_of.get(file, "") for file in files}, spans
 
 
