@@ -1,5 +1,6 @@
 """The first look at a run: the request, and its data. Nothing heavy is imported."""
 
+import importlib.util
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -83,6 +84,10 @@ def read_inputs(request: RunRequest, display: Display) -> RunInputs:
     config = named_as_in_root(root, config)
     check_beam_args(config.beam.args)
     find_runner(request.runner).check(config.beam)
+    if config.pusher.mlflow and importlib.util.find_spec("mlflow") is None:
+        raise BadInputError(
+            'pusher.mlflow needs MLflow\'s client: `pip install "estimator-pipelines[mlflow]"`.'
+        )
     display.activity(f"checking {config.data.path}")
     root_schema = root.schema.read() if config.schema_.path is None else None
     pinned_spans: tuple[SpanRecord, ...] = ()
