@@ -66,14 +66,17 @@ def predict_command(
 
         model = load_model(place, version)
 
+    unnamed = ""  # Folder of a temporary copy
+
     def say(line: str) -> None:
-        print(line, file=sys.stderr)
+        print(line.replace(unnamed, ""), file=sys.stderr)
 
     start = time.monotonic()
     reading = _reading(place, model.version)
     is_remote = query is not None or is_url(data)
     config = load_config(None, data, "-", sections={"data": {"query": query}}) if is_remote else None
     with temporary_copy(config.data, config.split) if config else nullcontext(data) as path:
+        unnamed = f"{Path(path).parent}/" if is_remote else ""
         num_rows = predict_files(model, path, output, reading, say, num_explained)
     target = "" if output is None else f", written to {output}"
     secs = time.monotonic() - start

@@ -9,7 +9,6 @@ import shutil
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -46,15 +45,20 @@ def local_copy(
     try:
         if data.query is not None:
             return store_table(_query(url.value, data.query), folder, "query.parquet")
-        return _download(_find_files(url, data, split, pinned_spans), folder)
+        import fsspec
+
+        system, path = fsspec.core.url_to_fs(url.value)
+        system.invalidate_cache()
+        infos, pattern = _find_files(system, path, data, split, pinned_spans)
+        return _download(system, infos, folder, pattern)
     except BadInputError:
         raise
-    except ImportError as error:
-        extra = "remote-data" if data.query is None else "sql"
-        reason = f'{error}. `pip install "estimator-pipelines[{extra}]"` installs the usual clients'
     except Exception as error:  # each file system and each driver has its own
         reason = f"{type(error).__name__}: {error}"
-        if data.query is None and "protocol not known" in str(error).lower():
+        if isinstance(error, ImportError):
+            extra = "remote-data" if data.query is None else "sql"
+            reason += f'. `pip install "estimator-pipelines[{extra}]"` installs the usual clients'
+        elif data.query is None and "protocol not known" in reason.lower():
             reason += ". For a database, set data.query"
     # Outside of the handlers: the original error, which would become the context, may hold a password.
     raise BadInputError(f"{data.path} cannot be read: {url.hide_values(reason)}")
@@ -100,63 +104,54 @@ def store_table(table: Any, folder: Path, name: str) -> str:
     return str(target)
 
 
-@dataclass(frozen=True)
-class _RemoteFiles:
-    """Files of a URL. Paths are relative to the folder that contains all of them."""
-
-    system: Any  # fsspec's file system
-    names: dict[str, str]  # Names of the files in this system, by their paths
-    versions: dict[str, str]  # Hashes of what distinguishes versions of a file; empty if nothing does
-    path: str  # A file, a pattern, or empty for the whole folder
-
-
 def _find_files(
-    url: ExpandedUrl, data: DataConfig, split: SplitConfig, pinned_spans: Sequence[SpanRecord]
-) -> _RemoteFiles:
-    import fsspec
+    system: Any, path: str, data: DataConfig, split: SplitConfig, pinned_spans: Sequence[SpanRecord]
+) -> tuple[dict[str, Any], str]:
+    """Returns what a file system tells about each file, and the file, pattern or folder (empty).
 
-    system, path = fsspec.core.url_to_fs(url.value)
-    system.invalidate_cache()
-    is_http = url.value.startswith("http")
+    Their paths are relative to the folder that contains all of them.
+    """
+    is_http = path.startswith("http")
     marks = "*[{" if is_http else "*?[{"  # a question mark begins the query of an http URL
     parts = path.rstrip("/").split("/")
     plain = next((n for n, part in enumerate(parts) if any(mark in part for mark in marks)), len(parts))
-    is_pattern = plain < len(parts)
-    is_folder = not is_pattern and (path.endswith("/") if is_http else system.isdir(path))
     base, pattern = "/".join(parts[:plain]), "/".join(parts[plain:])
-    if is_pattern or is_folder:
-        by_split = split.by == "files" and not is_pattern
-        wanted = [str(getattr(split, name)) for name in split.names] if by_split else [pattern or "*"]
-        found: dict[str, Any] = {}
-        for part in wanted:
-            found |= system.glob(f"{base}/{as_glob(part)}", detail=True)
-        if has_placeholder(pattern):  # it may end in the folders of the spans
-            for folder in [name for name, info in found.items() if info["type"] == "directory"]:
-                found |= {info["name"]: info for info in system.ls(folder, detail=True)}
-        files = {name.removeprefix(base).strip("/"): info for name, info in found.items()}
-        files = {
-            name: info
-            for name, info in files.items()
-            if info["type"] == "file" and not {"", ".."} & {*name.split("/")}
-        }
-        if is_folder and not by_split:
-            files = {name: info for name, info in files.items() if split_name(name)[1]}
-        if has_placeholder(pattern):
-            needed = _names_of_spans(data, pattern, files, pinned_spans)
-            files = {name: info for name, info in files.items() if name in needed}
-    else:
-        pattern = posixpath.basename(path.partition("?")[0]) or "data.csv" if is_http else parts[-1]
-        files = {pattern: system.info(path)}
+    if not pattern and not (path.endswith("/") if is_http else system.isdir(path)):
+        name = posixpath.basename(path.partition("?")[0]) or "data.csv" if is_http else parts[-1]
+        return {name: system.info(path)}, name
+    wanted = [pattern or "*"]
+    if split.by == "files" and not pattern:
+        wanted = [str(getattr(split, name)) for name in split.names]
+    found: dict[str, Any] = {}
+    for part in wanted:
+        found |= system.glob(f"{base}/{as_glob(part)}", detail=True)
+    for info in list(found.values()):
+        if has_placeholder(pattern) and info["type"] == "directory":  # of a span
+            found |= {inner["name"]: inner for inner in system.ls(info["name"], detail=True)}
+    files = {name.removeprefix(base).strip("/"): info for name, info in sorted(found.items())}
+    files = {
+        name: info
+        for name, info in files.items()
+        if info["type"] == "file"
+        and not {"", ".."} & {*name.split("/")}  # it would lead out of the folder
+        and (wanted != ["*"] or split_name(name)[1])
+    }
+    if has_placeholder(pattern):
+        needed = _names_of_spans(data, pattern, files, pinned_spans)
+        files = {name: info for name, info in files.items() if name in needed}
     if not files:
         raise NoCsvFileError(f"There is no CSV or Parquet file in {data.path}.")
-    names = {name: info["name"] for name, info in sorted(files.items())}
-    versions = {name: _version(files[name]) or _version(system.info(names[name])) for name in names}
-    return _RemoteFiles(system, names, versions, pattern)
+    return files, pattern
 
 
 def _version(info: Mapping[str, Any]) -> str:
+    """Returns a hash that changes when a file is written; empty if the file system does not tell."""
     told = {key: str(info[key]) for key in _VERSION_KEYS if info.get(key)}
-    return hashlib.sha256(json.dumps([info["name"], told]).encode()).hexdigest() if told else ""
+    return _hash([info["name"], told]) if told else ""
+
+
+def _hash(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()
 
 
 def _names_of_spans(
@@ -176,10 +171,10 @@ def _names_of_spans(
         return {file.relative_to(place).as_posix() for file in spans.files}
 
 
-def _download(remote: _RemoteFiles, folder: Path) -> str:
+def _download(system: Any, infos: Mapping[str, Any], folder: Path, path: str) -> str:
     """Copies files to a subfolder that is named by their versions, without those that earlier copies have."""
-    target = folder / _hash(remote.versions)
-    versions = dict(remote.versions)
+    versions = {name: _version(info) or _version(system.info(info["name"])) for name, info in infos.items()}
+    target = folder / _hash(versions)[:16]
     if not all(versions.values()) or not target.exists():
         copies = {
             version: origin.parent / name
@@ -187,24 +182,20 @@ def _download(remote: _RemoteFiles, folder: Path) -> str:
             for name, version in json.loads(origin.read_text())["versions"].items()
         }
         partial = folder / f".{target.name}.{os.getpid()}"
-        for name, version in remote.versions.items():
+        for name, version in list(versions.items()):
             (partial / name).parent.mkdir(parents=True, exist_ok=True)
             if version in copies:
                 shutil.copyfile(copies[version], partial / name)
             else:
-                remote.system.get_file(remote.names[name], str(partial / name))
+                system.get_file(infos[name]["name"], str(partial / name))
                 versions[name] = version or FileState.read(partial / name).sha256
-        target = folder / _hash(versions)
-        (partial / _ORIGIN).write_text(json.dumps({"path": remote.path, "versions": versions}))
+        target = folder / _hash(versions)[:16]
+        (partial / _ORIGIN).write_text(json.dumps({"path": path, "versions": versions}))
         if target.exists():
             shutil.rmtree(partial)
         else:
             partial.rename(target)
-    return str(target / remote.path)
-
-
-def _hash(versions: Mapping[str, str]) -> str:
-    return hashlib.sha256(json.dumps(versions).encode()).hexdigest()[:16]
+    return str(target / path)
 
 
 def _query(database: str, query: str) -> Any:

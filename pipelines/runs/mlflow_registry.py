@@ -6,7 +6,6 @@ import os
 import platform
 import re
 import tempfile
-from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -110,16 +109,29 @@ def _key(name: str) -> str:
 
 def _write_model_files(folder: Path, saved_model: Path, run_id: str) -> None:
     """Writes `MLmodel`, for the TensorFlow flavor of a SavedModel, and the files of its environment."""
+    import numpy as np
     import tensorflow as tf
     from mlflow import __version__, pyfunc
     from mlflow.models import Model, ModelSignature
-    from mlflow.types import Schema
+    from mlflow.types import Schema, TensorSpec
 
     from pipelines.serving.saved_model import SERVING_ROWS, read_signatures
 
     signatures = read_signatures(saved_model)
     signature = signatures.get(SERVING_ROWS) or next(iter(signatures.values()))
-    schemas = (Schema(_tensor_specs(tensors)) for tensors in (signature.inputs, signature.outputs))
+    schemas = [
+        Schema(
+            [
+                TensorSpec(
+                    np.dtype(str if tensor.dtype == "string" else tensor.dtype.as_numpy_dtype),
+                    tuple(-1 if size is None else size for size in tensor.shape or (None,)),
+                    name,
+                )
+                for name, tensor in tensors.items()
+            ]
+        )
+        for tensors in (signature.inputs, signature.outputs)
+    ]
     model = Model("model", run_id, signature=ModelSignature(*schemas))
     model.add_flavor(
         "tensorflow",
@@ -136,17 +148,3 @@ def _write_model_files(folder: Path, saved_model: Path, run_id: str) -> None:
     packages = [f"python={platform.python_version()}", "pip", {"pip": requirements}]
     environment = {"name": "mlflow-env", "channels": ["conda-forge"], "dependencies": packages}
     (folder / "conda.yaml").write_text(json.dumps(environment, indent=1))  # JSON is YAML
-
-
-def _tensor_specs(tensors: Mapping[str, Any]) -> list[Any]:
-    import numpy as np
-    from mlflow.types import TensorSpec
-
-    return [
-        TensorSpec(
-            np.dtype(str if tensor.dtype == "string" else tensor.dtype.as_numpy_dtype),
-            tuple(-1 if size is None else size for size in tensor.shape or (None,)),
-            name,
-        )
-        for name, tensor in tensors.items()
-    ]
