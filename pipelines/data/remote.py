@@ -107,9 +107,9 @@ def store_table(table: Any, folder: Path, name: str) -> str:
 def _find_files(
     system: Any, path: str, data: DataConfig, split: SplitConfig, pinned_spans: Sequence[SpanRecord]
 ) -> tuple[dict[str, Any], str]:
-    """Returns what a file system tells about each file, and the file, pattern or folder (empty).
+    """Returns the properties of each file, and the path of the data: a file, a pattern, or empty for all.
 
-    Their paths are relative to the folder that contains all of them.
+    Paths are relative to the folder that contains all files.
     """
     is_http = path.startswith("http")
     marks = "*[{" if is_http else "*?[{"  # a question mark begins the query of an http URL
@@ -117,7 +117,8 @@ def _find_files(
     plain = next((n for n, part in enumerate(parts) if any(mark in part for mark in marks)), len(parts))
     base, pattern = "/".join(parts[:plain]), "/".join(parts[plain:])
     if not pattern and not (path.endswith("/") if is_http else system.isdir(path)):
-        name = posixpath.basename(path.partition("?")[0]) or "data.csv" if is_http else parts[-1]
+        written = data.path if "://" in data.path else path  # with the names of secret variables
+        name = posixpath.basename(written.partition("?")[0] if is_http else written) or "data.csv"
         return {name: system.info(path)}, name
     wanted = [pattern or "*"]
     if split.by == "files" and not pattern:

@@ -79,6 +79,13 @@ def test_only_what_has_changed_is_read_again_and_a_copy_never_changes(store, tmp
     assert not list(tmp_path.glob(".*"))
 
 
+def test_a_copy_has_no_name_with_the_value_of_a_variable(store, tmp_path, monkeypatch):
+    store(s3cret_csv="1")
+    monkeypatch.setenv("SHARE", "s3cret")
+    assert copied("memory://bucket/${SHARE}.csv", tmp_path) == {"${SHARE}.csv": "1"}
+    assert not any("s3cret" in file.read_text() for file in tmp_path.glob("*/.origin.json"))
+
+
 def test_files_without_a_version_are_compared_by_their_contents(store, tmp_path, monkeypatch):
     store(a_csv="1")
     monkeypatch.setattr(remote, "_VERSION_KEYS", ())
@@ -222,4 +229,4 @@ def test_no_message_shows_the_value_of_a_variable(tmp_path, monkeypatch):
         with pytest.raises(BadInputError, match="cannot be read") as refused:
             copied(path, tmp_path, *settings)
         assert "s3cret" not in str(refused.value)
-        assert refused.value.__context__ is None  # a traceback shows the errors behind an error, too
+        assert refused.value.__context__ is None  # a traceback shows the context, too
