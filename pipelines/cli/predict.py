@@ -3,6 +3,7 @@
 import contextlib
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,8 +21,11 @@ if TYPE_CHECKING:
 def predict_command(
     context: typer.Context,
     data: Annotated[
-        str, typer.Option("--data", metavar="FILE_OR_DIR", help="A CSV or Parquet file, or a folder of them.")
+        str, typer.Option("--data", metavar="FILE_OR_DIR", help="A CSV or Parquet file, folder or URL.")
     ],
+    query: Annotated[
+        str | None, typer.Option("--query", metavar="SQL", help="Query, if --data is the URL of a database.")
+    ] = None,
     root: RootOption = DEFAULT_ROOT,
     model_folder: ModelOption = None,
     version: Annotated[
@@ -48,7 +52,7 @@ def predict_command(
         ),
     ] = 0,
 ) -> None:
-    """Make predictions for the rows of a file with the live model.
+    """Make predictions for the rows of a file or a query with the live model.
 
     The columns of the input are kept, and the predictions are appended: class and probability, or value.
     """
@@ -56,6 +60,9 @@ def predict_command(
     from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
 
     with quiet_tensorflow():
+        from pipelines.config.data_url import is_url
+        from pipelines.config.load import load_config
+        from pipelines.data.remote import temporary_copy
         from pipelines.serving.files import predict_files
         from pipelines.serving.model import load_model
 
@@ -63,12 +70,18 @@ def predict_command(
         with contextlib.suppress(BadInputError):
             model.try_out(model.fast_signature())
 
+    unnamed = ""  # Folder of a temporary copy
+
     def say(line: str) -> None:
-        print(line, file=sys.stderr)
+        print(line.replace(unnamed, ""), file=sys.stderr)
 
     start = time.monotonic()
     reading = _reading(place, model.version)
-    num_rows = predict_files(model, data, output, reading, say, num_explained)
+    is_remote = query is not None or is_url(data)
+    config = load_config(None, data, "-", sections={"data": {"query": query}}) if is_remote else None
+    with temporary_copy(config.data, config.split) if config else nullcontext(data) as path:
+        unnamed = f"{Path(path).parent}/" if is_remote else ""
+        num_rows = predict_files(model, path, output, reading, say, num_explained)
     target = "" if output is None else f", written to {output}"
     secs = time.monotonic() - start
     rows = "1 row" if num_rows == 1 else f"{num_rows:,} rows"

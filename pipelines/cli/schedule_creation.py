@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from pipelines.beam.runners import KUBEFLOW, RUNNER_NAMES
+from pipelines.config.data_url import is_url
 from pipelines.config.load import explain, is_of_tfx_pipeline, read_tree
 from pipelines.config.tfx_pipeline import AnyConfig, TfxPipelineConfig, load_any_config, pipeline_settings
 from pipelines.config.toml import parse_named, toml_text
@@ -65,7 +66,7 @@ class CreateRequest:
 
     def stored_settings(self) -> tuple[str, ...]:
         """Returns the settings of the runs; of two values for one key, the last counts."""
-        data = None if self.data is None else os.path.abspath(self.data)
+        data = self.data if self.data is None or is_url(self.data) else os.path.abspath(self.data)
         options = {"data.path": data, "data.label": self.label}
         # Quoted as TOML, so that a label `1` stays text.
         data_settings = [f"{key}={toml_text(text)}" for key, text in options.items() if text is not None]

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator, model_validator
 
+from pipelines.config.data_url import check_url, is_url
 from pipelines.config.span_pattern import parse_span_pattern
 from pipelines.config.span_selection import NEWEST, SpanSelection, parse_selection
 
@@ -31,7 +32,10 @@ class DataConfig(Section):
 
     Attributes:
         path: CSV (also `.csv.gz`, `.csv.zst` or `.csv.bz2`) or Parquet file, folder, or pattern. With
-            `{SPAN}` or a date, and `{VERSION}`, it has spans.
+            `{SPAN}` or a date, and `{VERSION}`, it has spans. Or a URL of such files, or of a database for
+            `query`;
+            `${NAME}` in a URL is the value of an environment variable.
+        query: SQL query whose rows are the data.
         label: Raw column to predict. With a `[module]`: the column from which it computes its label.
         spans: Spans of the path to read: `newest`, `last 5`, a single one, or a range.
         problem_type: `binary`, `multi-class` or `regression`. Default: inferred from the label.
@@ -53,6 +57,7 @@ class DataConfig(Section):
 
     path: str
     label: str
+    query: str | None = None
     spans: str = str(NEWEST)
     problem_type: ProblemType | None = None
     positive: str | int | None = None
@@ -71,7 +76,15 @@ class DataConfig(Section):
     @classmethod
     def _is_a_pattern(cls, path: str) -> str:
         parse_span_pattern(path)
-        return path
+        return check_url(path) if is_url(path) else path
+
+    @field_validator("query")
+    @classmethod
+    def _has_a_database(cls, query: str | None, info: ValidationInfo) -> str | None:
+        path = info.data.get("path")
+        if query is not None and path is not None and not is_url(path):
+            raise ValueError("data.path is the database, as in postgresql://db.example.com/shop")
+        return query
 
     @field_validator("spans", mode="before")
     @classmethod

@@ -1,5 +1,6 @@
 """Reads a configuration: TOML file < --data/--label < --set, validated once."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from components.nearest import nearest_first
+from pipelines.config.data_url import is_url
 from pipelines.config.pipeline_config import PipelineConfig, _default_name
 from pipelines.config.toml import read_toml, split_setting, toml_text, toml_value
 from pipelines.config.tuner import BELOW
@@ -95,7 +97,7 @@ def _merge(tree: dict[str, Any], sections: Mapping[str, Any]) -> None:
 def _anchor_paths(tree: dict[str, Any], folder: Path) -> None:
     for section, key in (("data", "path"), ("module", "file"), ("schema", "path"), ("pipeline", "extend")):
         values = tree.get(section)
-        if isinstance(values, dict) and isinstance(values.get(key), str):
+        if isinstance(values, dict) and isinstance(values.get(key), str) and not is_url(values[key]):
             values[key] = str(folder / values[key])
 
 
@@ -149,12 +151,12 @@ def _why_wrong(section: Any, value: dict[str, Any]) -> str:
 
 def _assigned(problem: Any) -> str:
     """Returns ` = VALUE` for a message; empty for what may be a secret, such as an address of `[notify]`."""
-    location = problem["loc"]
-    if location[:2] == ("lineage", "openlineage") and "@" in str(problem["input"]):
+    location, text = problem["loc"], _text(problem["input"])
+    if re.search(r"://\S*[@?]", text):
         return ""
     if not location or (location[0] == "notify" and location[1:2] not in (("on",), ("timeout_secs",))):
         return ""
-    return f" = {shown(_text(problem['input']))}"
+    return f" = {shown(text)}"
 
 
 def _text(value: Any) -> str:

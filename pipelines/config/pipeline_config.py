@@ -4,11 +4,12 @@ import os
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from components.serving_check.settings import ServingCheckSettings
 from pipelines.config.beam import BeamConfig
 from pipelines.config.data import ColumnUse, DataConfig, ProblemType, Section, SplitConfig
+from pipelines.config.data_url import check_url
 from pipelines.config.evaluator import EvaluatorConfig, ExampleValidatorConfig, GateConfig
 from pipelines.config.kubeflow import KubeflowConfig
 from pipelines.config.lineage import LineageConfig
@@ -74,13 +75,21 @@ class ExtensionConfig(Section):
 
 
 class PusherConfig(Section):
-    """`[pusher]`: the number of served models to keep.
+    """`[pusher]`: the number of served models to keep, and a registry for them.
 
     Attributes:
         keep: Number of newest versions to keep. Default: all.
+        mlflow: URI of an MLflow tracking server, such as `http://mlflow.example:5000`: each version is also
+            registered there, under the name of the pipeline.
     """
 
     keep: int | None = Field(default=None, ge=1)
+    mlflow: str | None = None
+
+    @field_validator("mlflow")
+    @classmethod
+    def _has_no_secret(cls, mlflow: str | None) -> str | None:
+        return None if mlflow is None else check_url(mlflow)
 
 
 WITHOUT_EFFECT_ON_RESULT = (

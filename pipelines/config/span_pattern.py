@@ -91,6 +91,11 @@ def has_placeholder(text: str) -> bool:
     return any(match[1] in _NAMES for match in _PLACEHOLDER.finditer(text))
 
 
+def as_glob(path: str) -> str:
+    """Returns a path with `*` in place of its placeholders."""
+    return re.sub(r"\*+", "*", _PLACEHOLDER.sub(lambda match: "*" if match[1] in _NAMES else match[0], path))
+
+
 def before_placeholder(path: str) -> str:
     """Returns the part of a path before its first placeholder; the whole path without one."""
     starts = (match.start() for match in _PLACEHOLDER.finditer(path) if match[1] in _NAMES)

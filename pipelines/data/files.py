@@ -1,7 +1,6 @@
 """Finds the CSV files of a `data.path`."""
 
 import glob
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -50,20 +49,11 @@ def _find(path: str) -> list[Path]:
     matches = [Path(match) for match in sorted(glob.glob(path)) if Path(match).is_file()]
     if not matches and (given_path.is_symlink() or given_path.exists()):
         raise BadInputError(f"{path} {_describe_other(given_path)} Check data.path (--data).")
-    if not matches and "://" in path:
-        raise NoCsvFileError(f"{path} is a URL, but only files on this machine are read. {_download(path)}")
     if not matches:
         kind = "No file matches" if glob.has_magic(path) else "There is no file or folder"
         raise NoCsvFileError(f"{kind} {path} (in {Path.cwd()}). Check data.path (--data).")
     _check_forms(matches)
     return [match.resolve() for match in matches]
-
-
-def _download(url: str) -> str:
-    """Returns advice on how to get a file from a URL."""
-    if url.lower().startswith(("http://", "https://", "ftp://")):
-        return f"Download it (`curl -LO {shlex.quote(url)}`), and give the file."
-    return "Copy it to this machine with the store's own client, and give the file."
 
 
 def _describe_other(place: Path) -> str:

@@ -11,6 +11,7 @@ from pipelines.report.files import write_pages
 from pipelines.root import Root
 from pipelines.root.history import decide, held_ids, newest_version_ever, supersede_held
 from pipelines.root.records import Decision, HeldModel, RunRecord, utc_now
+from pipelines.runs.mlflow_registry import register_versions
 from pipelines.runs.recorder import lineage_events
 
 
@@ -50,6 +51,8 @@ def approve(
             say(f"the held model of run {other} is superseded")
         root.schema.adopt(*held_ids(root))
         _write_pages(root, record, say)
+        if problem := register_versions(root, record):
+            say(problem)
     return record
 
 

@@ -1,6 +1,5 @@
 """`pipelines.run` and `pipelines.plan`: what the commands of these names do, in Python."""
 
-import hashlib
 import os
 import sys
 import tempfile
@@ -13,6 +12,7 @@ from pydantic import ValidationError
 
 from pipelines.config.load import explain, load_config
 from pipelines.config.tfx_pipeline import TfxPipelineConfig
+from pipelines.data.remote import store_table
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.root.records import Metrics, RunRecord
@@ -127,7 +127,8 @@ def run(
 
     Args:
         pipeline: TFX pipeline with components of TFX, of ours, or of your own; instead of the next three.
-        data: CSV or Parquet file, a folder of them, or a DataFrame, of which the root gets a copy.
+        data: CSV or Parquet file, a folder of them, a URL, or a DataFrame. Of the last two, the root gets a
+            copy.
         label: Column to predict.
         config: Configuration file (TOML).
         root: Folder of the runs; it takes the place of a TFX pipeline's `pipeline_root`.
@@ -192,7 +193,7 @@ def plan(
     """Plans a run without running it, as the command `plan` does.
 
     Args:
-        data: CSV or Parquet file, a folder of them, or a DataFrame.
+        data: CSV or Parquet file, a folder of them, a URL, or a DataFrame.
         label: Column to predict.
         config: Configuration file (TOML).
         **settings: Sections of the configuration, which override those of the file.
@@ -219,7 +220,6 @@ def _path(data: "Data | None", folder: Path) -> str | None:
     if data is None or isinstance(data, str | os.PathLike):
         return None if data is None else os.fspath(data)
     import pyarrow
-    import pyarrow.parquet
 
     if not (hasattr(data, "columns") and hasattr(data, "to_parquet")):
         raise BadInputError(f"data takes a path or a pandas DataFrame. Received: {type(data).__name__}")
@@ -229,11 +229,4 @@ def _path(data: "Data | None", folder: Path) -> str | None:
         raise BadInputError(
             f"The DataFrame cannot be written as Parquet: {error}. Give each column values of one type."
         ) from error
-    folder.mkdir(parents=True, exist_ok=True)
-    partial = folder / f".frame.{os.getpid()}"
-    pyarrow.parquet.write_table(table, partial)
-    name = hashlib.sha256(partial.read_bytes()).hexdigest()[:16]
-    target = folder / name / "frame.parquet"
-    target.parent.mkdir(exist_ok=True)
-    partial.replace(target)
-    return str(target)
+    return store_table(table, folder, "frame.parquet")

@@ -16,6 +16,7 @@ from pipelines.runs.definitions.evaluation import merge_thresholds
 from pipelines.runs.definitions.fingerprints import code_definitions, code_fingerprint, file_hashes
 from pipelines.runs.definitions.run_plan import RunPlan
 from pipelines.runs.environment import describe_environment
+from pipelines.runs.mlflow_registry import register_versions
 from pipelines.runs.unchanged_run import run_identity
 from pipelines.terminal.progress import Display, Progress
 
@@ -180,6 +181,11 @@ class RunRecorder:
             self._display.line(f"! {reason}")
         else:
             self._change(report=str(report))
+        if problem := register_versions(self.root, self.record):
+            if self.record.status == "pushed" and self.record.reason is None:
+                self._change(reason=problem)
+            else:
+                self.note(problem)
 
     def _change(self, **changes: Any) -> None:
         self.record = self.record.changed(**changes)

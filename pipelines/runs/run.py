@@ -13,6 +13,7 @@ from pipelines.report.files import write_pages
 from pipelines.root.history import after_push, new_run, unfinished_run
 from pipelines.root.records import RunRecord
 from pipelines.runs.execution import execute
+from pipelines.runs.mlflow_registry import register_versions
 from pipelines.runs.outcome import run_to_outcome
 from pipelines.runs.plan.inputs import RunInputs, RunRequest, read_inputs
 from pipelines.runs.plan.run_plan import check_same_root_schema, plan_run
@@ -106,5 +107,8 @@ def record_unchanged(
         report = root.report(record.run_id)
         write_pages(root, record, report)
         record = record.changed(report=str(report))
+        if problem := register_versions(root, record):
+            progress.display.line(f"! {problem}")
+            record = record.changed(notes=(*record.notes, problem))
         root.records.write(record)
     return record

@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipelines.config.data_url import is_url
 from pipelines.config.load import load_config
 from pipelines.config.pipeline_config import DataConfig
 from pipelines.config.span_pattern import SpanPattern, before_placeholder, parse_span_pattern
@@ -139,6 +140,8 @@ def check_has_windows(data: DataConfig, asked: str) -> SpanPattern:
             f"{asked} needs spans: data.path = {data.path!r} has no {{SPAN}}, nor {{YYYY}}, {{MM}} and "
             "{DD}."
         )
+    if is_url(data.path):
+        raise BadInputError(f"{asked} finds spans in folders of this machine only. Give --cron or --every.")
     if data.selection.newest is None or data.selection.last is not None:
         raise BadInputError(
             f"{asked} sets which span is read, and data.spans = {data.spans!r} names fixed ones: write "
@@ -150,7 +153,8 @@ def check_has_windows(data: DataConfig, asked: str) -> SpanPattern:
 def schedule_data(schedule: Schedule) -> DataConfig:
     """Returns the present `[data]` of a schedule's runs, with an absolute path."""
     data = load_config(schedule.config_file, settings=schedule.settings).data
-    return data.model_copy(update={"path": os.path.join(schedule.working_dir, data.path)})
+    path = data.path if is_url(data.path) else os.path.join(schedule.working_dir, data.path)
+    return data.model_copy(update={"path": path})
 
 
 def _changed(paths: Sequence[Path]) -> datetime.datetime:

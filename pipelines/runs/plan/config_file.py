@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from pipelines.config.data_url import is_url
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.config.toml import toml_text
 from pipelines.runs.definitions.run_plan import DataPlan
@@ -24,8 +25,9 @@ def render_plan_file(config: PipelineConfig, plan: DataPlan, folder: Path) -> st
     """
     settings = config.model_dump(mode="json", exclude_unset=True)
     for section, key in _PATHS:
-        if isinstance(settings.get(section), dict) and settings[section].get(key):
-            settings[section][key] = os.path.relpath(settings[section][key], folder)
+        path = settings[section].get(key) if isinstance(settings.get(section), dict) else None
+        if path and not is_url(path):
+            settings[section][key] = os.path.relpath(path, folder)
     inferred = _inferred(plan)
     lines = [
         "# A setting in a comment has its default: the value shown, if there is one.",

@@ -1,11 +1,13 @@
 """The plan of a run's data, before anything is written: files, columns, splits, model."""
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 from components.nearest import nearest_first
 from pipelines.config.data import DataConfig
+from pipelines.config.data_url import is_url
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.config.span_pattern import has_placeholder
 from pipelines.config.toml import columns_entry
@@ -47,11 +49,17 @@ _HEADER_LINES = 100  # that show the delimiter, too
 
 
 def read_data(
-    config: PipelineConfig, root_schema: RootSchema | None = None, pinned_spans: Sequence[SpanRecord] = ()
+    config: PipelineConfig,
+    root_schema: RootSchema | None = None,
+    pinned_spans: Sequence[SpanRecord] = (),
+    copy: str | None = None,
 ) -> CsvData:
-    """Reads the files of a configuration."""
+    """Reads the files of a configuration.
+
+    `copy`: path of the data on this machine, if they are elsewhere.
+    """
     data = config.data
-    split_of, spans = _find_files(config, pinned_spans)
+    split_of, spans = _find_files(config, pinned_spans, copy)
     originals = list(split_of)
     texts, profile, bad_rows = _profile(originals, data)
     dialect = profile.dialect
@@ -100,6 +108,8 @@ def read_data(
 def check_headers(config: PipelineConfig, warn: Callable[[str], None]) -> None:
     """Checks that the existing files have the label, without reading their rows; warns if there are none."""
     data = config.data
+    if is_url(data.path):  # only a run copies them
+        return
     try:
         files, _ = _find_files(config, ())
     except BadInputError as error:  # they may still come
@@ -139,6 +149,8 @@ def _profile(originals: list[Path], data: DataConfig) -> tuple[Utf8Files, CsvPro
 
 def check_same_files(config: PipelineConfig, data: CsvProfile, spans: ResolvedSpans | None) -> None:
     """Checks that a configuration still refers to the files that were read."""
+    if is_url(config.data.path):  # a copy of them was read, which does not change
+        return
     now, _ = _find_files(config, spans.as_records() if spans else ())
     changed = sorted(set(now) ^ set(data.user_files))
     if changed:
@@ -150,10 +162,11 @@ def check_same_files(config: PipelineConfig, data: CsvProfile, spans: ResolvedSp
 
 
 def _find_files(
-    config: PipelineConfig, pinned_spans: Sequence[SpanRecord]
+    config: PipelineConfig, pinned_spans: Sequence[SpanRecord], copy: str | None = None
 ) -> tuple[dict[Path, str], ResolvedSpans | None]:
     """Returns the split of each file of a configuration (empty if its rows are divided), and their spans."""
     data = config.data
+    path = copy or data.path
     split_of: dict[Path, str] = {}
 
     def find(path: str) -> list[Path]:
@@ -165,8 +178,8 @@ def _find_files(
 
     spans = None
     if has_placeholder(data.path):
-        spans = resolve_spans(data.path, data.selection, find, pinned_spans)
-    files = spans.files if spans else find(data.path)
+        spans = replace(resolve_spans(path, data.selection, find, pinned_spans), path=data.path)
+    files = spans.files if spans else find(path)
     return {file: split_of.get(file, "") for file in files}, spans
 
 

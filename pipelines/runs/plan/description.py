@@ -8,6 +8,7 @@ from components.example_gen.file_names import is_parquet
 from pipelines.beam.options import check_beam_args
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.data.byte_checks import readable
+from pipelines.data.remote import temporary_copy
 from pipelines.data.spans import name_spans
 from pipelines.errors import counted
 from pipelines.runs.definitions.run_plan import DataPlan
@@ -48,9 +49,10 @@ def describe_plan(
     A column that is a copy of the label stops a run; here a line reports it.
     """
     check_beam_args(config.beam.args)
-    start = clock()
-    data = read_data(config)
-    plan = plan_data(config, data, stops_at_copies=False)
+    with temporary_copy(config.data, config.split) as copy:
+        start = clock()
+        data = read_data(config, copy=copy)
+        plan = plan_data(config, data, stops_at_copies=False)
     of_model = []
     if plan.code.plan:
         of_model = [*plan.code.plan.notes()[:1], *describe_cost(clock() - start)]

@@ -1,5 +1,6 @@
 """The first look at a run: the request, and its data. Nothing heavy is imported."""
 
+import importlib.util
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,9 +9,11 @@ from typing import Any
 
 from pipelines.beam.options import check_beam_args
 from pipelines.beam.runners import find_runner
+from pipelines.config.data_url import is_url
 from pipelines.config.load import load_config
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.data.byte_checks import readable
+from pipelines.data.remote import copy_of_run, local_copy
 from pipelines.data.spans import SpanRecord
 from pipelines.data.staging import PATTERN_MARKS
 from pipelines.errors import BadInputError
@@ -81,14 +84,21 @@ def read_inputs(request: RunRequest, display: Display) -> RunInputs:
     config = named_as_in_root(root, config)
     check_beam_args(config.beam.args)
     find_runner(request.runner).check(config.beam)
+    if config.pusher.mlflow and importlib.util.find_spec("mlflow") is None:
+        raise BadInputError(
+            'pusher.mlflow needs MLflow\'s client: `pip install "estimator-pipelines[mlflow]"`.'
+        )
     display.activity(f"checking {config.data.path}")
     root_schema = root.schema.read() if config.schema_.path is None else None
     pinned_spans: tuple[SpanRecord, ...] = ()
+    copy = None
     if unfinished is not None:
         then = unfinished.validated_config().data
-        if (then.path, then.spans) == (config.data.path, config.data.spans):
+        if (then.path, then.query, then.spans) == (config.data.path, config.data.query, config.data.spans):
             pinned_spans = unfinished.spans  # differences are reported with all others later
-    data = read_data(config, root_schema, pinned_spans)
+            copy = copy_of_run(root.data, unfinished.data_files) if is_url(then.path) else None
+    copy = copy or local_copy(config.data, config.split, root.data, pinned_spans)
+    data = read_data(config, root_schema, pinned_spans, copy)
     return RunInputs(root, config, data, root_schema, unfinished)
 
 

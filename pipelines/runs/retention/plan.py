@@ -200,7 +200,14 @@ def _steps(
     for folder in StepFolders(root.artifacts).unfinished():
         if is_below(folder, root.artifacts):
             yield Removal("step", folder, "left by a run that cannot be resumed", _size(folder))
-    read = set()  # names of the folders that the ExampleGens have read
+    # Names of the folders that the ExampleGens have read, and of the copies of remote data.
+    read = {
+        part
+        for record in records
+        if record.run_id in kept.artifacts
+        for file in record.data_files
+        for part in Path(file["path"]).parts
+    }
     for step in finished:
         if step.key in of_runs:
             base = step.plan["parameters"].get("parameters", {}).get("input_base", {})

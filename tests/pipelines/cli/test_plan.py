@@ -1,4 +1,6 @@
 import re
+import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -46,6 +48,23 @@ def test_the_plan_says_the_spans(spans, tmp_path):
     assert '\npath = "span-{SPAN}/v{VERSION}"\n' in (tmp_path / "new.toml").read_text()
     again = load_config(tmp_path / "new.toml")
     assert (again.data.path, again.data.spans) == (spans, "last 5")
+
+
+def test_the_plan_of_a_query(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "shop.db")) as connection, connection:
+        connection.execute("CREATE TABLE t (x REAL, y INTEGER)")
+        connection.executemany("INSERT INTO t VALUES (?, ?)", [(row + 0.5, row % 2) for row in range(40)])
+    path = f"sqlite:///{tmp_path}/${{SHOP}}.db"
+    with pytest.raises(BadInputError, match="needs the environment variable SHOP"):
+        describe_plan(load_config(data=path, label="y", settings=["data.query=SELECT * FROM t"]))
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("SHOP", "shop")
+        config = load_config(data=path, label="y", settings=["data.query=SELECT * FROM t"])
+        plan, lines = describe_plan(config)
+    assert lines[0] == "40 rows in 1 file; Parquet; utf-8"
+    write_plan_file(config, plan, tmp_path / "new.toml")
+    again = load_config(tmp_path / "new.toml")
+    assert (again.data.path, again.data.query) == (path, "SELECT * FROM t")
 
 
 def test_a_copy_of_the_label_is_said_and_does_not_stop(tmp_path):

@@ -1,3 +1,6 @@
+import sqlite3
+from contextlib import closing
+
 import pytest
 
 
@@ -21,6 +24,18 @@ def test_predictions_go_to_standard_output_or_to_a_file(warm_command, root, tmp_
     assert result.stdout == ""
     assert result.stderr.splitlines()[-1].endswith(f" s, written to {output}")
     assert output.read_text().splitlines()[1].startswith("1.5,Oslo,no,")
+
+
+def test_the_rows_of_a_query(warm_command, root, tmp_path):
+    with closing(sqlite3.connect(tmp_path / "shop.db")) as connection, connection:
+        connection.execute("CREATE TABLE t AS SELECT 1.5 AS x, 'Oslo' AS city")
+    given = ["--root", root, "--data", "sqlite:///shop.db"]
+    result = warm_command("predict", *given, "--query", "SELECT * FROM t", cwd=tmp_path)
+    assert result.stdout == "x,city,value\n1.5,Oslo,2.5\n", result.stderr
+    assert result.stderr.startswith("! query.parquet has no column 'n'")
+    result = warm_command("predict", *given, "--query", "SELECT city AS x FROM t", cwd=tmp_path)
+    assert result.returncode == 2
+    assert result.stderr.splitlines()[-1].startswith("query.parquet, line 2, column 'x': 'Oslo'")
 
 
 def test_each_prediction_is_explained(warm_command, root, tmp_path):

@@ -11,6 +11,7 @@ from pipelines.scheduling.spans import (
     check_has_windows,
     find_arrivals,
     new_arrivals,
+    schedule_data,
     span_name,
     span_selection,
     span_tick_key,
@@ -129,6 +130,14 @@ def test_data_of_a_relative_path_are_found_from_anywhere(make_schedule, tmp_path
     path = "data.path=span-{SPAN}/v{VERSION}"
     schedule = make_schedule(on_new_span=True, settings=(path,), working_dir=str(tmp_path))
     assert len(find_arrivals(schedule, frozenset())) == 3
+
+
+def test_a_url_is_left_alone_and_its_spans_do_not_start_runs(make_schedule, tmp_path):
+    path = "s3://bucket/span-{SPAN}/trips.csv"
+    schedule = make_schedule(settings=(f"data.path={path}",), working_dir=str(tmp_path))
+    assert schedule_data(schedule).path == path
+    with pytest.raises(BadInputError, match="--on-new-span finds spans in folders of this machine only"):
+        check_has_windows(schedule_data(schedule), "--on-new-span")
 
 
 def test_what_has_no_spans_or_fixed_ones(data, spans):

@@ -1,6 +1,11 @@
+import sqlite3
+from contextlib import closing
+
 import pytest
 
+from pipelines.config.load import load_config
 from pipelines.errors import BadInputError
+from pipelines.runs.definitions.fingerprints import file_hashes
 from pipelines.runs.plan.inputs import RunRequest, read_inputs
 
 
@@ -16,6 +21,34 @@ def test_what_is_asked_for_and_its_data_and_spans(data, root, display, spans):
 
 def test_a_killed_run_is_gone_on_with(killed, root, display):
     assert read_inputs(RunRequest(root=root, resume=True), display).unfinished.run_id == killed.run_id
+
+
+def test_a_run_reads_new_rows_and_a_resumed_one_those_that_it_began_with(killed, root, display, tmp_path):
+    def insert(first, last):
+        with closing(sqlite3.connect(tmp_path / "shop.db")) as connection, connection:
+            connection.execute("CREATE TABLE IF NOT EXISTS t (x REAL, y INTEGER)")
+            rows = [(row + 0.5, row % 2) for row in range(first, last)]
+            connection.executemany("INSERT INTO t VALUES (?, ?)", rows)
+
+    def read(**options):
+        return read_inputs(RunRequest(root=root, **options), display).data.profile
+
+    request = {
+        "data": f"sqlite:///{tmp_path}/shop.db",
+        "label": "y",
+        "settings": ("name=data", "data.query=SELECT * FROM t"),
+    }
+    insert(0, 40)
+    first = read(**request)
+    assert read(**request).fingerprint == first.fingerprint
+    config = load_config(None, *request.values()).model_dump(mode="json")
+    root.records.write(killed.changed(config=config, data_files=file_hashes(first)))
+    insert(40, 50)
+    assert read(**request).num_rows == 50
+    for options in ({}, request):
+        assert read(resume=True, **options).fingerprint == first.fingerprint
+    other = {**request, "settings": ("name=data", "data.query=SELECT * FROM t WHERE x < 30")}
+    assert read(resume=True, **other).num_rows == 30  # which is refused later
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,15 @@ def test_artifacts_beyond_the_newest_go_and_records_stay(root):
     assert root.prune(artifacts=2) == []
 
 
+def test_copies_of_remote_data_stay_as_long_as_the_artifacts_of_their_runs(root):
+    for age, name in ((90, "aa"), (10, "bb")):  # CsvExampleGen has read a copy of the copy
+        file = root.path / "data" / name / "day-1" / "trips.csv"
+        file.parent.mkdir(parents=True)
+        root.add_run(age, status="not_blessed", data_files=({"path": str(file), "bytes": 1, "sha256": ""},))
+    root.prune(artifacts=1)
+    assert [(root.path / "data" / name).exists() for name in ("aa", "bb")] == [False, True]
+
+
 def test_checkpoints_go_before_the_rest(root):
     runs = [root.add_run(age, version=1000 - age) for age in (40, 30, 20, 10)]
     checkpoints = root.folder(runs[1], "model_run")
