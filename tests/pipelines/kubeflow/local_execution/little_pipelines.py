@@ -15,13 +15,9 @@ from pipelines.kubeflow.local_execution.workflow import Workflow
 
 
 def container(name, parameters, program, *arguments):
-    """Returns a component that runs a program.
+    """Returns a component that runs a Python program, which may use `sys`, `pathlib`, `os` and `json`.
 
-    Args:
-      name: Name of the component.
-      parameters: Types of its inputs and outputs by name.
-      program: Python; `sys`, `pathlib`, `os` and `json` are imported.
-      arguments: Arguments of the program: each the name of an input or output, or another word.
+    `parameters` has the types of inputs and outputs by name; an argument is such a name or another word.
     """
 
     def build(*values):

@@ -24,16 +24,11 @@ def engine(tmp_path, monkeypatch):
 
     def put(name, program):
         file = tmp_path / "bin" / name
-        file.parent.mkdir()
+        file.parent.mkdir(exist_ok=True)
         file.write_text(program)
         file.chmod(0o755)
 
     return put
-
-
-@pytest.fixture
-def docker(engine):
-    engine("docker", DOCKER)
 
 
 def run(container):
@@ -44,7 +39,10 @@ def run(container):
 
 
 @pytest.fixture
-def container(tmp_path):
+def container(tmp_path, engine, monkeypatch):
+    """A container of a step; Docker is the engine, and root the caller."""
+    engine("docker", DOCKER)
+    monkeypatch.setattr(os, "getuid", lambda: 0)
     folder = tmp_path / "root/containers/trainer"
     (folder / "kfp/outputs").mkdir(parents=True)
     (folder / "kfp/outputs/rows").write_text("1")
@@ -61,9 +59,7 @@ def container(tmp_path):
     )
 
 
-@pytest.mark.usefixtures("docker")
-def test_the_command_runs_in_the_image_that_was_named(container, tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "getuid", lambda: 0)
+def test_the_command_runs_in_the_image_that_was_named_with_its_folders(container, tmp_path):
     assert run(container) == [
         *("run", "--rm", f"--env=TMPDIR={container.folder}/tmp", "--env=KFP_RUN_ID=run-7"),
         # The container's folder lies below the root, which is mounted.
@@ -72,11 +68,7 @@ def test_the_command_runs_in_the_image_that_was_named(container, tmp_path, monke
         *("--entrypoint=python", "registry.local/mine:3", "-m", "step", "--root"),
         f"{tmp_path}/root",
     ]
-
-
-@pytest.mark.usefixtures("docker")
-def test_a_folder_that_is_not_below_a_mount_is_mounted_too(container, tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "getuid", lambda: 0)
+    # A folder that is not below a mount is mounted, too.
     alone = Container("image", ("true",), {}, container.folder, (tmp_path / "data",))
     volumes = [line for line in run(alone) if line.startswith("--volume")]
     assert volumes == [
@@ -85,7 +77,6 @@ def test_a_folder_that_is_not_below_a_mount_is_mounted_too(container, tmp_path, 
     ]
 
 
-@pytest.mark.usefixtures("docker")
 def test_a_caller_other_than_root_runs_it_as_itself(container, monkeypatch):
     monkeypatch.setattr(os, "getuid", lambda: 1234)
     monkeypatch.setattr(os, "getgid", lambda: 77)
@@ -93,7 +84,6 @@ def test_a_caller_other_than_root_runs_it_as_itself(container, monkeypatch):
     assert container.folder.stat().st_mode & 0o777 == 0o700
 
 
-@pytest.mark.usefixtures("docker")
 @pytest.mark.skipif(os.getuid() != 0, reason="root's folders must be opened to the image's user")
 def test_the_user_of_the_image_may_write_what_root_has_made(container, tmp_path):
     data = tmp_path / "data"
