@@ -19,15 +19,11 @@ def returned(tmp_path, **changes):
     }
 
 
-def test_the_classic_dict_is_taken_apart(tmp_path):
+def test_the_classic_dict_is_taken_apart_and_what_it_lacks_is_named(tmp_path):
     classic = returned(tmp_path)
     spec = TrainingSpec.parse({**classic, "more": 1})
     assert spec.estimator is classic["estimator"]
     assert spec.eval_input_receiver_fn is input_fn
-
-
-def test_missing_keys_and_something_else_than_a_dict_are_named(tmp_path):
-    classic = returned(tmp_path)
     del classic["eval_spec"], classic["train_spec"]
     with pytest.raises(ValueError, match="lacks 'train_spec', 'eval_spec'"):
         TrainingSpec.parse(classic)

@@ -9,7 +9,7 @@ RUNNER = "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 
 
 def write_inputs(folder, schema, module_name, module):
-    """Writes a schema and a module beside the examples."""
+    """Writes a schema and a module next to the examples."""
     (folder / "schema").mkdir()
     parsed = text_format.Parse(schema, schema_pb2.Schema())
     (folder / "schema" / "schema.pbtxt").write_text(text_format.MessageToString(parsed))

@@ -131,7 +131,7 @@ def with_odd_cells(frame):
         pytest.param(
             table().drop(columns="note").assign(extra=1.5),
             ["- column 'note' (BYTES)", "+ column 'extra': FLOAT, required"],
-            id="a column that is gone and a new one",
+            id="a removed and a new column",
         ),
         pytest.param(
             with_odd_cells(table()),
