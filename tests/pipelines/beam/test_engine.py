@@ -1,8 +1,6 @@
 import contextlib
-import http.server
 import json
 import socket
-import threading
 import time
 
 import pytest
@@ -10,29 +8,27 @@ import pytest
 from pipelines.beam.engine import checked_flink, running_engine
 from pipelines.config.beam import BeamConfig, FlinkConfig
 from pipelines.errors import BadInputError, RunFailedError
+from tests.pipelines.kubeflow.loopback import LoopbackServer, RefusedError
 
 OVERVIEW = {"taskmanagers": 2, "slots-total": 4, "flink-version": "1.19.3"}
 
 
+class JobManager(LoopbackServer):
+    def __init__(self, overview):
+        self._overview = overview
+        super().__init__()
+
+    def answer(self, method, path, *_):
+        if path != "/overview":
+            raise RefusedError(404, "there is no such page")
+        return self._overview
+
+
 @contextlib.contextmanager
-def job_manager(answer):
-    """Serves an answer at /overview; yields the address."""
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            self.send_response(200 if self.path == "/overview" else 404)
-            self.end_headers()
-            self.wfile.write(answer.encode())
-
-        def log_message(self, *args):
-            pass
-
-    with http.server.HTTPServer(("localhost", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever).start()
-        try:
-            yield f"localhost:{server.server_port}"
-        finally:
-            server.shutdown()
+def job_manager(overview):
+    """Serves an overview of a cluster; yields the address."""
+    with contextlib.closing(JobManager(overview)) as server:
+        yield server.url.removeprefix("http://")
 
 
 def test_the_version_of_the_cluster_chooses_the_jar():

@@ -22,14 +22,8 @@ def folder(warm_command, tmp_path_factory):
 
 @pytest.mark.slow
 def test_its_own_test_passes(folder):
-    ran = subprocess.run(
-        [sys.executable, "-m", "unittest"],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(PROJECT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command, environment = [sys.executable, "-m", "unittest"], {**os.environ, "PYTHONPATH": str(PROJECT)}
+    ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert (ran.returncode, "Ran 2 tests" in ran.stderr) == (0, True), ran.stderr[-3000:]
 
 

@@ -99,10 +99,8 @@ def test_out_of_range_arguments_are_refused(tmp_path, rows, seed):
 def test_the_command_prints_the_best_auc(tmp_path):
     command = [sys.executable, "-m", "pipelines.examples.taxi.generate"]
     out = tmp_path / "taxi.csv"
-    done = subprocess.run(
-        [*command, "--rows", "200", "--seed", "2", "--out", str(out)],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    arguments = ["--rows", "200", "--seed", "2", "--out", str(out)]
+    done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == generate.write_csv(tmp_path / "again.csv", 200, 2)
     assert 0.5 < json.loads(done.stdout)["best_auc"] < 1
     assert out.read_bytes() == (tmp_path / "again.csv").read_bytes()

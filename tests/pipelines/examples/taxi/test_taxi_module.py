@@ -4,16 +4,16 @@ import math
 
 import numpy as np
 import pytest
+import tensorflow as tf
+import tensorflow_transform.beam as tft_beam
+from tensorflow_transform.tf_metadata import dataset_metadata, schema_utils
+
+from pipelines.examples.taxi import taxi_module
+from tests.components.conftest import example
 
 
 @pytest.fixture(scope="module")
 def transformed(tmp_path_factory):
-    import tensorflow as tf
-    import tensorflow_transform.beam as tft_beam
-    from tensorflow_transform.tf_metadata import dataset_metadata, schema_utils
-
-    from pipelines.examples.taxi import taxi_module
-
     floats = ("fare", "tips", "trip_miles", *taxi_module.COORDINATES)
     integers = ("trip_seconds", *taxi_module.IDENTITIES)
     spec = {
@@ -67,10 +67,6 @@ class Numbered:
     """Names the kind of the examples of `files`."""
 
     def transformed_feature_spec(self):
-        import tensorflow as tf
-
-        from pipelines.examples.taxi import taxi_module
-
         number = tf.io.FixedLenFeature([], tf.int64)
         return {"number": number, taxi_module.LABEL: number}
 
@@ -78,25 +74,16 @@ class Numbered:
 @pytest.fixture
 def files(tmp_path):
     """Six files of 50 rows with numbers from 0 to 299."""
-    import tensorflow as tf
-
-    from pipelines.examples.taxi import taxi_module
-
     for file in range(6):
         path = tmp_path / f"rows-{file}.gz"
         with tf.io.TFRecordWriter(str(path), "GZIP") as writer:
             for number in range(50 * file, 50 * file + 50):
-                value = tf.train.Feature(int64_list={"value": [number]})
-                feature = {"number": value, taxi_module.LABEL: value}
-                row = tf.train.Example(features=tf.train.Features(feature=feature))
-                writer.write(row.SerializeToString())
+                writer.write(example({"number": number, taxi_module.LABEL: number}))
     return [str(tmp_path / "rows-*")]
 
 
 @pytest.mark.parametrize("cached_bytes", [1 << 20, 0])
 def test_training_reads_each_row_once_an_epoch_in_the_order_of_its_seed(files, monkeypatch, cached_bytes):
-    from pipelines.examples.taxi import taxi_module
-
     monkeypatch.setattr(taxi_module, "CACHED_BYTES", cached_bytes)
     monkeypatch.setattr(taxi_module, "TRAIN_BATCH_SIZE", 100)
 
@@ -113,8 +100,6 @@ def test_training_reads_each_row_once_an_epoch_in_the_order_of_its_seed(files, m
 
 
 def test_evaluation_reads_in_the_order_of_the_files(files):
-    from pipelines.examples.taxi import taxi_module
-
     (batch,) = taxi_module._read(Numbered(), files).as_numpy_iterator()
     features, labels = batch
     assert features["number"].tolist() == labels.tolist() == list(range(300))

@@ -4,9 +4,7 @@ import inspect
 import warnings
 from pathlib import Path
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # kfp warns of its own versions
-    from kfp import compiler, dsl
+from kfp import compiler, dsl
 
 from pipelines.kubeflow.local_execution.containers import Processes, as_subprocess
 from pipelines.kubeflow.local_execution.driver import CompiledPipeline, TaskCache

@@ -1,15 +1,11 @@
 import re
-import warnings
 from dataclasses import replace
 
 import pytest
+from kfp import dsl, kubernetes
 
 from pipelines.kubeflow.local_execution.launcher import ContainerFailedError
 from tests.pipelines.kubeflow.local_execution.little_pipelines import compiled, container, workflow
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    from kfp import dsl, kubernetes
 
 ENVIRONMENT = container(
     "environment",

@@ -1,7 +1,7 @@
 import threading
-import warnings
 
 import pytest
+from kfp import dsl
 
 from components.interruption import interruption
 from pipelines.errors import BadInputError
@@ -9,11 +9,6 @@ from pipelines.kubeflow.local_execution.containers import Process
 from pipelines.kubeflow.local_execution.driver import CompiledPipeline
 from pipelines.kubeflow.local_execution.launcher import ContainerFailedError
 from tests.pipelines.kubeflow.local_execution.little_pipelines import compiled, container, workflow
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    from kfp import dsl
-
 
 WRITE = container(
     "write",
