@@ -39,7 +39,7 @@ _GROUP = re.compile(r"\\([0-9])")
 
 @dataclass(frozen=True)
 class TextFormat:
-    """How the training data write cells of text that a client may take for whole numbers or booleans."""
+    """Format of cells of text that a client may take for whole numbers or booleans."""
 
     # Fewest digits of a whole number, which zeros precede if it has fewer. None if this is not known.
     width: int | None = None
