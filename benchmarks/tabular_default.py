@@ -166,7 +166,7 @@ def report(done: list[Comparison], peers: Sequence[str]) -> str:
         parts.append(
             f"Mean rank by {title} over {len(lines)} tables: {listed}. "
             f"Ours is within 1 % of the best peer, or ahead of it, on {within}, "
-            f"and more than 5 % behind on {behind}."
+            f"and trails it by more than 5 % on {behind}."
         )
     lines = [
         [name, *(f"{_mean_secs(group, who):.1f}" for who in (OURS, *peers))]

@@ -109,7 +109,7 @@ def run_command(
     local: Annotated[
         bool,
         typer.Option(
-            "--local", rich_help_panel=_PLACE, help="With --runner kubeflow: run the pipeline here."
+            "--local", rich_help_panel=_PLACE, help="Run the pipeline of --runner kubeflow here."
         ),
     ] = False,
     image: Annotated[

@@ -38,7 +38,7 @@ class Column:
     type: ColumnType
     is_required: bool = False  # True if each row needs a value
     takes_one: bool = False  # True if the model refuses several values in a row
-    # Format of the cells of a column of text; None for others, or if it is not known.
+    # Format of the cells of a column of text; None for other columns, and where it is unknown
     format: CellFormat | None = None
 
 

@@ -103,7 +103,7 @@ def trainer_fn(trainer_fn_args: Any, schema: Any) -> dict[str, Any]:
             try:
                 check_fold(fold)
             except SettingError:  # a fold without groups
-                _LOGGER.warning("Of %d folds, only %d have rows: there are few groups.", folds, fold)
+                _LOGGER.warning("Only %d of %d folds have rows: there are few groups.", fold, folds)
                 folds = fold
                 break
         combination = Combination(
