@@ -14,19 +14,18 @@ import time
 
 import numpy as np
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
 import estimator_core as est
 
-tf1 = tf.compat.v1
 LAST = 400
 
 
 def model_fn(features, labels, mode):
     """A layer, momentum, and a rate that decays with the global step."""
-    x = features["x"]
-    hidden = tf.tanh(x @ tf1.get_variable("hidden", [4, 8]))
+    hidden = tf.tanh(features["x"] @ tf1.get_variable("hidden", [4, 8]))
     y = hidden @ tf1.get_variable("out", [8, 1])
     loss = tf.reduce_mean(tf.square(y[:, 0] - labels))
     step = tf1.train.get_or_create_global_step()
@@ -47,8 +46,7 @@ def input_fn_that_dies_at(batch, model_dir):
     """Returns an input_fn; None never dies."""
 
     def input_fn():
-        rng = np.random.default_rng(3)
-        x = rng.normal(size=[600, 16, 4]).astype(np.float32)
+        x = np.random.default_rng(3).normal(size=[600, 16, 4]).astype(np.float32)
         y = x.sum(axis=2)
 
         def read(index):

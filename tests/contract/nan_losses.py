@@ -5,6 +5,7 @@ import dataclasses
 import keras
 import numpy as np
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core import tpu
@@ -12,8 +13,6 @@ from estimator_core.graphs.loop_runner import LoopRunner
 from estimator_core.graphs.step_runner import StepRunner
 from estimator_core.hooks.nan_loss import NanLossHook
 from estimator_core.hooks.training_progress import ProgressHook
-
-tf1 = tf.compat.v1
 
 OPTIMIZERS = {
     "sgd": lambda: tf1.train.GradientDescentOptimizer(0.1),
@@ -41,10 +40,8 @@ def model_fn(features, labels, mode, params):
 
 def additive_model_fn(features, labels, mode, params):
     """A weight, and the loss weight + mean(x), whose gradient is 1 even if x is infinite."""
-    weight = tf1.get_variable("weight", initializer=100.0)
-    loss = weight + tf.reduce_mean(features["x"])
-    optimizer = tf1.train.GradientDescentOptimizer(0.125)
-    train_op = optimizer.minimize(loss, tf1.train.get_global_step())
+    loss = tf1.get_variable("weight", initializer=100.0) + tf.reduce_mean(features["x"])
+    train_op = tf1.train.GradientDescentOptimizer(0.125).minimize(loss, tf1.train.get_global_step())
     return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
 
 

@@ -2,11 +2,10 @@
 
 import numpy as np
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from tests.contract.programs_in_a_loop import arrays, dense
-
-tf1 = tf.compat.v1
 
 
 def input_fn(batches):
@@ -36,8 +35,7 @@ def loss_of(logits, labels):
 
 def trained(features, labels, mode, beside=lambda: (), change=lambda x: x):
     """A linear model and its step, beside which something else is done."""
-    logits = dense(change(features["x"]), 1, "out")
-    loss = loss_of(logits, labels)
+    loss = loss_of(dense(change(features["x"]), 1, "out"), labels)
     train_op = tf1.train.GradientDescentOptimizer(0.1).minimize(loss, tf1.train.get_global_step())
     return est.EstimatorSpec(mode, loss=loss, train_op=tf.group(train_op, *beside()))
 
@@ -65,8 +63,7 @@ def mutable_table(features, labels, mode):
 
 def step_counter(features, labels, mode):
     def count():
-        made = kept("made").assign_add(1.0)
-        is_odd = tf.equal(made % 2.0, 1.0)
+        is_odd = tf.equal(kept("made").assign_add(1.0) % 2.0, 1.0)
         odd = kept("odd")
         return [tf.cond(is_odd, lambda: odd.assign_add(1.0), odd.read_value)]
 

@@ -2,10 +2,9 @@
 
 import numpy as np
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
-
-tf1 = tf.compat.v1
 
 BATCHES = 40
 
@@ -14,8 +13,7 @@ def arrays():
     rng = np.random.default_rng(7)
     x = rng.normal(size=(4 * BATCHES, 3)).astype(np.float32)
     word = rng.integers(0, 9, 4 * BATCHES).astype(str)
-    label = (x.sum(axis=1) > 0).astype(np.int64)
-    return {"x": x, "word": word}, label
+    return {"x": x, "word": word}, (x.sum(axis=1) > 0).astype(np.int64)
 
 
 def dataset(input_context=None):
@@ -57,8 +55,7 @@ def decaying():
 
 
 def clipped(features, labels, mode):
-    logits = dense(features["x"], 2, "out")
-    loss = tf1.losses.sparse_softmax_cross_entropy(labels, logits)
+    loss = tf1.losses.sparse_softmax_cross_entropy(labels, dense(features["x"], 2, "out"))
     variables = tf1.trainable_variables()
     gradients, _ = tf.clip_by_global_norm(tf.gradients(loss, variables), 0.3)
     train_op = tf1.train.AdagradOptimizer(0.3).apply_gradients(
@@ -70,8 +67,7 @@ def clipped(features, labels, mode):
 def batch_norm(hidden):
     mean = tf1.get_variable("mean", [5], initializer=tf1.zeros_initializer(), trainable=False)
     batch_mean, variance = tf.nn.moments(hidden, [0])
-    update = mean.assign_sub(0.1 * (mean - batch_mean))
-    tf1.add_to_collection(tf1.GraphKeys.UPDATE_OPS, update)
+    tf1.add_to_collection(tf1.GraphKeys.UPDATE_OPS, mean.assign_sub(0.1 * (mean - batch_mean)))
     return tf.nn.relu(tf.nn.batch_normalization(hidden, batch_mean, variance, None, None, 1e-3))
 
 

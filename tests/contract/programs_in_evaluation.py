@@ -2,6 +2,7 @@
 
 import numpy as np
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from tests.contract.programs_in_a_loop import (
@@ -15,7 +16,6 @@ from tests.contract.programs_in_a_loop import (
     with_branches,
 )
 
-tf1 = tf.compat.v1
 X = [tf.feature_column.numeric_column("x", [3])]
 
 

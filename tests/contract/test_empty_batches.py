@@ -36,8 +36,7 @@ def evaluate(execution, model_dir, *sizes):
 @pytest.mark.parametrize("sizes", [(2, 0, 4, 0), (0, 2, 0, 4)])
 def test_the_loss_is_the_mean_over_batches_with_rows(execution, sizes, tmp_path):
     # The means of [0, 1] and [2, 3, 4, 5].
-    expected = {"loss": (0.5 + 3.5) / 2, "global_step": 0}
-    assert evaluate(execution, tmp_path, *sizes) == expected
+    assert evaluate(execution, tmp_path, *sizes) == {"loss": (0.5 + 3.5) / 2, "global_step": 0}
 
 
 def test_an_evaluation_of_empty_batches_alone_says_so(execution, tmp_path, caplog):
@@ -54,15 +53,12 @@ def test_an_evaluation_of_empty_batches_alone_says_so(execution, tmp_path, caplo
 def test_training_of_a_premade_model_passes_them_over(steps_per_session_run, tmp_path):
     # 2.15 has the same weights after these batches as without the empty ones, and counts their steps.
     def weights(*sizes):
-        def input_fn():
-            return batches_of(*sizes)().map(lambda features: (features, features["x"]))
-
         config = est.RunConfig(
             str(tmp_path / str(sizes)), tf_random_seed=1, steps_per_session_run=steps_per_session_run
         )
         columns = [tf.feature_column.numeric_column("x")]
         model = est.DNNRegressor([3], columns, optimizer="SGD", batch_norm=True, config=config)
-        model.train(input_fn)
+        model.train(lambda: batches_of(*sizes)().map(lambda features: (features, features["x"])))
         names = model.get_variable_names()
         return {name: model.get_variable_value(name).tolist() for name in names}
 
@@ -75,8 +71,7 @@ def test_training_of_a_premade_model_passes_them_over(steps_per_session_run, tmp
 @pytest.mark.parametrize("steps_per_session_run", [1, 5])
 def test_a_mean_loss_of_the_users_ends_training_at_an_empty_batch(steps_per_session_run, tmp_path):
     def model_fn(features, mode):
-        weight = tf.compat.v1.get_variable("weight", [])
-        loss = tf.reduce_mean(weight * features["x"])
+        loss = tf.reduce_mean(tf.compat.v1.get_variable("weight", []) * features["x"])
         optimizer = tf.compat.v1.train.GradientDescentOptimizer(0.1)
         step = tf.compat.v1.train.get_global_step()
         return est.EstimatorSpec(mode, loss=loss, train_op=optimizer.minimize(loss, step))

@@ -87,8 +87,7 @@ def test_a_program_that_changes_something_without_a_batch(name, train, before_th
 
 
 def one_replica(steps):
-    strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
-    return ReplicasInSync(strategy, many_steps=ManySteps(steps))
+    return ReplicasInSync(tf.distribute.OneDeviceStrategy("/cpu:0"), many_steps=ManySteps(steps))
 
 
 def two_replicas(steps):

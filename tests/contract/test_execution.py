@@ -5,6 +5,7 @@ import contextlib
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.execution.base import Execution
@@ -13,8 +14,6 @@ from estimator_core.execution.evaluation_metrics import SHARE_WITH_ROWS
 from estimator_core.execution.select import select_execution
 from estimator_core.execution.single_device import SingleDevice
 from tests.contract.executions import session_of, together
-
-tf1 = tf.compat.v1
 
 
 @contextlib.contextmanager
@@ -174,8 +173,7 @@ def test_a_function_of_metrics_is_called_where_the_batches_are(execution):
         return {"weighted": tf1.metrics.mean(x, weight)}
 
     def model_fn(features, labels):
-        tensors = {"x": features["x"], "weight": features["x"]}
-        metrics = MetricFn(metric_fn, tensors)
+        metrics = MetricFn(metric_fn, {"x": features["x"], "weight": features["x"]})
         return est.EstimatorSpec("eval", loss=tf.constant(2.0), eval_metric_ops=metrics)
 
     with graph_for(execution):

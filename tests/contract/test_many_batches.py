@@ -5,14 +5,15 @@ import logging
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.graphs import batch_runner
 from tests.circles import in_circles
 from tests.contract.executions import lines_of
 from tests.contract.programs_in_evaluation import PROGRAMS, evaluated, forty_batches, mean_only
+from tests.estimator_core.programs import Calls
 
-tf1 = tf.compat.v1
 FIRST = {"empty_batches", "kept_by_hand", "py_func", "seeded", "table"}
 SLOW = {"binary_with_weights", "branches", "three_classes", "wide_and_deep"}
 
@@ -67,14 +68,6 @@ def test_the_metrics_are_those_of_one_batch_a_call(name, has_loop_at_once, train
             assert reason is None or reason in reasons[0]
 
 
-class Counting(est.SessionRunHook):
-    def __init__(self):
-        self.calls = 0
-
-    def after_run(self, run_context, run_values):
-        self.calls += 1
-
-
 class AtTheEnd(est.SessionRunHook):
     def begin(self):
         (self._total,) = [v for v in tf1.local_variables() if v.op.name == "mean/total"]
@@ -89,13 +82,13 @@ def estimator(tmp_path, batches_a_call, **options):
 
 
 def test_a_hook_that_is_called_around_batches_sees_each_of_them(tmp_path, caplog):
-    hook, of_model = Counting(), Counting()
+    hook, of_model = Calls(), Calls()
     model = estimator(tmp_path, 7, with_hooks=lambda: [of_model]).train(forty_batches, steps=1)
     with caplog.at_level(logging.INFO, logger="tensorflow"):
         model.evaluate(forty_batches, hooks=[hook])
     assert (hook.calls, of_model.calls) == (40, 40)
     (line,) = lines_of(caplog, "One batch per session call")
-    assert "Counting" in line
+    assert "Calls" in line
 
 
 def test_a_hook_that_is_called_at_the_end_finds_the_sums(tmp_path, caplog):
@@ -123,8 +116,7 @@ def batches_until_an_error():
         with tf.control_dependencies([tf.debugging.assert_less(index, tf.constant(17, tf.int64))]):
             return tf.nest.map_structure(tf.identity, (features, label))
 
-    numbered = forty_batches().enumerate()
-    return numbered.map(lambda index, element: check(index, *element))
+    return forty_batches().enumerate().map(lambda index, element: check(index, *element))
 
 
 @pytest.mark.parametrize("batches_a_call", [1, 5, "auto"])

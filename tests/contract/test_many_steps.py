@@ -5,13 +5,12 @@ import logging
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from tests.circles import in_circles
 from tests.contract.executions import lines_of, summaries_of, values_of
 from tests.contract.programs_in_a_loop import IN_A_LOOP, ONE_BY_ONE, estimator_of, forty_steps, two_layers
-
-tf1 = tf.compat.v1
 
 LAST = 23  # no multiple of 3, 7 or 10
 FIRST = {"accumulated_state", "adam", "dropout_with_seed", "numpy_function", "queue", "table_and_ftrl"}
@@ -149,8 +148,7 @@ def test_a_nan_loss_ends_training_wherever_it_comes(tmp_path, bad):
     read = []
 
     def model_fn(features, labels, mode):
-        weight = tf1.get_variable("weight", initializer=1.0)
-        loss = tf.reduce_mean(weight * features["x"])
+        loss = tf.reduce_mean(tf1.get_variable("weight", initializer=1.0) * features["x"])
         step = tf1.train.get_global_step()
         train_op = tf1.train.GradientDescentOptimizer(0.0).minimize(loss, step)
         return est.EstimatorSpec(mode, loss=loss, train_op=train_op)

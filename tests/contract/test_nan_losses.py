@@ -14,6 +14,7 @@ from tests.contract.nan_losses import (
     additive_model_fn,
     make_estimator,
 )
+from tests.estimator_core.programs import Fetching
 
 COUNTS = ("auto", 1, 2, 4, 50)
 STEPS = (*range(1, 61), *range(101, 141))
@@ -56,17 +57,8 @@ def test_whatever_the_optimizer_and_the_step(way, optimizer, tmp_path):
             assert found == {step: step for step in STEPS}, count
 
 
-class Seen(est.SessionRunHook):
+class Seen(Fetching):
     """The losses of the steps that it is called at, every fourth one among them."""
-
-    def __init__(self):
-        self.losses = []
-
-    def before_run(self, run_context):
-        return est.SessionRunArgs(run_context.session.graph.get_collection("losses")[-1])
-
-    def after_run(self, run_context, run_values):
-        self.losses.append(float(run_values.results))
 
     def steps_until_due(self, global_step):
         return 4 - global_step % 4
@@ -94,19 +86,17 @@ def test_no_checkpoint_is_saved_of_a_step_whose_loss_is_nan(way, step, tmp_path)
     nan_input.step = step
     with pytest.raises(est.NanLossDuringTrainingError, match=f"at global step {step}\\."):
         estimator.train(nan_input, [seen], steps=300, saving_listeners=[saved])
-    newest = estimator.get_variable_value("global_step")
-    assert saved.steps[-1] == newest < step
+    assert saved.steps[-1] == estimator.get_variable_value("global_step") < step
     assert 0.5 <= estimator.get_variable_value("weight") < 1.0  # on its way to 1, and not made 0
-    assert not np.isnan(seen.losses[:-1]).any()
-    assert np.isnan(seen.losses[-1]) == (step == 8)
+    assert not np.isnan(seen.values[:-1]).any()
+    assert np.isnan(seen.values[-1]) == (step == 8)
 
 
 # With four steps a call, step 8 is one with hooks and step 7 is not.
 @pytest.mark.parametrize("way", WAYS)
 def test_the_first_infinite_loss_is_reported_and_training_continues(way, tmp_path, caplog):
     for step, value in ((2, np.inf), (7, -np.inf), (8, np.inf)):
-        model_dir = tmp_path / str(step)
-        estimator = make_estimator(way, "sgd", 4, model_dir, model_fn=additive_model_fn)
+        estimator = make_estimator(way, "sgd", 4, tmp_path / str(step), model_fn=additive_model_fn)
         infinite_input = NanInput(way, value)
         infinite_input.step = step
         caplog.clear()
@@ -121,8 +111,7 @@ def test_the_first_infinite_loss_is_reported_and_training_continues(way, tmp_pat
 @pytest.mark.parametrize("way", ["one_device", "compiled"])
 def test_many_infinite_losses_are_reported_once(way, tmp_path, caplog):
     def input_fn():
-        numbers = tf.data.Dataset.range(1, 10**6)
-        x = numbers.map(lambda number: tf.where(number < 3, 1.0, np.inf))
+        x = tf.data.Dataset.range(1, 10**6).map(lambda number: tf.where(number < 3, 1.0, np.inf))
         return x.batch(1).map(lambda x: ({"x": x}, x))
 
     estimator = make_estimator(way, "sgd", "auto", tmp_path, model_fn=additive_model_fn)

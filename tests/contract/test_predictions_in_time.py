@@ -7,10 +7,10 @@ import threading
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 
-tf1 = tf.compat.v1
 SECS = 30  # after which a prediction that is held back counts as lost
 
 
@@ -31,8 +31,7 @@ def model(tmp_path):
     """Doubles x."""
 
     def model_fn(features, labels, mode):
-        weight = tf1.get_variable("weight", initializer=2.0)
-        y = features["x"] * weight
+        y = features["x"] * tf1.get_variable("weight", initializer=2.0)
         if mode == est.ModeKeys.PREDICT:
             return est.EstimatorSpec(mode, {"y": y, "x": features["x"]})
         loss = tf.reduce_sum(y)

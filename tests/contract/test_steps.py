@@ -6,6 +6,7 @@ import logging
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.execution.single_device import SingleDevice
@@ -20,18 +21,15 @@ from tests.contract.executions import (
     steps_without_hooks,
     summaries_of,
 )
+from tests.estimator_core.programs import Fetching, descent, saved_steps, zeros
 from tests.oracle import observe
-
-tf1 = tf.compat.v1
 
 
 def model_fn(features, labels, mode):
     """prediction = weight * x, loss = mean((prediction - label)^2): the weight halves its way to 2."""
-    weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
-    loss = tf.reduce_mean(tf.square(weight * features["x"] - labels), name="squared_error")
-    optimizer = tf1.train.GradientDescentOptimizer(0.25)
-    train_op = optimizer.minimize(loss, tf1.train.get_global_step())
-    return est.EstimatorSpec(mode, {"y": weight * features["x"]}, loss, train_op)
+    y = zeros("weight") * features["x"]
+    loss = tf.reduce_mean(tf.square(y - labels), name="squared_error")
+    return est.EstimatorSpec(mode, {"y": y}, loss, descent(loss, 0.25))
 
 
 def input_fn(input_context=None):
@@ -68,8 +66,7 @@ with_other_numbers_of_steps = pytest.mark.parametrize(
 
 @with_other_numbers_of_steps
 def test_training_ends_where_it_should(execution, advanced, make_estimator):
-    estimator = make_estimator()
-    estimator.train(input_fn, steps=7)
+    estimator = make_estimator().train(input_fn, steps=7)
     assert global_step(estimator) == 7
     np.testing.assert_allclose(estimator.get_variable_value("weight"), 2 - 2 / 2**7)
     assert advanced == steps_without_hooks(ends_of_calls(execution, 7))
@@ -81,10 +78,9 @@ def test_training_ends_where_it_should(execution, advanced, make_estimator):
 
 
 def test_checkpoints_and_summaries_are_of_the_same_steps(make_estimator, tmp_path):
-    estimator = make_estimator(save_checkpoints_steps=4, save_summary_steps=3, keep_checkpoint_max=10)
-    estimator.train(input_fn, steps=11)
-    saved = tf.train.get_checkpoint_state(str(tmp_path)).all_model_checkpoint_paths
-    assert [path.rpartition("-")[2] for path in saved] == ["0", "4", "8", "11"]
+    settings = {"save_checkpoints_steps": 4, "save_summary_steps": 3, "keep_checkpoint_max": 10}
+    make_estimator(**settings).train(input_fn, steps=11)
+    assert saved_steps(tmp_path) == [0, 4, 8, 11]
     losses = dict(summaries_of(tmp_path, "loss"))
     # TensorFlow's hook reads the step before or after the update, and then comes a step early; it
     # counts the next three from there.
@@ -111,20 +107,14 @@ def test_lines_of_progress_are_of_the_same_steps(make_estimator, caplog):
     assert [line.split("step = ")[1].split()[0] for line in lines] == ["0", "4", "8"]
 
 
-class Recorder(est.SessionRunHook):
+class Losses(Fetching):
     """Notes the losses of the steps that it is called at."""
 
     def __init__(self):
-        self.losses = []
-
-    def before_run(self, run_context):
-        return est.SessionRunArgs("squared_error:0")
-
-    def after_run(self, run_context, run_values):
-        self.losses.append(float(run_values.results))
+        super().__init__(lambda graph: "squared_error:0")
 
 
-class EveryThird(Recorder):
+class EveryThird(Losses):
     """Is due at every third step."""
 
     def __init__(self):
@@ -145,19 +135,19 @@ def test_a_hook_that_says_when_is_called_then(execution, advanced, make_estimato
     ends = ends_of_calls(execution, 11, every=3)
     if execution.steps_per_session_run in (5, 10):
         assert ends == [1, 3, 6, 9, 11]
-    assert hook.losses == pytest.approx([loss_at(end - 1) for end in ends])
+    assert hook.values == pytest.approx([loss_at(end - 1) for end in ends])
     assert advanced == hook.skipped == steps_without_hooks(ends)
 
 
 @with_other_numbers_of_steps
 def test_a_hook_that_does_not_say_when_is_called_at_every_step(execution, advanced, make_estimator, caplog):
-    hook = Recorder()
+    hook = Losses()
     with caplog.at_level(logging.INFO, logger="tensorflow"):
         make_estimator().train(input_fn, hooks=[hook], steps=11)
-    assert hook.losses == pytest.approx([loss_at(step) for step in range(11)])
+    assert hook.values == pytest.approx([loss_at(step) for step in range(11)])
     assert advanced == []
     if execution.steps_per_session_run > 1:
-        assert "Recorder" in caplog.text
+        assert "Losses" in caplog.text
         assert "every step" in caplog.text
 
 
@@ -223,10 +213,8 @@ def log_model_fn(features, labels, mode):
     From 1, the weight goes to 0.6 and by 0.4 / 0.6 to -0.066: the third loss is NaN. It then goes to
     5.93: the fourth is a number again.
     """
-    weight = tf1.get_variable("weight", [], initializer=tf1.ones_initializer())
-    loss = tf.math.log(weight)
-    optimizer = tf1.train.GradientDescentOptimizer(0.4)
-    return est.EstimatorSpec(mode, loss=loss, train_op=optimizer.minimize(loss, tf1.train.get_global_step()))
+    loss = tf.math.log(tf1.get_variable("weight", [], initializer=tf1.ones_initializer()))
+    return est.EstimatorSpec(mode, loss=loss, train_op=descent(loss, 0.4))
 
 
 @with_other_numbers_of_steps
@@ -277,13 +265,7 @@ def test_a_model_that_counts_otherwise_is_run_step_by_step(execution, make_estim
 
 
 def test_no_interval_is_taken_for_the_number_of_steps_in_a_run(make_estimator, tmp_path):
-    estimator = make_estimator(
-        execution=several_steps_in_a_run(SingleDevice, 100)(),
-        save_checkpoints_steps=6,
-        save_summary_steps=None,
-        log_step_count_steps=None,
-        keep_checkpoint_max=10,
-    )
-    estimator.train(input_fn, steps=20)
-    saved = tf.train.get_checkpoint_state(str(tmp_path)).all_model_checkpoint_paths
-    assert [path.rpartition("-")[2] for path in saved] == ["0", "6", "12", "18", "20"]
+    intervals = {"save_checkpoints_steps": 6, "save_summary_steps": None, "log_step_count_steps": None}
+    execution = several_steps_in_a_run(SingleDevice, 100)()
+    make_estimator(execution=execution, keep_checkpoint_max=10, **intervals).train(input_fn, steps=20)
+    assert saved_steps(tmp_path) == [0, 6, 12, 18, 20]

@@ -5,53 +5,40 @@ import shutil
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.execution.single_device import SingleDevice
-
-tf1 = tf.compat.v1
+from tests.contract.programs_in_a_loop import estimator_of
+from tests.estimator_core.programs import assert_same, descent, values_of
 
 STEPS = 7
-
-
-def minimized(optimizer, loss):
-    return optimizer.minimize(loss, tf1.train.get_global_step())
 
 
 def adam_model_fn(features, labels, mode):
     """Variables without names, and an optimizer with slots and powers of its own."""
     weights = tf1.Variable([[0.5], [-0.5]], trainable=True)
-    bias = tf1.Variable([0.1])
-    loss = tf.reduce_mean(tf.square(features["x"] @ weights + bias - labels))
-    return est.EstimatorSpec(mode, loss=loss, train_op=minimized(tf1.train.AdamOptimizer(0.05), loss))
+    loss = tf.reduce_mean(tf.square(features["x"] @ weights + tf1.Variable([0.1]) - labels))
+    train_op = tf1.train.AdamOptimizer(0.05).minimize(loss, tf1.train.get_global_step())
+    return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
 
 
 def keras_model_fn(features, labels, mode):
     """Keras layers; batch normalization updates its averages as it is called."""
     hidden = tf.keras.layers.Dense(3, activation="tanh")(features["x"])
     normalized = tf.keras.layers.BatchNormalization(momentum=0.8)(hidden, training=True)
-    prediction = tf.keras.layers.Dense(1)(normalized)
-    loss = tf.reduce_mean(tf.square(prediction - labels))
-    optimizer = tf1.train.GradientDescentOptimizer(0.05)
-    return est.EstimatorSpec(mode, loss=loss, train_op=minimized(optimizer, loss))
+    loss = tf.reduce_mean(tf.square(tf.keras.layers.Dense(1)(normalized) - labels))
+    return est.EstimatorSpec(mode, loss=loss, train_op=descent(loss, 0.05))
 
 
 def regularized_model_fn(features, labels, mode):
     """The loss is the sum of the collections of losses: a second model would be added to it."""
-    weights = tf1.get_variable(
-        "weights",
-        [2, 1],
-        initializer=tf1.ones_initializer(),
-        regularizer=lambda value: 0.3 * tf.reduce_sum(tf.square(value)),
-    )
+    settings = {"regularizer": lambda value: 0.3 * tf.reduce_sum(tf.square(value))}
+    weights = tf1.get_variable("weights", [2, 1], initializer=tf1.ones_initializer(), **settings)
     tf1.losses.mean_squared_error(labels, features["x"] @ weights)
     loss = tf1.losses.get_total_loss()
-    optimizer = tf1.train.MomentumOptimizer(0.02, 0.9)
-    return est.EstimatorSpec(mode, loss=loss, train_op=minimized(optimizer, loss))
-
-
-def of(model_fn):
-    return lambda config: est.Estimator(model_fn, config=config)
+    train_op = tf1.train.MomentumOptimizer(0.02, 0.9).minimize(loss, tf1.train.get_global_step())
+    return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
 
 
 def canned(config):
@@ -60,9 +47,9 @@ def canned(config):
 
 
 MODELS = {
-    "adam": of(adam_model_fn),
-    "keras": of(keras_model_fn),
-    "regularized": of(regularized_model_fn),
+    "adam": estimator_of(adam_model_fn),
+    "keras": estimator_of(keras_model_fn),
+    "regularized": estimator_of(regularized_model_fn),
     "canned": canned,
 }
 
@@ -87,8 +74,7 @@ def trained(make, execution, start, directory, monkeypatch):
     monkeypatch.setattr("estimator_core.estimator.select_execution", lambda config, mode: execution)
     estimator = make(est.RunConfig(model_dir=str(directory), tf_random_seed=7))
     steps = 1 if start is None else STEPS
-    estimator.train(input_fn_for(execution.num_replicas), steps=steps)
-    return {name: estimator.get_variable_value(name) for name in estimator.get_variable_names()}
+    return values_of(estimator.train(input_fn_for(execution.num_replicas), steps=steps))
 
 
 @pytest.fixture(scope="module", params=sorted(MODELS))
@@ -108,9 +94,7 @@ def reference(request, tmp_path_factory):
 def test_all_variables_are_those_of_one_device(execution, reference, tmp_path, monkeypatch):
     make, start, expected = reference
     found = trained(make, execution, start, tmp_path / "model", monkeypatch)
-    assert found.keys() == expected.keys()
-    for name, value in expected.items():
-        np.testing.assert_allclose(found[name], value, rtol=2e-5, atol=2e-6, err_msg=name)
+    assert_same(found, expected, rtol=2e-5, atol=2e-6)
 
 
 def test_the_model_is_built_once_for_each_replica_in_the_graph(execution, tmp_path, monkeypatch):
@@ -120,6 +104,6 @@ def test_the_model_is_built_once_for_each_replica_in_the_graph(execution, tmp_pa
         graphs.append(tf1.get_default_graph())
         return adam_model_fn(features, labels, mode)
 
-    trained(of(model_fn), execution, None, tmp_path / "model", monkeypatch)
+    trained(estimator_of(model_fn), execution, None, tmp_path / "model", monkeypatch)
     assert len(graphs) == execution.num_models
     assert len(set(map(id, graphs))) == 1

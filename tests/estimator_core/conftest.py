@@ -6,26 +6,11 @@ import os
 
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from tests.estimator_core import shard_programs
 from tests.estimator_core.programs import weight_model_fn
-
-tf1 = tf.compat.v1
-
-
-def example(**features):
-    """Returns a serialized tf.Example of single values and lists; None leaves a feature out."""
-    result = tf.train.Example()
-    for name, value in features.items():
-        values = value if isinstance(value, list) else [] if value is None else [value]
-        feature = result.features.feature[name]
-        for each in values:
-            if isinstance(each, str):
-                feature.bytes_list.value.append(each.encode())
-            else:
-                (feature.int64_list if isinstance(each, int) else feature.float_list).value.append(each)
-    return result.SerializeToString()
 
 
 @pytest.fixture

@@ -1,12 +1,13 @@
 """Parts of the programs that many tests train."""
 
+import os
+
 import numpy as np
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from tests.oracle import observe
-
-tf1 = tf.compat.v1
 
 
 def zeros(name="weight", shape=(), **options):
@@ -79,6 +80,12 @@ def saved_steps(model_dir):
     return [int(path.rpartition("-")[2]) for path in state.all_model_checkpoint_paths]
 
 
+def checkpoints(model_dir):
+    """The steps of the existing checkpoints."""
+    names = [name for name in os.listdir(model_dir) if name.endswith(".index")]
+    return sorted(int(name.removeprefix("model.ckpt-").removesuffix(".index")) for name in names)
+
+
 class AfterEachRun(est.SessionRunHook):
     """Calls a function with the session after each of its runs."""
 
@@ -111,13 +118,31 @@ class Fetching(est.SessionRunHook):
         self.values.append(run_values.results)
 
 
+class Recorder(est.Exporter):
+    """Notes its calls: the step, and whether it is the final one; the losses, where to, which checkpoint."""
+
+    name = None
+
+    def __init__(self, name="recorder"):
+        self.name, self.calls, self.losses, self.paths = name, [], [], []
+
+    def export(self, estimator, export_path, checkpoint_path, eval_result, is_the_final_export):
+        self.calls.append((int(eval_result["global_step"]), is_the_final_export))
+        self.losses.append(float(eval_result["loss"]))
+        self.paths.append((export_path, checkpoint_path))
+        return f"{self.name}-{self.calls[-1][0]}".encode()
+
+
 def example(**features):
-    """A serialized tf.Example; a feature is a value or a list of values."""
+    """A serialized tf.Example; a feature is a value, a list of values, or None, which leaves it out."""
     made = tf.train.Example()
     for name, values in features.items():
-        values = values if isinstance(values, list) else [values]
-        kind = {float: "float_list", int: "int64_list", bytes: "bytes_list"}[type(values[0])]
-        getattr(made.features.feature[name], kind).value.extend(values)
+        feature = made.features.feature[name]
+        for value in values if isinstance(values, list) else [] if values is None else [values]:
+            if isinstance(value, str | bytes):
+                feature.bytes_list.value.append(tf.compat.as_bytes(value))
+            else:
+                (feature.int64_list if isinstance(value, int) else feature.float_list).value.append(value)
     return made.SerializeToString()
 
 

@@ -2,12 +2,11 @@
 
 import numpy as np
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core import tpu
 from tests.estimator_core.programs import zeros
-
-tf1 = tf.compat.v1
 
 
 def model_fn(features, labels, mode, params):

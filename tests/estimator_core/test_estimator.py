@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.summaries import read_evaluations
-
-tf1 = tf.compat.v1
+from tests.estimator_core.programs import batch_of, counting
 
 
 def test_train_takes_exactly_the_steps_asked_for(make_estimator, input_fn):
@@ -34,13 +34,6 @@ def test_a_new_estimator_continues_from_the_model_dir_to_max_steps_and_not_beyon
         assert estimator.get_variable_value("global_step") == 5
     estimator.train(eval_input_fn, steps=100)  # ends with the input
     assert estimator.get_variable_value("global_step") == 7
-
-
-def test_train_keeps_as_many_checkpoints_as_asked(make_estimator, input_fn):
-    estimator = make_estimator(save_checkpoints_steps=1, keep_checkpoint_max=2)
-    estimator.train(input_fn, steps=5)
-    indexes = {name for name in os.listdir(estimator.model_dir) if name.endswith(".index")}
-    assert indexes == {"model.ckpt-4.index", "model.ckpt-5.index"}
 
 
 @pytest.mark.parametrize(
@@ -72,8 +65,7 @@ def test_evaluate_weighs_examples_in_metrics_and_batches_in_the_loss(make_estima
     untrained = estimator.evaluate(eval_input_fn)  # initial variables
     assert untrained == {"loss": 0.0, "mae": 0.0, "global_step": 0}
     estimator.train(input_fn, steps=1)  # w = 1, predictions are 1, 2 and 3, labels 0
-    results = estimator.evaluate(eval_input_fn)
-    assert results == {
+    assert estimator.evaluate(eval_input_fn) == {
         "loss": pytest.approx(((1 + 4) / 2 + 9) / 2),
         "mae": pytest.approx((1 + 2 + 3) / 3),
         "global_step": 1,
@@ -82,8 +74,7 @@ def test_evaluate_weighs_examples_in_metrics_and_batches_in_the_loss(make_estima
 
 @pytest.mark.parametrize("path_type", [str, Path])
 def test_evaluate_an_older_checkpoint(make_estimator, input_fn, eval_input_fn, path_type):
-    estimator = make_estimator(save_checkpoints_steps=1)
-    estimator.train(input_fn, steps=2)
+    estimator = make_estimator(save_checkpoints_steps=1).train(input_fn, steps=2)
     path = path_type(os.path.join(estimator.model_dir, "model.ckpt-1"))
     assert estimator.evaluate(eval_input_fn, checkpoint_path=path)["mae"] == pytest.approx(2)
     assert next(estimator.predict(eval_input_fn, checkpoint_path=path))
@@ -116,8 +107,7 @@ def test_input_fn_receives_the_arguments_it_names(make_estimator, input_fn):
         received.update(mode=mode, params=params, model_dir=config.model_dir)
         return input_fn()
 
-    estimator = make_estimator()
-    estimator.train(with_arguments, steps=1)
+    estimator = make_estimator().train(with_arguments, steps=1)
     assert received == {"mode": "train", "params": {"learning_rate": 0.25}, "model_dir": estimator.model_dir}
 
 
@@ -126,10 +116,7 @@ def test_input_fn_may_return_tensors_or_a_pair_with_names(make_estimator):
     estimator.train(lambda: ({"x": tf.ones([1])}, tf.constant([2.0])), steps=1)
     assert estimator.get_variable_value("weight") == pytest.approx(1.0)
     pair = collections.namedtuple("pair", ["inputs", "targets"])
-
-    def input_fn():
-        return tf.data.Dataset.from_tensors(pair({"x": [1.0, 1.0]}, [2.0, 2.0]))
-
+    input_fn = batch_of(pair({"x": [1.0, 1.0]}, [2.0, 2.0]))
     estimator.train(input_fn, steps=1)
     assert [row["y"] for row in estimator.predict(input_fn)] == [1.5, 1.5]
 
@@ -183,11 +170,9 @@ def test_params_keep_their_class(tmp_path, eval_input_fn, params):
 
     def model_fn(features, labels, mode, params):
         received.append(params)
-        train_op = tf1.train.get_global_step().assign_add(1)
-        return est.EstimatorSpec(mode, loss=tf.constant(1.0), train_op=train_op)
+        return counting(mode, tf.constant(1.0))
 
-    estimator = est.Estimator(model_fn, tmp_path, params=params)
-    estimator.train(eval_input_fn, steps=1)
+    estimator = est.Estimator(model_fn, tmp_path, params=params).train(eval_input_fn, steps=1)
     assert [type(params) for params in (*received, estimator.params)] == [_Attributes] * 2
     assert received == [params]
     assert received[0] is not params
@@ -196,8 +181,7 @@ def test_params_keep_their_class(tmp_path, eval_input_fn, params):
 def test_the_seed_of_the_config_makes_initial_values_repeatable(tmp_path, input_fn):
     def model_fn(features, labels, mode):
         weight = tf1.get_variable("weight", [4], initializer=tf1.random_normal_initializer())
-        loss = tf.reduce_sum(weight) * 0 + tf.reduce_sum(features["x"]) * 0
-        return est.EstimatorSpec(mode, loss=loss, train_op=tf1.train.get_global_step().assign_add(1))
+        return counting(mode, tf.reduce_sum(weight) * 0 + tf.reduce_sum(features["x"]) * 0)
 
     def values(name, seed):
         config = est.RunConfig(model_dir=str(tmp_path / name), tf_random_seed=seed)
@@ -207,35 +191,23 @@ def test_the_seed_of_the_config_makes_initial_values_repeatable(tmp_path, input_
     assert not np.array_equal(values("a", 1), values("c", 2))
 
 
-@pytest.fixture(params=["alone", "mirrored"])
-def with_a_local_init_op(request, tmp_path):
-    """An Estimator whose Scaffold starts the local variable that it adds to the input, fed with 2."""
-    strategy = None
-    if request.param == "mirrored":
-        strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
+@pytest.mark.parametrize("devices", [1, 2])
+def test_a_local_init_op_of_the_models_own_leaves_the_loss_its_own(tmp_path, devices):
+    """The Scaffold starts the local variable that the model adds to the input, fed with 2."""
 
     def model_fn(features, labels, mode):
         extra = tf1.get_variable("extra", [], collections=[tf1.GraphKeys.LOCAL_VARIABLES], use_resource=True)
         fed = tf1.placeholder(tf.float32, [])
-        counter = tf1.metrics.mean(features["x"] + extra)
-        local_init_op = tf.group(
-            extra.assign(fed), *(v.initializer for v in tf1.local_variables() if "mean" in v.name)
-        )
-        scaffold = tf1.train.Scaffold(local_init_op=local_init_op, local_init_feed_dict={fed: 2.0})
-        train_op = tf.group(tf1.train.get_global_step().assign_add(1))
-        settings = {"train_op": train_op, "eval_metric_ops": {"mean": counter}, "scaffold": scaffold}
-        return est.EstimatorSpec(mode, loss=tf.reduce_mean(features["x"]), **settings)
+        metrics = {"mean": tf1.metrics.mean(features["x"] + extra)}
+        others = [v.initializer for v in tf1.local_variables() if "mean" in v.name]
+        start = {"local_init_op": tf.group(extra.assign(fed), *others), "local_init_feed_dict": {fed: 2.0}}
+        parts = {"eval_metric_ops": metrics, "scaffold": tf1.train.Scaffold(**start)}
+        return counting(mode, tf.reduce_mean(features["x"]), **parts)
 
+    strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"]) if devices == 2 else None
     config = est.RunConfig(train_distribute=strategy, eval_distribute=strategy)
-    return est.Estimator(model_fn, str(tmp_path), config)
-
-
-def ones_and_threes():
-    return tf.data.Dataset.from_tensors(({"x": [1.0, 3.0]}, [0.0, 0.0])).repeat(2)
-
-
-def test_a_local_init_op_of_the_models_own_leaves_the_loss_its_own(with_a_local_init_op):
-    estimator = with_a_local_init_op
+    estimator = est.Estimator(model_fn, str(tmp_path), config)
+    ones_and_threes = batch_of({"x": [1.0, 3.0]}, [0.0, 0.0], repeat=2)
     hook = est.experimental.InMemoryEvaluatorHook(estimator, ones_and_threes)
     estimator.train(ones_and_threes, hooks=[hook], steps=1)
     assert read_evaluations(estimator.eval_dir())[1]["mean"] == 4.0

@@ -1,7 +1,6 @@
 """Private members of tf.estimator's Estimator that programs replace, override, call or read."""
 
 import functools
-import json
 
 import numpy as np
 import pytest
@@ -10,13 +9,13 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 import estimator_core as est
 from estimator_core import tf1
+from tests.estimator_core.programs import batch_of
 
 ROWS = {"x": np.array([[1.0], [2.0]], np.float32)}
 X = tf.feature_column.numeric_column("x")
 
 
-def input_fn():
-    return tf.data.Dataset.from_tensors((ROWS, np.array([[2.0], [4.0]], np.float32)))
+input_fn = batch_of(ROWS, np.array([[2.0], [4.0]], np.float32))
 
 
 def model_fn(features, labels, mode, params):
@@ -31,9 +30,7 @@ def model_fn(features, labels, mode, params):
     return est.EstimatorSpec(mode, predictions, loss, train_op)
 
 
-def receiver_fn():
-    x = tf1.placeholder(tf.float32, [None, 1])
-    return est.export.ServingInputReceiver({"x": x}, {"x": x})
+receiver_fn = est.export.build_raw_serving_input_receiver_fn({"x": tf.TensorSpec([None, 1])})
 
 
 def served(estimator, folder):
@@ -66,8 +63,7 @@ def test_a_replaced_model_fn_is_called_in_each_mode(tmp_path):
 
 @pytest.mark.parametrize("in_place", [False, True])
 def test_replaced_params_reach_both_functions(tmp_path, in_place):
-    estimator = est.Estimator(model_fn, str(tmp_path), params={"scale": 1.0})
-    estimator.train(input_fn, steps=1)
+    estimator = est.Estimator(model_fn, str(tmp_path), params={"scale": 1.0}).train(input_fn, steps=1)
     seen = []
     if in_place:
         estimator._params["scale"] = 7.0
@@ -84,8 +80,7 @@ def test_replaced_params_reach_both_functions(tmp_path, in_place):
 
 
 def test_predict_does_not_answer_from_the_graph_of_a_replaced_function(tmp_path):
-    estimator = est.LinearRegressor([X], str(tmp_path))
-    estimator.train(input_fn, steps=2)
+    estimator = est.LinearRegressor([X], str(tmp_path)).train(input_fn, steps=2)
 
     def rows():
         return [float(row["predictions"][0]) for row in estimator.predict(input_fn)]
@@ -129,8 +124,7 @@ def test_overridden_calls_are_obeyed(tmp_path):
             return super()._call_input_fn(input_fn, mode)
 
     assert predicted(Before113(model_fn, params={})) == [12.0, 18.0]
-    estimator = Overriding(model_fn, str(tmp_path / "model"), params={})
-    estimator.train(input_fn, steps=1)
+    estimator = Overriding(model_fn, str(tmp_path / "model"), params={}).train(input_fn, steps=1)
     assert predicted(estimator) == [12.0, 18.0]  # 3 * 2 * (x + 1)
     assert estimator.evaluate(input_fn)["loss"] == pytest.approx((10**2 + 14**2) / 2)
     assert served(estimator, tmp_path / "exported") == 6.0
@@ -148,8 +142,7 @@ def test_an_overridden_global_step_and_an_overridden_export_are_obeyed(tmp_path)
         def _export_all_saved_models(self, export_dir_base, *args, **kwargs):
             return super()._export_all_saved_models(export_dir_base + "/own", *args, **kwargs)
 
-    estimator = Own(model_fn, str(tmp_path / "model"), params={})
-    estimator.train(input_fn, steps=1)
+    estimator = Own(model_fn, str(tmp_path / "model"), params={}).train(input_fn, steps=1)
     assert estimator.get_variable_value("global_step") == 101
     path = estimator.export_saved_model(str(tmp_path), receiver_fn).decode()
     assert path.startswith(str(tmp_path / "own"))
@@ -157,13 +150,12 @@ def test_an_overridden_global_step_and_an_overridden_export_are_obeyed(tmp_path)
 
 def test_an_override_that_nothing_would_call_is_refused_without_the_check():
     subclass = type("Own", (Overriding,), {"_train_model": lambda self, *args: None})
-    between = type("Below", (subclass,), {})
-    for own in (subclass, between):
+    for own in (subclass, type("Below", (subclass,), {})):
         with pytest.raises(ValueError, match=r"overrides \['_train_model'\].*never calls"):
             own(model_fn, params={})
 
 
-def test_settings_that_programs_read(monkeypatch):
+def test_settings_that_programs_read(as_task):
     session_config = tf1.ConfigProto(inter_op_parallelism_threads=3)
     strategy = tf.distribute.MirroredStrategy(["/cpu:0"])
     both = {"train_distribute": strategy, "eval_distribute": strategy}
@@ -171,13 +163,11 @@ def test_settings_that_programs_read(monkeypatch):
     estimator = est.Estimator(model_fn, config=config, params={}, warm_start_from="old")
     assert estimator._session_config.inter_op_parallelism_threads == 3
     assert estimator._device_fn is config.device_fn
-    assert estimator._train_distribution is strategy
-    assert estimator._eval_distribution is strategy
+    assert estimator._train_distribution is estimator._eval_distribution is strategy
     assert estimator._warm_start_settings.ckpt_to_initialize_from == "old"
 
     assert est.Estimator(model_fn, params={})._device_fn is None
-    cluster = {"chief": ["a:1"], "ps": ["b:1", "b:2"]}
-    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": "chief", "index": 0}}))
+    as_task("chief", tasks={"chief": ["a:1"], "ps": ["b:1", "b:2"]})
     device_fn = est.Estimator(model_fn, params={})._device_fn
     with tf.Graph().as_default(), tf1.device(device_fn):
         variables = [tf1.get_variable(name, []) for name in "ab"]
@@ -254,8 +244,7 @@ def test_a_subclass_may_have_attributes_and_errors_of_its_own():
         def broken(self):
             return self.config.no_setting
 
-    estimator = Own()
-    estimator.train(input_fn, steps=1)
+    estimator = Own().train(input_fn, steps=1)
     estimator.evaluate(input_fn)
     assert predicted(estimator) == [3.0, 6.0]
     assert (estimator._model, estimator._evaluate, estimator.from_mixin) == ("network", "own", 5)
@@ -267,23 +256,15 @@ def test_a_subclass_may_have_attributes_and_errors_of_its_own():
 def test_a_replaced_model_fn_of_a_tpu_estimator_is_trained_and_exported(tmp_path, version):
     def make(use_tpu):
         config = est.tpu.RunConfig(model_dir=str(tmp_path / "model"))
-        estimator = est.tpu.TPUEstimator(
-            model_fn,
-            config=config,
-            params={},
-            use_tpu=use_tpu,
-            train_batch_size=8,
-            predict_batch_size=2,
-            export_saved_model_api_version=version,
-        )
+        settings = {"train_batch_size": 8, "predict_batch_size": 2, "export_saved_model_api_version": version}
+        estimator = est.tpu.TPUEstimator(model_fn, config=config, params={}, use_tpu=use_tpu, **settings)
         original = estimator._model_fn
         estimator._model_fn = lambda features, labels, mode, config, params: original(
             {"x": 10.0 * features["x"]}, labels, mode, config, params
         )
         return estimator
 
-    estimator = make(use_tpu=False)
-    estimator.train(lambda params: input_fn(), steps=1)
+    estimator = make(use_tpu=False).train(lambda params: input_fn(), steps=1)
     assert [float(row[0]) for row in estimator.predict(lambda params: input_fn())] == [30.0, 60.0]
     for each in (make(use_tpu=True).with_shards(2), estimator, make(use_tpu=True)):
         assert served(each, tmp_path / "exported") == 30.0

@@ -7,11 +7,11 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
-from tests.estimator_core.programs import weight_model_fn
+from tests.estimator_core.programs import batch_of, weight_model_fn
 
-tf1 = tf.compat.v1
 gfile = tf.io.gfile
 
 
@@ -19,9 +19,7 @@ def model_fn(features, labels, mode):
     return weight_model_fn(features, labels, mode, {"learning_rate": 0.25})
 
 
-def serving_input_receiver_fn():
-    x = tf1.placeholder(tf.float32, [None])
-    return est.export.ServingInputReceiver({"x": x}, {"x": x})
+serving_input_receiver_fn = est.export.build_raw_serving_input_receiver_fn({"x": tf.TensorSpec([None])})
 
 
 def served(path, x):
@@ -116,17 +114,13 @@ def test_early_stopping_reads_evaluations(estimator, model_dir, input_fn, eval_i
         estimator.evaluate(eval_input_fn)  # the loss grows with the weight
     often = {"run_every_secs": None, "run_every_steps": 1}
     hook = est.experimental.stop_if_no_decrease_hook(estimator, "loss", 1, **often)
-    other = est.Estimator(model_fn, f"{model_dir}-stopped")
-    other.train(input_fn, hooks=[hook], max_steps=20)
+    other = est.Estimator(model_fn, f"{model_dir}-stopped").train(input_fn, hooks=[hook], max_steps=20)
     assert other.get_variable_value("global_step") < 20
 
 
 def test_boosted_trees_are_read_from_it(model_dir):
     x = np.arange(8, dtype=np.float32)
-
-    def input_fn():
-        return tf.data.Dataset.from_tensors(({"x": x}, (x > 3).astype(np.int64)))
-
+    input_fn = batch_of({"x": x}, (x > 3).astype(np.int64))
     columns = [tf.feature_column.numeric_column("x")]
     trees = est.BoostedTreesClassifier(columns, 1, model_dir=model_dir, n_trees=2, max_depth=1)
     trees.train(input_fn, max_steps=2)
@@ -140,10 +134,7 @@ def test_a_keras_model_is_trained_and_read(model_dir, checkpoint_format):
     model.compile("sgd", "mse")
     config = est.RunConfig(model_dir=model_dir)
     estimator = est.model_to_estimator(model, config=config, checkpoint_format=checkpoint_format)
-
-    def input_fn():
-        return tf.data.Dataset.from_tensors(([[1.0]], [[2.0]])).repeat()
-
+    input_fn = batch_of([[1.0]], [[2.0]], repeat=None)
     estimator.train(input_fn, max_steps=2)
     (row,) = estimator.predict(lambda: input_fn().take(1))
     (prediction,) = row.values()

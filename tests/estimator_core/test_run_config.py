@@ -9,8 +9,6 @@ import tensorflow as tf
 
 import estimator_core as est
 
-tf1 = tf.compat.v1
-
 _CLUSTER = {"chief": ["c:1"], "worker": ["w:1", "w:2"], "ps": ["p:1"]}
 
 
@@ -97,9 +95,8 @@ def test_bad_values_are_named(arguments):
         (("evaluator", 0), False, None, ""),
     ],
 )
-def test_tf_config_places_the_task(monkeypatch, task, is_chief, rank, master):
-    value = {"cluster": _CLUSTER, "task": {"type": task[0], "index": task[1]}}
-    monkeypatch.setenv("TF_CONFIG", json.dumps(value))
+def test_tf_config_places_the_task(as_task, task, is_chief, rank, master):
+    as_task(*task, _CLUSTER)
     config = est.RunConfig()
     assert (config.task_type, config.task_id) == task
     assert (config.is_chief, config.global_id_in_cluster, config.master) == (is_chief, rank, master)
@@ -112,39 +109,32 @@ def test_tf_config_places_the_task(monkeypatch, task, is_chief, rank, master):
 
 
 @pytest.mark.parametrize("kind", ["train_distribute", "experimental_distribute"])
-def test_workers_alone_train_by_a_strategy(monkeypatch, kind):
-    value = {"cluster": {"worker": ["w:1", "w:2"]}, "task": {"type": "worker", "index": 1}}
-    monkeypatch.setenv("TF_CONFIG", json.dumps(value))
+def test_workers_alone_train_by_a_strategy(as_task, kind):
+    workers = {"worker": ["w:1", "w:2"]}
+    as_task("worker", 1, workers)
     strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
     both = types.SimpleNamespace(train_distribute=strategy, eval_distribute=None, remote_cluster=None)
     config = est.RunConfig(**{kind: strategy if kind == "train_distribute" else both})
     assert (config.task_type, config.num_worker_replicas) == ("worker", 2)
-    assert config.cluster_spec.as_dict() == value["cluster"]
+    assert config.cluster_spec.as_dict() == workers
     assert not config.is_chief
     with pytest.raises(ValueError, match="may have only workers with a train_distribute"):
         est.RunConfig(eval_distribute=strategy)
 
 
+# The other messages are those of `test_cluster`.
 @pytest.mark.parametrize(
-    ("value", "message"),
+    ("tasks", "kind", "message"),
     [
-        ("{", "JSON"),
-        ("[]", "JSON object"),
-        ({"cluster": _CLUSTER}, "type"),
-        ({"cluster": _CLUSTER, "task": {"type": "boss", "index": 0}}, "boss"),
-        ({"cluster": _CLUSTER, "task": {"type": "worker"}}, "`index`"),
-        ({"cluster": _CLUSTER, "task": {"type": "worker", "index": 2}}, "index 2"),
-        ({"cluster": _CLUSTER, "task": {"type": "worker", "index": -1}}, "-1"),
-        ({"cluster": {"worker": ["w:1"]}, "task": {"type": "worker", "index": 0}}, "'chief'"),
-        ({"cluster": {"worker": ["w:1"]}, "task": {"type": "evaluator", "index": 0}}, "'chief'"),
-        ({"cluster": {"evaluator": ["e:1"]}, "task": {"type": "evaluator", "index": 0}}, "'chief'"),
-        ({"cluster": {"chief": ["a", "b"]}, "task": {"type": "chief", "index": 0}}, "exactly one"),
-        ({"cluster": {"chief": "a"}, "task": {"type": "chief", "index": 0}}, "list addresses"),
-        ({"task": {"type": "ps"}}, "without a `cluster`"),
+        ({"worker": ["w:1"]}, "worker", "'chief'"),
+        ({"worker": ["w:1"]}, "evaluator", "'chief'"),
+        ({"evaluator": ["e:1"]}, "evaluator", "'chief'"),
+        ({"chief": ["a", "b"]}, "chief", "exactly one"),
+        ({"chief": "a"}, "chief", "list addresses"),
     ],
 )
-def test_a_broken_tf_config_says_what_is_wrong(monkeypatch, value, message):
-    monkeypatch.setenv("TF_CONFIG", value if isinstance(value, str) else json.dumps(value))
+def test_a_broken_tf_config_says_what_is_wrong(as_task, tasks, kind, message):
+    as_task(kind, tasks=tasks)
     with pytest.raises(ValueError, match=message):
         est.RunConfig()
 
@@ -256,10 +246,8 @@ _OF_CHIEF, _OF_WORKER = ["/job:ps", "/job:chief"], ["/job:ps", "/job:worker/task
         ("evaluator", None),
     ],
 )
-def test_the_session_config_of_a_task_has_its_device_filters(monkeypatch, kind, filters):
-    cluster = {"chief": ["a:1"], "worker": ["b:1"], "ps": ["c:1"]}
-    task = {"type": kind, "index": 0}
-    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": task}))
+def test_the_session_config_of_a_task_has_its_device_filters(as_task, kind, filters):
+    as_task(kind, tasks={"chief": ["a:1"], "worker": ["b:1"], "ps": ["c:1"]})
     session_config = est.RunConfig().session_config
     assert (session_config and list(session_config.device_filters)) == filters
     assert est.RunConfig().replace(session_config=None).session_config is None

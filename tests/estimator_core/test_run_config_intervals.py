@@ -1,7 +1,6 @@
 """Settings of RunConfig for how often something happens in training, on one device and on two."""
 
 import functools
-import os
 import time
 
 import pytest
@@ -9,8 +8,7 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core.summaries import read_evaluations
-
-tf1 = tf.compat.v1
+from tests.estimator_core.programs import Recorder, checkpoints, saved_steps
 
 
 @pytest.fixture(params=["one_device", "two_devices"])
@@ -29,12 +27,6 @@ def steps_of(model_dir, tag):
     return [step for step, values in read_evaluations(model_dir).items() if tag in values]
 
 
-def checkpoints(model_dir):
-    """Returns the steps of the checkpoints that are there."""
-    names = [name for name in os.listdir(model_dir) if name.endswith(".index")]
-    return sorted(int(name.removeprefix("model.ckpt-").removesuffix(".index")) for name in names)
-
-
 class Clock(est.SessionRunHook):
     """Time passes by four seconds after each step, and not otherwise."""
 
@@ -47,8 +39,7 @@ class Clock(est.SessionRunHook):
 
 
 def test_save_summary_steps(make, input_fn):
-    estimator = make(save_summary_steps=4).train(input_fn, steps=12)
-    events = read_evaluations(estimator.model_dir)
+    events = read_evaluations(make(save_summary_steps=4).train(input_fn, steps=12).model_dir)
     losses = {step: values["loss"] for step, values in events.items() if "loss" in values}
     # TensorFlow's hook may take the step of a run for the one that follows, and be due one step early.
     first, second, third, *_ = losses
@@ -68,8 +59,7 @@ def test_save_checkpoints_steps(make, input_fn):
 
 def test_save_checkpoints_secs(make, input_fn, monkeypatch):
     """A checkpoint sees the time of the steps before: 12 s at step 4, 24 s at step 7."""
-    estimator = make(save_checkpoints_secs=10)
-    estimator.train(input_fn, steps=9, hooks=[Clock(monkeypatch)])
+    estimator = make(save_checkpoints_secs=10).train(input_fn, steps=9, hooks=[Clock(monkeypatch)])
     assert checkpoints(estimator.model_dir) == [0, 4, 7, 9]
 
 
@@ -99,8 +89,7 @@ def test_a_smaller_number_of_checkpoints_also_applies_to_those_of_an_earlier_tra
     assert checkpoints(model_dir) == [2, 4, 6, 8, 10, 11]
     keep(keep_checkpoint_max=3).train(input_fn, steps=1)
     assert checkpoints(model_dir) == [10, 11, 12]
-    paths = tf.train.get_checkpoint_state(model_dir).all_model_checkpoint_paths
-    assert [os.path.basename(path) for path in paths] == [f"model.ckpt-{step}" for step in (10, 11, 12)]
+    assert saved_steps(model_dir) == [10, 11, 12]
     specs = est.TrainSpec(input_fn, max_steps=13), est.EvalSpec(eval_input_fn)
     est.train_and_evaluate(keep(keep_checkpoint_max=1), *specs)
     assert checkpoints(model_dir) == [13]
@@ -128,17 +117,10 @@ def test_no_log_lines_and_no_summaries_without_an_interval(make, input_fn, caplo
 
 def test_throttle_secs_pass_between_evaluations(make_estimator, input_fn, eval_input_fn, monkeypatch):
     """Checkpoint 2 is evaluated after 4 s; checkpoint 4 comes 8 s later, checkpoint 6 after 16 s."""
-    evaluated = []
-
-    class Recorder(est.Exporter):
-        name = "recorder"
-
-        def export(self, estimator, export_path, checkpoint_path, eval_result, is_the_final_export):
-            evaluated.append((int(eval_result["global_step"]), is_the_final_export))
-
+    recorder = Recorder()
     est.train_and_evaluate(
         make_estimator(save_checkpoints_steps=2),
         est.TrainSpec(input_fn, 9, hooks=[Clock(monkeypatch)]),
-        est.EvalSpec(eval_input_fn, exporters=Recorder(), throttle_secs=10),
+        est.EvalSpec(eval_input_fn, exporters=recorder, throttle_secs=10),
     )
-    assert evaluated == [(2, False), (6, False), (9, True)]
+    assert recorder.calls == [(2, False), (6, False), (9, True)]

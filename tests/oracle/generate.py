@@ -23,8 +23,7 @@ def run_program(name, program, model_dir):
     config = run_config(name, program, model_dir)
     e = names_for(program)
     seen = observe.observe(e, program.make(e, config=config), program)
-    initial = observe.variables_of(os.path.join(model_dir, "model.ckpt-0"))
-    return {"initial_variables": initial, **seen}
+    return {"initial_variables": observe.variables_of(os.path.join(model_dir, "model.ckpt-0")), **seen}
 
 
 def write_expected(name, path):

@@ -16,8 +16,8 @@ import tempfile
 
 import numpy as np
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
-tf1 = tf.compat.v1
 PATH = pathlib.Path(__file__).parent / "placement.json"
 
 TF_CONFIG = {
@@ -72,9 +72,7 @@ def custom_model_fn(features, labels, mode):
     known = words.lookup(features["word"]) + seen.lookup(features["word"])
     shift = tf.reduce_sum(tf.cast(known, tf.float32)) + local
     loss = tf.reduce_mean(tf.square(features["x"] @ weights - labels)) + shift
-    optimizer = tf1.train.AdamOptimizer()
-    train_op = optimizer.minimize(loss, tf1.train.get_global_step())
-    return mode, loss, train_op
+    return mode, loss, tf1.train.AdamOptimizer().minimize(loss, tf1.train.get_global_step())
 
 
 def custom(e, config):
@@ -152,8 +150,7 @@ def main():
     found = {}
     for name, (is_v1, _) in PROGRAMS.items():
         with tempfile.TemporaryDirectory() as model_dir:
-            e = tf1.estimator if is_v1 else tf.estimator
-            found[name] = placement(name, e, model_dir)
+            found[name] = placement(name, tf1.estimator if is_v1 else tf.estimator, model_dir)
     with open(PATH, "w") as file:
         json.dump(found, file, indent=1, sort_keys=True)
         file.write("\n")

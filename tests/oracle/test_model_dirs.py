@@ -21,8 +21,7 @@ def test_model_dir_of_the_reference_goes_on(name, tmp_path):
     e = names_for(program)
     expected = json.loads((HERE / name / "expected.json").read_text())
     model_dir = shutil.copytree(HERE / name, tmp_path / name)
-    config = e.RunConfig(model_dir=str(model_dir), save_summary_steps=1)
-    estimator = program.make(e, config=config)
+    estimator = program.make(e, config=e.RunConfig(model_dir=str(model_dir), save_summary_steps=1))
 
     metrics = estimator.evaluate(program.inputs(repeat=1))
     assert metrics["global_step"] == 30

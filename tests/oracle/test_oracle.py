@@ -31,51 +31,21 @@ NOT_AS_IN_TENSORFLOW_1 = {
 
 # What `make test` runs: one or two of each family.
 FIRST = {
-    "baseline_regressor",
-    "columns_dnn_dense",
-    "columns_linear_indicator_and_embedding",
-    "combined_classifier",
-    "custom_classifier",
-    "dnn_multi_label",
-    "dnn_regressor_adam",
-    "estimator_arguments",
-    "estimator_evaluate",
-    "estimator_export",
-    "hooks_calls",
-    "hooks_not_a_number",
-    "hooks_order",
-    "hooks_ready_made",
-    "kmeans_euclidean",
-    "kmeans_initial_centers",
-    "linear_classifier_words",
-    "linear_with_binary",
-    "linear_with_multi_class",
-    "linear_with_poisson",
-    "rnn_lstm_words",
-    "sdca_regressor",
-    "tpu_classifier",
-    "train_and_evaluate_throttled",
-    "v1_dnn_classifier",
-    "v1_linear_regressor",
-    "warm_start_with_renamed_variables",
-}
+    "baseline_regressor", "columns_dnn_dense", "columns_linear_indicator_and_embedding",
+    "combined_classifier", "custom_classifier", "dnn_multi_label", "dnn_regressor_adam",
+    "estimator_arguments", "estimator_evaluate", "estimator_export", "hooks_calls", "hooks_not_a_number",
+    "hooks_order", "hooks_ready_made", "kmeans_euclidean", "kmeans_initial_centers",
+    "linear_classifier_words", "linear_with_binary", "linear_with_multi_class", "linear_with_poisson",
+    "rnn_lstm_words", "sdca_regressor", "tpu_classifier", "train_and_evaluate_throttled",
+    "v1_dnn_classifier", "v1_linear_regressor", "warm_start_with_renamed_variables",
+}  # fmt: skip
 # Variants of others, which take long.
 SLOW = {
-    "rnn_cell_class",
-    "rnn_cell_fn",
-    "rnn_gru_one_layer",
-    "rnn_sequences",
-    "rnn_sequences_multi_label",
-    "rnn_sequences_weighted",
-    "rnn_simple_one_layer",
-    "sdca_classifier_weighted",
-    "train_and_evaluate_early_stopping",
-    "sdca_v1_classifier",
-    "v1_combined_classifier",
-    "v1_combined_regressor_partitioned",
-    "v1_dnn_classifier_batch_norm",
-    "v1_slots_of_several_parts",
-}
+    "rnn_cell_class", "rnn_cell_fn", "rnn_gru_one_layer", "rnn_sequences", "rnn_sequences_multi_label",
+    "rnn_sequences_weighted", "rnn_simple_one_layer", "sdca_classifier_weighted",
+    "train_and_evaluate_early_stopping", "sdca_v1_classifier", "v1_combined_classifier",
+    "v1_combined_regressor_partitioned", "v1_dnn_classifier_batch_norm", "v1_slots_of_several_parts",
+}  # fmt: skip
 
 
 def skip_in_tensorflow_1(name):
@@ -116,8 +86,7 @@ def run(request, tmp_path_factory):
     model_dir = str(tmp_path_factory.mktemp(request.param))
     observe.write_checkpoint(model_dir, expected["initial_variables"])
     e = names_for(program)
-    config = e.RunConfig(model_dir=model_dir, save_summary_steps=1)
-    estimator = program.make(e, config=config)
+    estimator = program.make(e, config=e.RunConfig(model_dir=model_dir, save_summary_steps=1))
     return expected, observe.observe(e, estimator, program), estimator
 
 
@@ -141,8 +110,7 @@ def test_programs_that_need_legacy_keras():
 def assert_close(kind, seen, expected, where=""):
     """Checks numbers to the tolerance of their kind, far above the bands in bands.json."""
     tolerance = TOLERANCES[kind]
-    wanted = pytest.approx(expected, rel=tolerance.relative, abs=tolerance.absolute)
-    assert seen == wanted, where
+    assert seen == pytest.approx(expected, rel=tolerance.relative, abs=tolerance.absolute), where
 
 
 def test_every_program_has_expectations():

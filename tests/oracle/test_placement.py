@@ -20,7 +20,6 @@ def test_the_placement_is_that_of_the_reference(name, tmp_path, monkeypatch):
 
 
 def test_the_programs_show_what_they_are_for():
-    devices = [set(EXPECTED[name]["variables"].values()) for name in EXPECTED]
-    assert max(map(len, devices)) == 3
+    assert max(map(len, [set(EXPECTED[name]["variables"].values()) for name in EXPECTED])) == 3
     assert any("part_1" in name for name in EXPECTED["dnn_linear_combined_v1"]["variables"])
     assert any("part_2" in name for name in EXPECTED["small_slices_v1"]["variables"])

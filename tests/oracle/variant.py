@@ -13,14 +13,12 @@ import tempfile
 import zlib
 
 import numpy as np
-import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from tests.oracle import observe
 from tests.oracle.generate_model_dirs import STEPS_AFTER
 from tests.oracle.programs import PROGRAMS, SCENARIOS
 from tests.oracle.reference import names_for
-
-tf1 = tf.compat.v1
 
 MODEL_DIR_PREFIX = "model_dirs/"
 
@@ -49,8 +47,7 @@ class LastBitHook(tf1.train.SessionRunHook):
     def _moved(self, values):
         values = np.asarray(values)
         towards = np.where(self._random.randint(0, 2, values.shape), np.inf, -np.inf)
-        moved = np.nextafter(values, towards.astype(values.dtype))
-        return np.where(values == 0, values, moved)
+        return np.where(values == 0, values, np.nextafter(values, towards.astype(values.dtype)))
 
 
 def run_program(program, expected, model_dir, hooks):

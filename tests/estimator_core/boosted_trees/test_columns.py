@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.boosted_trees.columns import checked_columns, column_matrix, column_ranges
 
 fc = tf.feature_column
-tf1 = tf.compat.v1
 NAN = float("nan")
 
 
@@ -57,27 +57,25 @@ def test_a_hashed_column_counts_its_words():
     assert found[1].sum() == 2
 
 
-def test_many_values_of_an_example_are_counted_without_a_matrix_for_each_of_them():
+def test_many_values_of_an_example_are_counted_without_a_matrix_for_each_of_them(graph, session):
     rows = [[3, 1, 3, -1], [0, 0, 0, 9], [-1, -1, -1, -1]]  # 9 and -1 are no category
     known = fc.categorical_column_with_vocabulary_list("word", [5, 0, 1, 3], tf.int64)
-    with tf.Graph().as_default() as graph, tf1.Session() as session:
-        features = {"word": tf.constant(rows, tf.int64)}
-        counts = column_matrix(features, checked_columns([fc.indicator_column(known)]))
-        session.run(tf1.tables_initializer())
-        assert session.run(counts).tolist() == [[0, 0, 1, 2], [0, 3, 0, 0], [0, 0, 0, 0]]
+    features = {"word": tf.constant(rows, tf.int64)}
+    counts = column_matrix(features, checked_columns([fc.indicator_column(known)]))
+    session.run(tf1.tables_initializer())
+    assert session.run(counts).tolist() == [[0, 0, 1, 2], [0, 3, 0, 0], [0, 0, 0, 0]]
     assert "OneHot" not in {operation.type for operation in graph.get_operations()}
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
-def test_few_categories_are_compared_without_a_table(dtype):
+def test_few_categories_are_compared_without_a_table(graph, dtype):
     column = fc.categorical_column_with_vocabulary_list("id", [7, 3, 5], dtype=tf.int64)
     for shape in ([5], [5, 1]):
         features = {"id": np.array([3, -1, 7, 4, 5], dtype).reshape(shape)}
         found = matrix_of(features, [fc.indicator_column(column)])
         assert found.tolist() == [[0, 1, 0], [0, 0, 0], [1, 0, 0], [0, 0, 0], [0, 0, 1]]
-    with tf.Graph().as_default():
-        column_matrix({"id": tf.constant([3])}, checked_columns([column]))
-        assert not tf1.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)
+    column_matrix({"id": tf.constant([3])}, checked_columns([column]))
+    assert not tf1.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)
 
 
 @pytest.mark.parametrize(

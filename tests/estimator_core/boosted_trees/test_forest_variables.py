@@ -1,13 +1,12 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.boosted_trees.boosting import BoostingState
 from estimator_core.boosted_trees.forest import constant_trees
 from estimator_core.boosted_trees.forest_variables import ForestAssignment, ForestVariables, read_checkpoint
-
-tf1 = tf.compat.v1
 
 
 def state(trees, bias):

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.boosted_trees.head_loss import HeadLoss
 
-tf1 = tf.compat.v1
 FEATURES = {"x": [1.0, 2.0], "weight": [1.0, 3.0], "other": [5.0, 5.0]}
 
 

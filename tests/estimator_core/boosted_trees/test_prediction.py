@@ -2,6 +2,7 @@ import lightgbm
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.boosted_trees.boosting import BoostingState
 from estimator_core.boosted_trees.forest import concatenated, constant_trees
@@ -9,8 +10,6 @@ from estimator_core.boosted_trees.forest_variables import ForestAssignment, Fore
 from estimator_core.boosted_trees.model_text import forest_from_text, text_from_forest
 from estimator_core.boosted_trees.prediction import forest_logits
 from tests.estimator_core.tree_programs import Table, library_model
-
-tf1 = tf.compat.v1
 
 
 def logits_of(forest, bias, matrix):

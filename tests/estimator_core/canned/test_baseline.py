@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from tests.estimator_core.conftest import example
+from tests.estimator_core.programs import example
 
 FEATURES = {"x": np.zeros([8, 1], np.float32)}
 

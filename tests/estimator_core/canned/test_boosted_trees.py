@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from tests.estimator_core.conftest import example
+from tests.estimator_core.programs import example
 from tests.estimator_core.tree_programs import Table, columns, config
 
 TABLE = Table()

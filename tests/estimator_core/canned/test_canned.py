@@ -7,8 +7,7 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
-from tests.estimator_core.conftest import example
-from tests.estimator_core.programs import batch_of
+from tests.estimator_core.programs import batch_of, example
 
 fc = tf.feature_column
 SIZE = fc.numeric_column("size")

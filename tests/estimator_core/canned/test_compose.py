@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.canned import compose
@@ -8,8 +9,6 @@ from estimator_core.logits import dnn_logit_fn_builder, linear_logit_fn_builder
 from estimator_core.optimizers.named import NAMED_OPTIMIZERS
 from tests.estimator_core.heads.fresh_graph import trained
 from tests.estimator_core.programs import batch_of
-
-tf1 = tf.compat.v1
 
 
 def logit_fn(name):

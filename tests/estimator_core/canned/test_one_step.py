@@ -1,4 +1,4 @@
-"""One step by hand. A name means the rate 0.2; in v1 0.05 for a network, 0.001 beside a linear part."""
+"""One step by hand. A name means the rate 0.2; in v1 0.05 for a network, 0.001 with a linear part."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def hidden_and_slopes(estimator):
         (v1.DNNRegressor, "SGD", "weighted_mean", 3.0),
     ],
 )
-def test_a_network(tmp_path, regressor, optimizer, reduction, divisor):
+def test_a_network_makes_one_step(tmp_path, regressor, optimizer, reduction, divisor):
     settings = {"optimizer": optimizer, "loss_reduction": reduction}
     estimator = regressor([4], [X], str(tmp_path), **settings).train(input_fn)
     hidden, slopes = hidden_and_slopes(estimator)
@@ -77,7 +77,7 @@ def test_a_network_and_a_linear_part_see_the_slopes_of_the_sum_of_their_logits(t
         (v1.LinearClassifier, {}, 0.4, 0.1),
     ],
 )
-def test_a_linear_model(tmp_path, model, settings, weight, bias):
+def test_a_linear_model_makes_one_step(tmp_path, model, settings, weight, bias):
     estimator = model([X], tmp_path, optimizer="SGD", **settings).train(input_fn)
     assert estimator.get_variable_value("linear/linear_model/x/weights").item() == pytest.approx(weight)
     assert estimator.get_variable_value("linear/linear_model/bias_weights") == pytest.approx([bias])

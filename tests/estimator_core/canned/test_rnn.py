@@ -6,8 +6,7 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core.experimental import RNNClassifier, RNNEstimator, SequentialHeadWrapper
-from tests.estimator_core.conftest import example
-from tests.estimator_core.programs import batch_of, zeros
+from tests.estimator_core.programs import batch_of, example, zeros
 
 fc = tf.feature_column
 TOKEN = fc.sequence_categorical_column_with_vocabulary_list("token", ["up", "down"])

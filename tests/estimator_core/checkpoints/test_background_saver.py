@@ -6,13 +6,13 @@ import threading
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.checkpoints import background_saver
 from estimator_core.checkpoints.background_saver import BackgroundSaver
 from tests.estimator_core.programs import AfterEachRun, batch_of, saved_steps
 
-tf1 = tf.compat.v1
 SECS = 60  # after which a test that waits fails
 
 

@@ -4,11 +4,11 @@ import time
 
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 from google.protobuf import text_format
 
 from estimator_core.checkpoints.background_saver import BackgroundSaver, GraphOnceSaverHook
 
-tf1 = tf.compat.v1
 GRAPHS = {"graph_def": tf1.GraphDef, "meta_graph_def": tf1.MetaGraphDef}
 
 

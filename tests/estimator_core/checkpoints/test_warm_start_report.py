@@ -2,12 +2,11 @@ import os
 
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.experimental import warm_start_report
 from tests.estimator_core.programs import batch_of, counting, values_of, zeros
-
-tf1 = tf.compat.v1
 
 
 @pytest.fixture

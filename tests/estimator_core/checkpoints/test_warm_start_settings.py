@@ -6,12 +6,11 @@ import pickle
 
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.checkpoints.warm_start_report import warm_start
 from estimator_core.checkpoints.warm_start_settings import WarmStartSettings, as_settings
-
-tf1 = tf.compat.v1
 
 
 @pytest.mark.parametrize("path", ["dir/model.ckpt-3", b"dir/model.ckpt-3", pathlib.Path("dir/model.ckpt-3")])

@@ -4,10 +4,10 @@ import pathlib
 
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.checkpoints.whole import why_not_whole
 
-tf1 = tf.compat.v1
 _INDEX, _DATA = ".index", ".data-00000-of-00001"
 
 

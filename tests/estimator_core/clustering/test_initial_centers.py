@@ -1,10 +1,8 @@
 """A worker that is not the chief waits for the centers."""
 
-import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.clustering.initial_centers import InitialCentersHook
-
-tf1 = tf.compat.v1
 
 
 def test_a_worker_waits_for_the_chief(session):

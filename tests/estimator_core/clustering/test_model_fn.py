@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.clustering.model_fn import Clustering
-
-tf1 = tf.compat.v1
 
 CENTERS = np.float32([[0.0, 0.0], [4.0, 0.0]])
 # Squared distances to their centers: 1, 4 and 1.
@@ -62,11 +61,10 @@ def test_whole_batches_move_the_centers_to_the_means():
 
 
 @pytest.mark.parametrize("relative_tolerance", [None, 0.3])
-def test_a_tolerance_adds_a_hook(relative_tolerance):
-    with tf.Graph().as_default():
-        tf1.train.create_global_step()
-        model = clustering(relative_tolerance=relative_tolerance)
-        spec = model.model_fn(tf.constant(POINTS), "train", est.RunConfig())
+def test_a_tolerance_adds_a_hook(graph, relative_tolerance):
+    tf1.train.create_global_step()
+    model = clustering(relative_tolerance=relative_tolerance)
+    spec = model.model_fn(tf.constant(POINTS), "train", est.RunConfig())
     assert len(spec.training_hooks) == (1 if relative_tolerance is None else 2)
 
 

@@ -1,10 +1,9 @@
 import numpy as np
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.clustering import updates
 from estimator_core.clustering.distances import Assignment, assign
-
-tf1 = tf.compat.v1
 
 # Three centers; the last one is far from all points.
 CENTERS = [[0.0, 0.0], [10.0, 0.0], [0.0, 99.0]]

@@ -5,11 +5,10 @@ import threading
 import weakref
 
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.execution.current import building, current_execution
 from estimator_core.execution.single_device import SingleDevice
-
-tf1 = tf.compat.v1
 
 
 class Scoped(SingleDevice):

@@ -2,14 +2,13 @@
 
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.execution.evaluation_metrics import with_evaluation_metrics, with_metric_ops
 from estimator_core.spec.metric_fn import MetricFn
 
 pytestmark = pytest.mark.usefixtures("graph")
-
-tf1 = tf.compat.v1
 
 
 def test_a_function_of_metrics_is_called_once():

@@ -2,11 +2,10 @@
 
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.execution.inputs import features_and_labels, inputs_from
 from estimator_core.execution.single_device import SingleDevice
-
-tf1 = tf.compat.v1
 
 
 def values_of(inputs, tensors):
@@ -18,28 +17,26 @@ def values_of(inputs, tensors):
     return seen
 
 
-def test_each_batch_is_the_next_element():
-    with tf.Graph().as_default():
-        dataset = tf.data.Dataset.from_tensor_slices(({"x": [1, 2, 3, 4]}, [5, 6, 7, 8]))
-        inputs = inputs_from(dataset, "train")
-        (one, label), (two, _) = inputs.next_batch(), inputs.next_batch()
-        seen = values_of(inputs, [tf.reduce_max([one["x"], two["x"]]), label])
+def test_each_batch_is_the_next_element(graph):
+    dataset = tf.data.Dataset.from_tensor_slices(({"x": [1, 2, 3, 4]}, [5, 6, 7, 8]))
+    inputs = inputs_from(dataset, "train")
+    (one, label), (two, _) = inputs.next_batch(), inputs.next_batch()
+    seen = values_of(inputs, [tf.reduce_max([one["x"], two["x"]]), label])
     assert [pair[0] for pair in seen] == [2, 4]
     assert inputs.is_endless is False
 
 
-def test_several_batches_come_in_order_and_all_or_none_is_used():
-    with tf.Graph().as_default():
-        inputs = inputs_from(tf.data.Dataset.range(8), "infer")
-        batches = inputs.next_batches(3)
-        used = tf1.get_variable("used", [], tf.int64, tf1.zeros_initializer())
-        with tf.control_dependencies([batches[0][0]]):
-            count = used.assign_add(1)
-        seen = []
-        with tf1.train.MonitoredSession(hooks=inputs.hooks) as session:
-            while not session.should_stop():
-                seen.append(session.run([[batch for batch, _ in batches], count])[0])
-                uses = len(seen)
+def test_several_batches_come_in_order_and_all_or_none_is_used(graph):
+    inputs = inputs_from(tf.data.Dataset.range(8), "infer")
+    batches = inputs.next_batches(3)
+    used = tf1.get_variable("used", [], tf.int64, tf1.zeros_initializer())
+    with tf.control_dependencies([batches[0][0]]):
+        count = used.assign_add(1)
+    seen = []
+    with tf1.train.MonitoredSession(hooks=inputs.hooks) as session:
+        while not session.should_stop():
+            seen.append(session.run([[batch for batch, _ in batches], count])[0])
+            uses = len(seen)
     assert seen == [[0, 1, 2], [3, 4, 5]]  # 6 and 7 do not go around
     assert uses == 2
 

@@ -5,13 +5,12 @@ import json
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.experimental.local_cluster import free_ports
 from tests.estimator_core.programs import batch_of
 from tests.integration.cluster.in_process import cluster_in_this_process, tf_config_of
-
-tf1 = tf.compat.v1
 
 _kept = []  # a server lives as long as its object
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.execution.restored_session import restored_session
 
-tf1 = tf.compat.v1
 VALUE = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 

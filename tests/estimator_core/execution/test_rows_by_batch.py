@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.execution.rows_by_batch import initializer_by_batch
 from tests.estimator_core.programs import descent
 
-tf1 = tf.compat.v1
 ROWS = 500
 
 

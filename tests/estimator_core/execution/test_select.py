@@ -5,6 +5,7 @@ from unittest import mock
 
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.execution.parameter_server import ParameterServers
@@ -28,7 +29,6 @@ def test_each_mode_has_its_own_strategy():
         assert select_execution(config, mode).strategy is strategy
 
 
-tf1 = tf.compat.v1
 ParameterServerStrategy = tf1.distribute.experimental.ParameterServerStrategy
 CentralStorageStrategy = tf1.distribute.experimental.CentralStorageStrategy
 TASKS = {"chief": ["localhost:1"], "worker": ["localhost:2"], "ps": ["localhost:3"]}

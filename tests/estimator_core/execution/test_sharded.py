@@ -4,13 +4,12 @@ import re
 
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core import tpu
 from tests.estimator_core.programs import AfterEachRun, descent, zeros
 from tests.estimator_core.shard_programs import input_fn, model_fn, shared_descent
-
-tf1 = tf.compat.v1
 
 
 def test_a_model_without_sums_is_refused(make_sharded):

@@ -1,19 +1,17 @@
 """One copy of the model in this process."""
 
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.execution.single_device import SingleDevice
 
-tf1 = tf.compat.v1
 
-
-def test_sessions_have_the_given_configuration():
+def test_sessions_have_the_given_configuration(graph):
     config = tf1.ConfigProto(intra_op_parallelism_threads=3)
-    with tf.Graph().as_default():
-        session = SingleDevice(config).session_creator(tf1.train.Scaffold()).create_session()
-        assert session._config.intra_op_parallelism_threads == 3
-        session.close()
+    session = SingleDevice(config).session_creator(tf1.train.Scaffold()).create_session()
+    assert session._config.intra_op_parallelism_threads == 3
+    session.close()
 
 
 def test_the_step_is_what_the_function_builds():

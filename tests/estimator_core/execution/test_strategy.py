@@ -8,11 +8,10 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from tests.estimator_core.programs import assert_same, descent, saved_steps, values_of, weight_model_fn, zeros
-
-tf1 = tf.compat.v1
 
 
 @pytest.fixture

@@ -2,12 +2,11 @@
 
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.execution.current import building
 from estimator_core.execution.strategy import ReplicasInSync
-
-tf1 = tf.compat.v1
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.execution.cluster.collectives import Peers
@@ -14,7 +15,6 @@ from estimator_core.execution.select import select_execution
 from estimator_core.execution.workers_in_sync import SessionInStep, WorkersInSync
 from tests.estimator_core.programs import batch_of, descent, zeros
 
-tf1 = tf.compat.v1
 ON_READ = tf.VariableSynchronization.ON_READ
 WORKERS = {"worker": ["localhost:1", "localhost:2", "localhost:3"]}
 WITH_CHIEF = {"chief": ["localhost:1"], "worker": ["localhost:2", "localhost:3"]}

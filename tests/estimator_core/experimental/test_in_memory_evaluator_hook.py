@@ -2,12 +2,11 @@ import os
 
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.summaries import read_evaluations
-from tests.estimator_core.programs import counting, zeros
-
-tf1 = tf.compat.v1
+from tests.estimator_core.programs import batch_of, counting, zeros
 
 
 def evaluations_of(estimator, name=None):
@@ -28,14 +27,15 @@ def expected(step):
     return pytest.approx((5.75 * w * w, 2.0 * w))
 
 
+def check_evaluations(estimator, steps, name=None):
+    assert evaluations_of(estimator, name) == {step: expected(step) for step in steps}
+
+
 def test_evaluates_at_the_start_every_n_iterations_and_at_the_end(make_estimator, input_fn, eval_input_fn):
     estimator = make_estimator()
     hook = est.experimental.InMemoryEvaluatorHook(estimator, eval_input_fn, every_n_iter=3, name="mem")
     estimator.train(input_fn, hooks=[hook], steps=8)
-    seen = evaluations_of(estimator, "mem")
-    assert list(seen) == [0, 3, 6, 8]
-    for step, values in seen.items():
-        assert values == expected(step), step
+    check_evaluations(estimator, [0, 3, 6, 8], "mem")
 
 
 def test_a_hook_serves_a_second_training(make_estimator, input_fn, eval_input_fn):
@@ -43,15 +43,11 @@ def test_a_hook_serves_a_second_training(make_estimator, input_fn, eval_input_fn
     hook = est.experimental.InMemoryEvaluatorHook(estimator, eval_input_fn, every_n_iter=2)
     estimator.train(input_fn, hooks=[hook], steps=2)
     estimator.train(input_fn, hooks=[hook], steps=1)
-    seen = evaluations_of(estimator)
-    assert list(seen) == [0, 2, 3]
-    assert seen[3] == expected(3)
+    check_evaluations(estimator, [0, 2, 3])
 
 
 def test_evaluates_at_the_end_of_an_input_that_ends_within_a_loop(make_sharded):
-    def batches(params):
-        return tf.data.Dataset.from_tensors(({"x": [2.0] * 4}, [4.0] * 4)).repeat(7)
-
+    batches = lambda params: batch_of({"x": [2.0] * 4}, [4.0] * 4, repeat=7)()  # noqa: E731
     estimator = make_sharded(config={"iterations_per_loop": 5}, params={"rate": 0.0625})
     hook = est.experimental.InMemoryEvaluatorHook(estimator, batches, steps=2, every_n_iter=1)
     estimator.train(batches, hooks=[hook], max_steps=20)
@@ -85,40 +81,33 @@ def test_lookup_tables_batch_normalization_and_partitions(tmp_path):
     """The hook and evaluate give the same for the variables of the last checkpoint."""
     kind = tf.feature_column.categorical_column_with_vocabulary_list("kind", ["wood", "steel"])
     columns = [tf.feature_column.numeric_column("size"), tf.feature_column.embedding_column(kind, 2)]
-
-    def input_fn():
-        features = {"size": [1.0, -1.0, 3.0], "kind": ["steel", "wood", "glass"]}
-        return tf.data.Dataset.from_tensors((features, [1, 0, 1])).repeat(4)
-
-    estimator = est.v1.DNNClassifier(
-        [4],
-        columns,
-        model_dir=str(tmp_path),
-        batch_norm=True,
-        input_layer_partitioner=tf1.fixed_size_partitioner(2),
-    )
+    settings = {"batch_norm": True, "input_layer_partitioner": tf1.fixed_size_partitioner(2)}
+    estimator = est.v1.DNNClassifier([4], columns, model_dir=str(tmp_path), **settings)
+    features = {"size": [1.0, -1.0, 3.0], "kind": ["steel", "wood", "glass"]}
+    input_fn = batch_of(features, [1, 0, 1], repeat=4)
     hook = est.experimental.InMemoryEvaluatorHook(estimator, input_fn, name="mem")
-    estimator.train(input_fn, hooks=[hook])
-    results = estimator.evaluate(input_fn)
+    results = estimator.train(input_fn, hooks=[hook]).evaluate(input_fn)
     seen = read_evaluations(estimator.eval_dir("mem"))
     assert list(seen) == [0, 4]
     assert seen[0]["loss"] != pytest.approx(seen[4]["loss"])
-    for key, value in seen[4].items():
-        assert value == pytest.approx(results[key], rel=1e-6), key
+    assert seen[4] == pytest.approx({key: results[key] for key in seen[4]}, rel=1e-6)
 
 
 def test_training_on_two_devices(make_estimator, input_fn, eval_input_fn):
     """Both replicas see the batch that one would, and the gradient is their mean."""
-    strategy = tf.distribute.MirroredStrategy(
-        ["/cpu:0", "/cpu:1"], cross_device_ops=tf.distribute.ReductionToOneDevice()
-    )
+    reduction = tf.distribute.ReductionToOneDevice()
+    strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"], cross_device_ops=reduction)
     estimator = make_estimator(train_distribute=strategy)
     hook = est.experimental.InMemoryEvaluatorHook(estimator, eval_input_fn, every_n_iter=2)
     estimator.train(input_fn, hooks=[hook], steps=3)
-    seen = evaluations_of(estimator)
-    assert list(seen) == [0, 2, 3]
-    for step, values in seen.items():
-        assert values == expected(step), step
+    check_evaluations(estimator, [0, 2, 3])
+
+
+def check_refused(model_fn, message, tmp_path, input_fn):
+    estimator = est.Estimator(model_fn, tmp_path)
+    hook = est.experimental.InMemoryEvaluatorHook(estimator, input_fn, steps=1)
+    with pytest.raises(ValueError, match=message):
+        estimator.train(input_fn, hooks=[hook], steps=1)
 
 
 def test_a_variable_of_evaluation_alone(tmp_path):
@@ -128,13 +117,8 @@ def test_a_variable_of_evaluation_alone(tmp_path):
             zeros("offset")
         return counting(mode, tf.reduce_mean(tf.square(weight * features["x"] - labels)))
 
-    def input_fn():
-        return tf.data.Dataset.from_tensors(({"x": [1.0]}, [2.0]))
-
-    estimator = est.Estimator(model_fn, model_dir=str(tmp_path))
-    hook = est.experimental.InMemoryEvaluatorHook(estimator, input_fn)
-    with pytest.raises(ValueError, match=r"that the graph of training lacks(.|\n)*\['offset'\]"):
-        estimator.train(input_fn, hooks=[hook])
+    message = r"that the graph of training lacks(.|\n)*\['offset'\]"
+    check_refused(model_fn, message, tmp_path, batch_of({"x": [1.0]}, [2.0]))
 
 
 def test_refuses_what_cannot_work(make_estimator, input_fn, as_task):
@@ -158,10 +142,7 @@ def test_what_would_set_variables_otherwise_is_refused(input_fn, name, tmp_path)
         scaffold = tf1.train.Scaffold(**{name: given}) if mode == est.ModeKeys.EVAL else None
         return counting(mode, weight, scaffold=scaffold)
 
-    estimator = est.Estimator(model_fn, tmp_path)
-    hook = est.experimental.InMemoryEvaluatorHook(estimator, input_fn)
-    with pytest.raises(ValueError, match=f"does not support a Scaffold with {name}"):
-        estimator.train(input_fn, hooks=[hook], steps=1)
+    check_refused(model_fn, f"does not support a Scaffold with {name}", tmp_path, input_fn)
 
 
 def test_a_training_that_saves_more_than_variables_is_refused(input_fn, tmp_path):
@@ -170,12 +151,7 @@ def test_a_training_that_saves_more_than_variables_is_refused(input_fn, tmp_path
     def model_fn(features, labels, mode):
         table = tf.lookup.experimental.MutableHashTable(tf.int64, tf.float32, 0.0)
         loss = table.lookup(tf.constant(1, tf.int64)) + tf1.get_variable("weight", [])
-        insert = table.insert([1], [2.0])
-        with tf.control_dependencies([insert]):
-            train_op = tf1.train.get_global_step().assign_add(1)
-        return est.EstimatorSpec(mode, loss=loss, train_op=train_op)
+        with tf.control_dependencies([table.insert([1], [2.0])]):
+            return counting(mode, loss)
 
-    estimator = est.Estimator(model_fn, tmp_path)
-    hook = est.experimental.InMemoryEvaluatorHook(estimator, input_fn, steps=1)
-    with pytest.raises(ValueError, match="does not support saveables other than global variables"):
-        estimator.train(input_fn, hooks=[hook], steps=1)
+    check_refused(model_fn, "does not support saveables other than global variables", tmp_path, input_fn)

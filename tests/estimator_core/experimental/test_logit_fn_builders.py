@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
-
-tf1 = tf.compat.v1
+from tests.estimator_core.programs import batch_of
 
 SIZE = tf.feature_column.numeric_column("size")
 
@@ -38,19 +38,18 @@ def test_dnn_variables_are_in_the_current_scope():
         }
 
 
-def test_linear_takes_features_alone():
+def test_linear_takes_features_alone(graph):
     logit_fn = est.experimental.linear_logit_fn_builder(1, [SIZE])
-    with tf.Graph().as_default():
-        with tf1.variable_scope("mine"):
-            logits = logit_fn(features={"size": tf.constant([[2.0], [3.0]])})
-        assert variables() == {
-            "mine/linear_model/size/weights": [1, 1],
-            "mine/linear_model/bias_weights": [1],
-        }
-        weight, bias = tf1.global_variables()
-        with tf1.Session() as session:
-            session.run([weight.assign([[10.0]]), bias.assign([1.0])])
-            np.testing.assert_allclose(session.run(logits), [[21.0], [31.0]])
+    with tf1.variable_scope("mine"):
+        logits = logit_fn(features={"size": tf.constant([[2.0], [3.0]])})
+    assert variables() == {
+        "mine/linear_model/size/weights": [1, 1],
+        "mine/linear_model/bias_weights": [1],
+    }
+    weight, bias = tf1.global_variables()
+    with tf1.Session() as session:
+        session.run([weight.assign([[10.0]]), bias.assign([1.0])])
+        np.testing.assert_allclose(session.run(logits), [[21.0], [31.0]])
 
 
 def test_call_logit_fn_passes_what_is_asked_for():
@@ -71,11 +70,8 @@ def test_a_model_fn_of_a_head_and_a_logit_fn(tmp_path):
         logits = est.experimental.call_logit_fn(logit_fn, features, mode, None, config)
         return head.create_estimator_spec(features, mode, logits, labels, optimizer="SGD")
 
-    def input_fn():
-        return tf.data.Dataset.from_tensors(({"size": [1.0]}, [3.0])).repeat(200)
-
-    estimator = est.Estimator(model_fn, model_dir=str(tmp_path))
-    estimator.train(input_fn)
+    input_fn = batch_of({"size": [1.0]}, [3.0], repeat=200)
+    estimator = est.Estimator(model_fn, model_dir=str(tmp_path)).train(input_fn)
     # The error shrinks by 1 - 2 * 0.01 * 2 (weight and bias) a step: 3 * 0.96^200 = 0.0009.
     prediction = next(estimator.predict(input_fn))["predictions"]
     np.testing.assert_allclose(prediction, [3.0 - 3.0 * 0.96**200], rtol=1e-5)

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 
-tf1 = tf.compat.v1
 build = est.experimental.build_raw_supervised_input_receiver_fn
 
 
@@ -18,10 +18,9 @@ def test_dicts_become_receiver_tensors_of_the_batch_size():
     assert receiver.receiver_tensors == {**receiver.features, **receiver.labels}
 
 
-def test_single_tensors_are_fed_as_input_and_label():
+def test_single_tensors_are_fed_as_input_and_label(graph):
     receiver_fn = build(tf.TensorSpec([None, 2]), tf.TensorSpec([None]))
-    with tf.Graph().as_default():
-        receiver = receiver_fn()
+    receiver = receiver_fn()
     assert receiver.features.shape.as_list() == [None, 2]
     assert receiver.labels.shape.as_list() == [None]
     assert receiver.receiver_tensors == {"input": receiver.features, "label": receiver.labels}
@@ -40,8 +39,7 @@ def test_export_for_evaluation(make_estimator, input_fn, tmp_path):
         str(tmp_path / "export"), {est.ModeKeys.EVAL: receiver_fn}
     )
     with tf.Graph().as_default(), tf1.Session() as session:
-        graph = tf1.saved_model.load(session, ["eval"], path.decode())
-        signature = graph.signature_def["eval"]
+        signature = tf1.saved_model.load(session, ["eval"], path.decode()).signature_def["eval"]
         assert set(signature.inputs) == {"x", "label"}
         feed = {signature.inputs["x"].name: [3.0], signature.inputs["label"].name: [1.0]}
         # (1 * 3 - 1)^2

@@ -5,12 +5,9 @@ import pytest
 import tensorflow as tf
 
 import estimator_core as est
+from tests.estimator_core.programs import batch_of
 
 _RECEIVER = est.export.build_parsing_serving_input_receiver_fn({"x": tf.io.FixedLenFeature([], tf.float32)})
-
-
-def _eval_input_fn():
-    return tf.data.Dataset.from_tensors(({"x": [1.0]}, [0.0]))
 
 
 @pytest.fixture
@@ -19,22 +16,14 @@ def trained(make_estimator, input_fn):
 
 
 def _export(exporter, estimator, result):
-    return exporter.export(
-        estimator,
-        os.path.join(estimator.model_dir, "export", exporter.name),
-        estimator.latest_checkpoint(),
-        result,
-        is_the_final_export=False,
-    )
+    folder = os.path.join(estimator.model_dir, "export", exporter.name)
+    return exporter.export(estimator, folder, estimator.latest_checkpoint(), result, False)
 
 
 def test_only_a_smaller_loss_is_exported(trained):
     exporter = est.BestExporter("best", _RECEIVER)
-    assert _export(exporter, trained, {"loss": 0.5}) is not None
-    assert _export(exporter, trained, {"loss": 0.5}) is None
-    assert _export(exporter, trained, {"loss": 0.6}) is None
-    assert _export(exporter, trained, {"loss": float("nan")}) is None
-    assert _export(exporter, trained, {"loss": 0.4}) is not None
+    exports = [_export(exporter, trained, {"loss": loss}) for loss in (0.5, 0.5, 0.6, float("nan"), 0.4)]
+    assert [export is not None for export in exports] == [True, False, False, False, True]
 
 
 def test_the_best_is_remembered_across_restarts(trained):
@@ -58,9 +47,10 @@ def test_models_do_not_compete_with_each_other(tmp_path, trained, make_estimator
 
 
 def test_earlier_evaluations_in_the_event_files_count(trained, input_fn):
-    trained.evaluate(_eval_input_fn)  # w = 1 after one step: loss 1
+    eval_input_fn = batch_of({"x": [1.0]}, [0.0])
+    trained.evaluate(eval_input_fn)  # w = 1 after one step: loss 1
     trained.train(input_fn, steps=1)
-    result = trained.evaluate(_eval_input_fn)  # w = 1.5: loss 2.25
+    result = trained.evaluate(eval_input_fn)  # w = 1.5: loss 2.25
     exporter = est.BestExporter("best", _RECEIVER)
     os.makedirs(os.path.join(trained.model_dir, "export", "best", "1700000000"))  # tf.estimator's
     assert _export(exporter, trained, result) is None

@@ -38,8 +38,7 @@ def test_rows_follow_the_examples_and_their_marks_are_missing_values():
         "c": tf.constant([8.0, float("nan")]),
         "d": tf.constant([-(2**63), 9], tf.int64),
     }
-    pack = {"p": ["d", "c", "b", "a"]}
-    found = parse_packed(tf.constant([example(a=1.0, c=2.0)]), SPEC, pack, rows)
+    found = parse_packed(tf.constant([example(a=1.0, c=2.0)]), SPEC, {"p": ["d", "c", "b", "a"]}, rows)
     assert cells(found[packed_name("p", tf.float32)]) == (
         {(0, 1): 2, (0, 3): 1, (1, 1): 8, (2, 3): 7},
         [3, 4],
@@ -76,8 +75,7 @@ def test_a_missing_value_of_a_column_with_a_default_is_the_default(shape, value,
     mark = {tf.float32: float("nan"), tf.int64: -(2**63), tf.string: b""}[dtype]
     rows = {"v": tf.constant([mark, value], dtype), "f": tf.constant([mark, value], dtype)}
     serialized = tf.constant([example(f=value, v=value), example()])
-    found = parse_packed(serialized, spec, {"p": ["v", "f"]}, rows)
-    assert cells(found[packed_name("p", dtype)]) == (
+    assert cells(parse_packed(serialized, spec, {"p": ["v", "f"]}, rows)[packed_name("p", dtype)]) == (
         {(0, 0): value, (0, 1): value, (1, 1): filled, (2, 1): filled, (3, 0): value, (3, 1): value},
         [4, 2],
     )

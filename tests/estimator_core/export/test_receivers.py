@@ -5,7 +5,6 @@ import tensorflow as tf
 import estimator_core as est
 from tests.estimator_core.programs import example
 
-tf1 = tf.compat.v1
 export = est.export
 
 
@@ -70,49 +69,42 @@ SPEC = {"x": tf.io.FixedLenFeature([2], tf.float32), "words": tf.io.VarLenFeatur
 
 
 @pytest.mark.parametrize(("settings", "size"), [({}, None), ({"default_batch_size": 3}, 3)])
-def test_examples_are_parsed(settings, size):
-    with tf.Graph().as_default(), tf1.Session() as session:
-        receiver = export.build_parsing_serving_input_receiver_fn(SPEC, **settings)()
-        assert list(receiver.receiver_tensors) == ["examples"]
-        examples = receiver.receiver_tensors["examples"]
-        assert (examples.dtype, examples.shape.as_list()) == (tf.string, [size])
-        assert examples.op.name == "input_example_tensor"
-        assert receiver.features["x"].shape.as_list() == [size, 2]
-        fed = [example(x=[1.0, 2.0], words=[b"a", b"b"]), example(x=[3.0, 4.0]), example(x=[5.0, 6.0])]
-        found = session.run(receiver.features, {examples: fed})
-        assert found["x"].tolist() == [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
-        assert found["words"].values.tolist() == [b"a", b"b"]
+def test_examples_are_parsed(settings, size, session):
+    receiver = export.build_parsing_serving_input_receiver_fn(SPEC, **settings)()
+    assert list(receiver.receiver_tensors) == ["examples"]
+    examples = receiver.receiver_tensors["examples"]
+    assert (examples.dtype, examples.shape.as_list()) == (tf.string, [size])
+    assert examples.op.name == "input_example_tensor"
+    assert receiver.features["x"].shape.as_list() == [size, 2]
+    fed = [example(x=[1.0, 2.0], words=[b"a", b"b"]), example(x=[3.0, 4.0]), example(x=[5.0, 6.0])]
+    found = session.run(receiver.features, {examples: fed})
+    assert found["x"].tolist() == [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+    assert found["words"].values.tolist() == [b"a", b"b"]
 
 
 @pytest.mark.parametrize(("settings", "size"), [({}, None), ({"default_batch_size": 3}, 3)])
 def test_raw_tensors_have_placeholders_of_their_shape(settings, size):
-    features = {
-        "tensor": tf.zeros([7, 2]),
-        "spec": tf.TensorSpec([None, 4], tf.int64),
-        "array": np.zeros([5], np.float64),
-        "words": ["a", "b"],
-    }
+    features = {"tensor": tf.zeros([7, 2]), "spec": tf.TensorSpec([None, 4], tf.int64)}
+    features |= {"array": np.zeros([5], np.float64), "words": ["a", "b"]}
     receiver_fn = export.build_raw_serving_input_receiver_fn(features, **settings)
     with tf.Graph().as_default() as graph:
         receiver = receiver_fn()
-        assert receiver.features == receiver.receiver_tensors
-        found = {name: (t.dtype, t.shape.as_list()) for name, t in receiver.features.items()}
-        assert {t.op.type for t in receiver.features.values()} == {"Placeholder"}
-        assert {op.name for op in graph.get_operations()} == set(features)
-    assert found == {
+    assert receiver.features == receiver.receiver_tensors
+    assert {name: (t.dtype, t.shape.as_list()) for name, t in receiver.features.items()} == {
         "tensor": (tf.float32, [size, 2]),
         "spec": (tf.int64, [size, 4]),
         "array": (tf.float64, [size]),
         "words": (tf.string, [size]),
     }
+    assert {t.op.type for t in receiver.features.values()} == {"Placeholder"}
+    assert {op.name for op in graph.get_operations()} == set(features)
 
 
-def test_raw_tensors_need_a_batch_dimension_unless_their_shape_is_unknown():
+def test_raw_tensors_need_a_batch_dimension_unless_their_shape_is_unknown(graph):
     with pytest.raises(ValueError, match="'x' needs a batch dimension"):
         export.build_raw_serving_input_receiver_fn({"x": tf.TensorSpec([])})
     receiver_fn = export.build_raw_serving_input_receiver_fn({"x": tf.TensorSpec(None)}, 3)
-    with tf.Graph().as_default():
-        assert receiver_fn().features["x"].shape.rank is None
+    assert receiver_fn().features["x"].shape.rank is None
 
 
 @pytest.mark.parametrize(
@@ -128,7 +120,6 @@ def test_raw_tensors_need_a_batch_dimension_unless_their_shape_is_unknown():
         ("²", "input__"),
     ],
 )
-def test_placeholders_are_named_as_the_features_are(feature, op):
-    with tf.Graph().as_default():
-        receiver = export.build_raw_serving_input_receiver_fn({feature: tf.TensorSpec([None])})()
-        assert receiver.features[feature].op.name == op
+def test_placeholders_are_named_as_the_features_are(feature, op, graph):
+    receiver = export.build_raw_serving_input_receiver_fn({feature: tf.TensorSpec([None])})()
+    assert receiver.features[feature].op.name == op

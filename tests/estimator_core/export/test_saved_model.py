@@ -4,14 +4,19 @@ import pathlib
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 from tensorflow.core.protobuf import saved_model_pb2
 
 import estimator_core as est
 from estimator_core.export import saved_model
-from tests.estimator_core.programs import example, zeros
+from tests.estimator_core.programs import batch_of, counting, example, zeros
 
-tf1 = tf.compat.v1
 _SPEC = {"x": tf.io.FixedLenFeature([], tf.float32)}
+
+
+_SUPERVISED = est.experimental.build_raw_supervised_input_receiver_fn(
+    {"x": tf.TensorSpec([None])}, tf.TensorSpec([None], name="label")
+)
 
 
 def _parsing():
@@ -73,25 +78,16 @@ def test_the_eval_graph_gives_loss_metrics_predictions_and_labels(trained, tmp_p
     assert answer["metrics/mae/update_op"].numpy() == 1.0
     np.testing.assert_array_equal(answer["predictions/y"], [4, 5])
     np.testing.assert_array_equal(answer["labels"], [5, 6])
-    serving = tf.saved_model.load(path, tags=["serve"])
-    assert list(serving.signatures) == ["serving_default"]
+    assert list(tf.saved_model.load(path, tags=["serve"]).signatures) == ["serving_default"]
 
 
 @pytest.mark.parametrize("mode", ["train", "eval"])
 def test_predictions_may_be_a_single_tensor(tmp_path, mode):
     def model_fn(features, labels, mode):
-        loss = tf.reduce_mean(features["x"] - labels)
-        step = tf1.train.get_global_step().assign_add(1)
-        return est.EstimatorSpec(mode, predictions=features["x"], loss=loss, train_op=step)
+        return counting(mode, tf.reduce_mean(features["x"] - labels), predictions=features["x"])
 
-    def input_fn():
-        return tf.data.Dataset.from_tensors(({"x": [1.0]}, [0.0]))
-
-    estimator = est.Estimator(model_fn, tmp_path / "model").train(input_fn)
-    receiver_fn = est.experimental.build_raw_supervised_input_receiver_fn(
-        {"x": tf.TensorSpec([None])}, tf.TensorSpec([None], name="label")
-    )
-    path = estimator.export_saved_model(tmp_path / "export", receiver_fn, experimental_mode=mode)
+    estimator = est.Estimator(model_fn, tmp_path / "model").train(batch_of({"x": [1.0]}, [0.0]))
+    path = estimator.export_saved_model(tmp_path / "export", _SUPERVISED, experimental_mode=mode)
     with tf.Graph().as_default(), tf1.Session() as session:
         signatures = tf1.saved_model.load(session, [mode], path.decode()).signature_def
         assert set(signatures[mode].outputs) >= {"loss", "predictions"}
@@ -152,27 +148,16 @@ def test_vocabulary_files_travel_with_the_model(tmp_path):
     vocabulary.write_text("a\nb\n")
 
     def model_fn(features, labels, mode):
-        table = tf.lookup.StaticVocabularyTable(
-            tf.lookup.TextFileInitializer(
-                str(vocabulary), tf.string, 0, tf.int64, tf.lookup.TextFileIndex.LINE_NUMBER
-            ),
-            num_oov_buckets=1,
-        )
-        ids = table.lookup(features["word"])
-        step = tf1.train.get_global_step()
-        loss = tf.constant(0.0)
-        return est.EstimatorSpec(mode, {"id": ids}, loss, step.assign_add(1))
+        lines = tf.lookup.TextFileIndex.LINE_NUMBER
+        words = tf.lookup.TextFileInitializer(str(vocabulary), tf.string, 0, tf.int64, lines)
+        table = tf.lookup.StaticVocabularyTable(words, num_oov_buckets=1)
+        return counting(mode, tf.constant(0.0), predictions={"id": table.lookup(features["word"])})
 
-    def input_fn():
-        return tf.data.Dataset.from_tensors(({"word": ["a"]}, [0]))
-
-    estimator = est.Estimator(model_fn, tmp_path / "model")
-    estimator.train(input_fn, steps=1)
+    estimator = est.Estimator(model_fn, tmp_path / "model").train(batch_of({"word": ["a"]}, [0]), steps=1)
     receiver_fn = est.export.build_raw_serving_input_receiver_fn({"word": tf.constant(["a"])})
     path = estimator.export_saved_model(str(tmp_path / "exports"), receiver_fn)
     vocabulary.unlink()
-    serve = _served(path)
-    np.testing.assert_array_equal(serve(word=tf.constant(["b", "z"]))["id"], [1, 2])
+    np.testing.assert_array_equal(_served(path)(word=tf.constant(["b", "z"]))["id"], [1, 2])
 
 
 def test_an_untrained_estimator_cannot_be_exported(make_estimator, tmp_path):
@@ -198,37 +183,34 @@ def test_a_failing_export_leaves_nothing_behind(trained, tmp_path):
 def test_two_exports_in_one_second_get_two_directories(tmp_path):
     now = [100.0]
 
-    def wait(secs):
-        now[0] += secs
-
-    def directory():
+    def directory(wait):
         path = saved_model.timestamped_directory(str(tmp_path), clock=lambda: now[0], wait=wait)
         return os.path.basename(path)
 
-    assert directory() == "100"
+    def a_second_later(secs):
+        now[0] += secs
+
+    assert directory(a_second_later) == "100"
     (tmp_path / "100").mkdir()
     (tmp_path / "temp-101").mkdir()  # another export is writing this one
-    assert directory() == "102"
+    assert directory(a_second_later) == "102"
     (tmp_path / "102").mkdir()
     with pytest.raises(RuntimeError, match="10 attempts"):
-        saved_model.timestamped_directory(str(tmp_path), clock=lambda: 100.0, wait=lambda secs: None)
+        directory(lambda secs: None)
 
 
-def test_classification_needs_serialized_examples():
-    with tf.Graph().as_default():
-        scores = tf.constant([[0.5, 0.5]])
-        outputs = {
-            "classification": est.export.ClassificationOutput(scores),
-            "serving_default": est.export.PredictOutput(scores),
-        }
-        raw = saved_model.signature_defs(outputs, {"x": tf1.placeholder(tf.float32, [None])})
-        assert set(raw) == {"serving_default"}
-        serialized = {"examples": tf1.placeholder(tf.string, [None])}
-        parsed = saved_model.signature_defs(outputs, serialized)
-        assert parsed["classification"].method_name == "tensorflow/serving/classify"
-        assert set(parsed["classification"].inputs) == {"inputs"}
-        other = saved_model.signature_defs(outputs, {"x": scores}, {"bytes": serialized})
-        assert set(other) == {"serving_default", "bytes:classification", "bytes:serving_default"}
+def test_classification_needs_serialized_examples(graph):
+    scores = tf.constant([[0.5, 0.5]])
+    classification = est.export.ClassificationOutput(scores)
+    outputs = {"classification": classification, "serving_default": est.export.PredictOutput(scores)}
+    raw = saved_model.signature_defs(outputs, {"x": tf1.placeholder(tf.float32, [None])})
+    assert set(raw) == {"serving_default"}
+    serialized = {"examples": tf1.placeholder(tf.string, [None])}
+    parsed = saved_model.signature_defs(outputs, serialized)
+    assert parsed["classification"].method_name == "tensorflow/serving/classify"
+    assert set(parsed["classification"].inputs) == {"inputs"}
+    other = saved_model.signature_defs(outputs, {"x": scores}, {"bytes": serialized})
+    assert set(other) == {"serving_default", "bytes:classification", "bytes:serving_default"}
 
 
 @pytest.mark.parametrize(
@@ -240,15 +222,7 @@ def test_classification_needs_serialized_examples():
         (lambda: est.export.RegressionOutput(tf.constant(["a"])), "must be a float32"),
         (lambda: est.export.PredictOutput({1: tf.constant(1)}), "must be a string"),
         (lambda: est.export.PredictOutput({"a": 1}), "must be a Tensor"),
-        (lambda: est.export.ServingInputReceiver(None, {}), "None"),
-        (lambda: est.export.ServingInputReceiver({"a": 1}, {}), "'a' must be a Tensor"),
         (lambda: est.export.ServingInputReceiver({}, {"a": tf.Variable(1)}), "'a' must be a Tensor"),
-        (lambda: est.export.TensorServingInputReceiver({}, {}), "must be one Tensor"),
-        (lambda: est.export.EvalInputReceiver({}, {}, None), "None"),
-        (
-            lambda: est.export.build_raw_serving_input_receiver_fn({"a": tf.constant(1)}),
-            "needs a batch dimension",
-        ),
     ],
 )
 def test_wrong_outputs_and_receivers_are_refused(make, message):
@@ -258,28 +232,20 @@ def test_wrong_outputs_and_receivers_are_refused(make, message):
 
 def test_a_bare_tensor_receiver_gives_model_fn_the_tensor(tmp_path):
     def model_fn(features, labels, mode):
-        step = tf1.train.get_global_step().assign_add(1)
-        return est.EstimatorSpec(mode, {"double": features * 2}, tf.constant(0.0), step)
+        return counting(mode, tf.constant(0.0), predictions={"double": features * 2})
 
     def receiver_fn():
         x = tf1.placeholder(tf.float32, [None])
         return est.export.TensorServingInputReceiver(x, x)
 
-    estimator = est.Estimator(model_fn, tmp_path / "model")
-    estimator.train(lambda: tf.data.Dataset.from_tensors((tf.zeros([1]), [0])), steps=1)
+    estimator = est.Estimator(model_fn, tmp_path / "model").train(batch_of([0.0], [0]), steps=1)
     serve = _served(estimator.export_saved_model(str(tmp_path / "exports"), receiver_fn))
     np.testing.assert_array_equal(serve(input=tf.constant([3.0]))["double"], [6])
 
 
 def test_a_model_is_exported_with_the_graphs_of_all_modes(trained, tmp_path):
-    def supervised():
-        x = tf1.placeholder(tf.float32, [None], name="x")
-        labels = tf1.placeholder(tf.float32, [None], name="labels")
-        tensors = {"x": x, "labels": labels}
-        return est.export.EvalInputReceiver({"x": x}, tensors, labels)
-
     path = trained.experimental_export_all_saved_models(
-        str(tmp_path), {"train": supervised, "eval": supervised, "infer": _parsing()}
+        str(tmp_path), {"train": _SUPERVISED, "eval": _SUPERVISED, "infer": _parsing()}
     ).decode()
     # Three steps by hand on one example, x = 1 and label 2: the gradient is 2 (w - 2) = -2, -1, -0.5
     # and the learning rate 0.25, so w goes from 1 to 1.5, 1.75, 1.875.
@@ -310,16 +276,15 @@ def test_a_checkpoint_of_another_model_leaves_nothing_behind(trained, tmp_path):
     assert os.listdir(tmp_path / "exports") == []
 
 
-def test_a_model_without_a_default_signature_is_told_so(caplog):
-    with tf.Graph().as_default():
-        x = tf1.placeholder(tf.float32, [None])
-        outputs = {"mine": est.export.PredictOutput(x)}
-        assert set(saved_model.signature_defs(outputs, {"x": x})) == {"mine"}
-        assert "no default signature" in caplog.text
-        caplog.clear()
-        for name in ("serving_default", "eval", "train"):
-            saved_model.signature_defs({name: outputs["mine"]}, {"x": x})
-        assert "no default signature" not in caplog.text
+def test_a_model_without_a_default_signature_is_told_so(caplog, graph):
+    x = tf1.placeholder(tf.float32, [None])
+    outputs = {"mine": est.export.PredictOutput(x)}
+    assert set(saved_model.signature_defs(outputs, {"x": x})) == {"mine"}
+    assert "no default signature" in caplog.text
+    caplog.clear()
+    for name in ("serving_default", "eval", "train"):
+        saved_model.signature_defs({name: outputs["mine"]}, {"x": x})
+    assert "no default signature" not in caplog.text
 
 
 class Refusing(est.export.ExportOutput):
@@ -338,19 +303,17 @@ class Refusing(est.export.ExportOutput):
     ],
     ids=["nothing that can be served", "refused by an output of one's own"],
 )
-def test_outputs_without_a_signature_are_an_error(make, message):
-    with tf.Graph().as_default():
-        x = tf1.placeholder(tf.float32, [None])
-        with pytest.raises(ValueError, match=message):
-            saved_model.signature_defs(make(x), {"x": x})
+def test_outputs_without_a_signature_are_an_error(make, message, graph):
+    x = tf1.placeholder(tf.float32, [None])
+    with pytest.raises(ValueError, match=message):
+        saved_model.signature_defs(make(x), {"x": x})
 
 
 def test_a_writer_takes_graphs_of_modes_and_publishes_them(tmp_path):
     """The graph of the first mode brings the variables; the graph is binary by default."""
     checkpoint = str(tmp_path / "model.ckpt")
     with tf.Graph().as_default(), tf1.Session() as session:
-        variable = tf1.get_variable("weight", initializer=3.0)
-        session.run(variable.initializer)
+        session.run(tf1.get_variable("weight", initializer=3.0).initializer)
         tf1.train.Saver().save(session, checkpoint, write_meta_graph=False)
     with saved_model.SavedModelWriter(str(tmp_path / "exports")) as writer:
         for mode, name in (("infer", "serving_default"), ("eval", "eval")):
@@ -362,9 +325,8 @@ def test_a_writer_takes_graphs_of_modes_and_publishes_them(tmp_path):
                 writer.add(mode, spec, outputs, {"x": x}, None, checkpoint)
         assert not os.path.exists(writer.path)
     assert os.listdir(tmp_path / "exports") == [os.path.basename(writer.path)]
-    graphs = saved_model_pb2.SavedModel.FromString(
-        (tmp_path / "exports" / os.path.basename(writer.path) / "saved_model.pb").read_bytes()
-    ).meta_graphs
+    file = pathlib.Path(writer.path) / "saved_model.pb"
+    graphs = saved_model_pb2.SavedModel.FromString(file.read_bytes()).meta_graphs
     assert len(graphs) == 2
     for graph in graphs:
         # Attributes at their default are left out: an older server need not know of them.

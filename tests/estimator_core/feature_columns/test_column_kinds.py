@@ -1,9 +1,8 @@
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.feature_columns import column_kinds
-
-tf1 = tf.compat.v1
 
 fc = tf.feature_column
 IDS = fc.categorical_column_with_identity("ids", 4)
@@ -39,8 +38,7 @@ def test_each_column_is_of_its_kinds(column, kinds):
 
 def test_columns_are_sorted_by_name():
     columns = [fc.numeric_column(name) for name in ("b", "c", "a", "B")]
-    names = [column.name for column in column_kinds.sorted_columns(columns)]
-    assert names == ["B", "a", "b", "c"]
+    assert [column.name for column in column_kinds.sorted_columns(columns)] == ["B", "a", "b", "c"]
     assert column_kinds.sorted_columns(column for column in columns[:1]) == columns[:1]
 
 
@@ -49,9 +47,8 @@ def test_one_column_needs_no_list(column):
     assert column_kinds.sorted_columns(column) == [column]
 
 
-def test_shared_embeddings_of_tensorflow_1_are_adapted():
-    with tf.Graph().as_default():
-        columns = tf1.feature_column.shared_embedding_columns([IDS], 2)
+def test_shared_embeddings_of_tensorflow_1_are_adapted(graph):
+    columns = tf1.feature_column.shared_embedding_columns([IDS], 2)
     for given in (columns, columns[0]):
         (adapted,) = column_kinds.sorted_columns(given)
         assert column_kinds.is_dense(adapted)

@@ -1,16 +1,16 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.feature_columns import input_layer
-from tests.estimator_core.conftest import example
 from tests.estimator_core.feature_columns.values import value_of
-
-tf1 = tf.compat.v1
+from tests.estimator_core.programs import example
 
 fc = tf.feature_column
 IDS = fc.categorical_column_with_identity("ids", 4)
 TABLE = np.arange(8, dtype=np.float32).reshape(4, 2)
+HASHED = fc.indicator_column(fc.categorical_column_with_hash_bucket("x", 1, tf.int64))
 
 
 def run(features, columns, assign=None):
@@ -47,25 +47,18 @@ def embedded(features, column, table=TABLE):
 
 
 def test_embeddings_of_sparse_bags_and_of_weighted_ids():
-    def features():
-        return {"ids": tf.SparseTensor([[0, 0], [0, 1], [2, 0]], np.int64([1, 3, 0]), [3, 2])}
-
-    output = embedded(features, fc.embedding_column(IDS, 2, combiner="mean"))
+    bags = lambda: {"ids": tf.SparseTensor([[0, 0], [0, 1], [2, 0]], np.int64([1, 3, 0]), [3, 2])}  # noqa: E731
+    output = embedded(bags, fc.embedding_column(IDS, 2, combiner="mean"))
     # The mean of rows 1 and 3; nothing; row 0.
     np.testing.assert_array_equal(output, [[4, 5], [0, 0], [0, 1]])
     weighted = fc.weighted_categorical_column(IDS, "weights")
     given = {"ids": [[1, 3]], "weights": [[2.0, 0.5]]}
-
-    def sparse_features():
-        return {key: tf.sparse.from_dense(value) for key, value in given.items()}
-
-    for features in (given, sparse_features):
+    for features in (given, lambda: {key: tf.sparse.from_dense(value) for key, value in given.items()}):
         output = embedded(features, fc.embedding_column(weighted, 2, combiner="sum"))
         # 2 * [2, 3] + 0.5 * [6, 7]
         np.testing.assert_array_equal(output, [[7.0, 9.5]])
-    output = run(
-        {"ids": [[1, 2], [0, 3]], "weights": [[0.5, 2.0], [1.0, 3.0]]}, [fc.indicator_column(weighted)]
-    )
+    given = {"ids": [[1, 2], [0, 3]], "weights": [[0.5, 2.0], [1.0, 3.0]]}
+    output = run(given, [fc.indicator_column(weighted)])
     np.testing.assert_array_equal(output, [[0, 0.5, 2, 0], [1, 0, 0, 3]])
 
 
@@ -86,26 +79,24 @@ def test_max_norm_scales_rows_down():
     np.testing.assert_allclose(output, [[0.6, 0.8], [0.3, 0.4]], rtol=1e-6)
 
 
-def test_shared_embeddings_share_one_trainable_table():
-    with tf.Graph().as_default():
-        columns = fc.shared_embeddings(
-            [fc.categorical_column_with_identity(name, 4) for name in ("seen", "bought")], 2
-        )
-        features = {"seen": tf.constant([1]), "bought": tf.constant([3])}
-        with tf1.variable_scope("dnn"):
-            output = input_layer(features, columns)
-        (table,) = tf1.trainable_variables()
-        assert table.op.name == "bought_seen_shared_embedding"
-        with tf1.Session() as session:
-            session.run(tf1.global_variables_initializer())
-            table.load(TABLE, session)
-            np.testing.assert_array_equal(session.run(output), [[6, 7, 2, 3]])
+def test_shared_embeddings_share_one_trainable_table(graph):
+    columns = fc.shared_embeddings(
+        [fc.categorical_column_with_identity(name, 4) for name in ("seen", "bought")], 2
+    )
+    features = {"seen": tf.constant([1]), "bought": tf.constant([3])}
+    with tf1.variable_scope("dnn"):
+        output = input_layer(features, columns)
+    (table,) = tf1.trainable_variables()
+    assert table.op.name == "bought_seen_shared_embedding"
+    with tf1.Session() as session:
+        session.run(tf1.global_variables_initializer())
+        table.load(TABLE, session)
+        np.testing.assert_array_equal(session.run(output), [[6, 7, 2, 3]])
 
 
 def test_an_embedding_from_a_checkpoint(tmp_path):
     with tf.Graph().as_default(), tf1.Session() as session:
-        variable = tf1.get_variable("old/table", initializer=TABLE)
-        session.run(variable.initializer)
+        session.run(tf1.get_variable("old/table", initializer=TABLE).initializer)
         path = tf1.train.Saver().save(session, str(tmp_path / "model"))
     column = fc.embedding_column(
         IDS, 2, ckpt_to_load_from=path, tensor_name_in_ckpt="old/table", trainable=False
@@ -118,6 +109,14 @@ def test_an_embedding_from_a_checkpoint(tmp_path):
             assert session.run(output).tolist() == [[2, 3], [6, 7]]
 
 
+def words_of(*vocabulary, **settings):
+    return fc.indicator_column(fc.categorical_column_with_vocabulary_list("x", vocabulary, **settings))
+
+
+def ids_below(size, **settings):
+    return fc.indicator_column(fc.categorical_column_with_identity("x", size, **settings))
+
+
 @pytest.mark.parametrize(
     ("column", "feature", "expected"),
     [
@@ -126,38 +125,14 @@ def test_an_embedding_from_a_checkpoint(tmp_path):
         (fc.numeric_column("x", normalizer_fn=lambda x: x * 10.0), [1.0, 2.0], [[10], [20]]),
         (fc.bucketized_column(fc.numeric_column("x", shape=(2,)), [3.0]), [[1.0, 5.0]], [[1, 0, 0, 1]]),
         # Words 20 and unknown; ids 1 and the default; hashes into one bucket.
-        (
-            fc.indicator_column(fc.categorical_column_with_vocabulary_list("x", [10, 20])),
-            [20, 5],
-            [[0, 1], [0, 0]],
-        ),
-        (
-            fc.indicator_column(fc.categorical_column_with_vocabulary_list("x", ["a", "b"], default_value=0)),
-            ["b", "?"],
-            [[0, 1], [1, 0]],
-        ),
-        (
-            fc.indicator_column(fc.categorical_column_with_identity("x", 2, default_value=0)),
-            [1, 7],
-            [[0, 1], [1, 0]],
-        ),
-        (
-            fc.indicator_column(fc.categorical_column_with_hash_bucket("x", 1, tf.int64)),
-            [[5, 6], [7, -1]],
-            [[2], [1]],
-        ),
+        (words_of(10, 20), [20, 5], [[0, 1], [0, 0]]),
+        (words_of("a", "b", default_value=0), ["b", "?"], [[0, 1], [1, 0]]),
+        (ids_below(2, default_value=0), [1, 7], [[0, 1], [1, 0]]),
+        (HASHED, [[5, 6], [7, -1]], [[2], [1]]),
         # Ragged features are bags.
-        (
-            fc.indicator_column(fc.categorical_column_with_identity("x", 3)),
-            lambda: tf.ragged.constant([[0, 2], [1]], dtype=tf.int64),
-            [[1, 0, 1], [0, 1, 0]],
-        ),
+        (ids_below(3), lambda: tf.ragged.constant([[0, 2], [1]], dtype=tf.int64), [[1, 0, 1], [0, 1, 0]]),
         # Of dense words "" is none, of dense integers -1.
-        (
-            fc.indicator_column(fc.categorical_column_with_vocabulary_list("x", ["a", "b"])),
-            [["a", "b"], ["b", ""]],
-            [[1, 1], [0, 1]],
-        ),
+        (words_of("a", "b"), [["a", "b"], ["b", ""]], [[1, 1], [0, 1]]),
     ],
 )
 def test_values_of_features_and_columns(column, feature, expected):
@@ -193,35 +168,34 @@ def test_an_unknown_word_goes_to_the_bucket_after_the_vocabulary_file(tmp_path):
     column = fc.indicator_column(
         fc.categorical_column_with_vocabulary_file("kind", str(path), num_oov_buckets=1)
     )
-    output = run({"kind": ["y", "?"]}, [column])
-    np.testing.assert_array_equal(output, [[0, 1, 0], [0, 0, 1]])
+    np.testing.assert_array_equal(run({"kind": ["y", "?"]}, [column]), [[0, 1, 0], [0, 0, 1]])
 
 
-def test_partitioned_embedding_table():
+def test_partitioned_embedding_table(graph):
     column = fc.embedding_column(IDS, 2)
-    with tf.Graph().as_default():
-        with tf1.variable_scope("dnn", partitioner=tf1.fixed_size_partitioner(2)):
-            output = input_layer({"ids": tf.constant([0, 3])}, [column])
-        names = [variable.op.name for variable in tf1.global_variables()]
-        assert names == [f"dnn/input_layer/ids_embedding/embedding_weights/part_{i}" for i in range(2)]
-        with tf1.Session() as session:
-            session.run(tf1.global_variables_initializer())
-            first, second = tf1.global_variables()
-            first.load(TABLE[:2], session)
-            second.load(TABLE[2:], session)
-            np.testing.assert_array_equal(session.run(output), TABLE[[0, 3]])
+    with tf1.variable_scope("dnn", partitioner=tf1.fixed_size_partitioner(2)):
+        output = input_layer({"ids": tf.constant([0, 3])}, [column])
+    names = [variable.op.name for variable in tf1.global_variables()]
+    assert names == [f"dnn/input_layer/ids_embedding/embedding_weights/part_{i}" for i in range(2)]
+    with tf1.Session() as session:
+        session.run(tf1.global_variables_initializer())
+        first, second = tf1.global_variables()
+        first.load(TABLE[:2], session)
+        second.load(TABLE[2:], session)
+        np.testing.assert_array_equal(session.run(output), TABLE[[0, 3]])
 
 
-def test_a_reusing_scope_finds_the_variables():
+def test_a_reusing_scope_finds_the_variables(graph):
     column = fc.embedding_column(IDS, 2)
-    with tf.Graph().as_default():
-        for _ in range(2):
-            with tf1.variable_scope("dnn", reuse=tf1.AUTO_REUSE):
-                input_layer({"ids": tf.constant([0, 3])}, [column])
-        assert len(tf1.global_variables()) == 1
+    for _ in range(2):
+        with tf1.variable_scope("dnn", reuse=tf1.AUTO_REUSE):
+            input_layer({"ids": tf.constant([0, 3])}, [column])
+    assert len(tf1.global_variables()) == 1
 
 
 PRICE = fc.numeric_column("price")
+TWO_PRICES = fc.bucketized_column(fc.numeric_column("price", shape=(2,)), [0.0])
+OF_THREE = r"Feature price must have 2 numbers for each example.*\(2,\).*Received: 3 numbers"
 
 
 @pytest.mark.parametrize(
@@ -234,21 +208,13 @@ PRICE = fc.numeric_column("price")
         ({"cost": [1.0]}, [PRICE], r"Feature price is not in features dictionary.*\['cost'\]"),
         ({"price": 1.0}, [PRICE], "cannot have rank 0"),
         ({"price": ["1.0"]}, [PRICE], "Feature price of a numeric column must hold numbers"),
-        (
-            {"price": [[1.0, 2.0, 3.0]]},
-            [fc.bucketized_column(fc.numeric_column("price", shape=(2,)), [0.0])],
-            r"Feature price must have 2 numbers for each example.*\(2,\).*Received: 3 numbers",
-        ),
+        ({"price": [[1.0, 2.0, 3.0]]}, [TWO_PRICES], OF_THREE),
         (
             lambda: {"price": tf.SparseTensor([[0, 0]], [1.0], [2, 1])},
             [PRICE],
-            "Feature price of a numeric column must be dense",
+            "Feature price .* must be dense",
         ),
-        (
-            {"ids": [1]},
-            [IDS],
-            "embedding_column or tf.feature_column.indicator_column",
-        ),
+        ({"ids": [1]}, [IDS], "embedding_column or tf.feature_column.indicator_column"),
     ],
 )
 def test_what_can_not_work(features, columns, message):

@@ -1,11 +1,10 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.feature_columns import linear_model
 from tests.estimator_core.feature_columns.values import value_of
-
-tf1 = tf.compat.v1
 
 fc = tf.feature_column
 
@@ -54,30 +53,25 @@ def test_a_bucketized_column_has_a_weight_for_each_bucket():
     [("sum", 4.0), ("mean", 4.0 / 2.5), ("sqrtn", 4.0 / np.sqrt(4.25))],
 )
 def test_sparse_combiner_of_weighted_ids(combiner, expected):
-    ids = fc.categorical_column_with_identity("ids", 3)
-    column = fc.weighted_categorical_column(ids, "weights")
+    column = fc.weighted_categorical_column(fc.categorical_column_with_identity("ids", 3), "weights")
+    given = {"ids": np.int64([0, 2]), "weights": np.float32([2.0, 0.5])}
 
     def features():
-        indices, shape = [[0, 0], [0, 1]], [2, 2]
-        return {
-            "ids": tf.SparseTensor(indices, np.int64([0, 2]), shape),
-            "weights": tf.SparseTensor(indices, np.float32([2.0, 0.5]), shape),
-        }
+        return {key: tf.SparseTensor([[0, 0], [0, 1]], values, [2, 2]) for key, values in given.items()}
 
     weights = {"ids_weighted_by_weights/weights": [[1.0], [2.0], [4.0]]}
     output = run(features, [column], weights, sparse_combiner=combiner)
     np.testing.assert_allclose(output, [[expected], [0.0]], rtol=1e-6)
 
 
-def test_units_and_initial_values():
-    with tf.Graph().as_default():
-        columns = [fc.categorical_column_with_hash_bucket("word", 7), fc.numeric_column("n")]
-        model = linear_model({"word": tf.constant(["a"]), "n": tf.constant([1.0])}, columns, units=3)
-        assert [v.shape.as_list() for v in model.weights] == [[1, 3], [7, 3]]
-        assert model.bias.shape.as_list() == [3]
-        with tf1.Session() as session:
-            session.run(tf1.global_variables_initializer())
-            assert session.run(model.logits).tolist() == [[0.0, 0.0, 0.0]]
+def test_units_and_initial_values(graph):
+    columns = [fc.categorical_column_with_hash_bucket("word", 7), fc.numeric_column("n")]
+    model = linear_model({"word": tf.constant(["a"]), "n": tf.constant([1.0])}, columns, units=3)
+    assert [v.shape.as_list() for v in model.weights] == [[1, 3], [7, 3]]
+    assert model.bias.shape.as_list() == [3]
+    with tf1.Session() as session:
+        session.run(tf1.global_variables_initializer())
+        assert session.run(model.logits).tolist() == [[0.0, 0.0, 0.0]]
 
 
 def test_ids_of_higher_rank_are_one_bag():

@@ -1,12 +1,11 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.feature_columns import input_layer, linear_model, sequence_input_layer
-from tests.estimator_core.conftest import example
 from tests.estimator_core.feature_columns.values import value_of
-
-tf1 = tf.compat.v1
+from tests.estimator_core.programs import example
 
 fc = tf.feature_column
 IDS = fc.sequence_categorical_column_with_identity("ids", 4)
@@ -61,31 +60,23 @@ def test_embedding_of_each_time_step(make_ids, lengths, expected):
     assert values.tolist() == expected
 
 
-@pytest.mark.parametrize(
-    ("column", "words", "expected"),
-    [
-        (
-            fc.sequence_categorical_column_with_vocabulary_list("words", ["x", "y"], tf.string, 0),
-            [["y", "?"]],
-            [[0, 1], [1, 0]],
-        ),
-        (
-            fc.sequence_categorical_column_with_vocabulary_list("words", [10, 20], num_oov_buckets=1),
-            [[20, 5]],
-            [[0, 1, 0], [0, 0, 1]],
-        ),
-        (
-            fc.sequence_categorical_column_with_identity("words", 2, default_value=0),
-            [[1, 7]],
-            [[0, 1], [1, 0]],
-        ),
-        (fc.sequence_categorical_column_with_hash_bucket("words", 1), [["a", "b"]], [[1], [1]]),
-        (fc.sequence_categorical_column_with_hash_bucket("words", 1, tf.int64), [[5, 6]], [[1], [1]]),
-    ],
-    ids=["list", "int_list", "identity", "hash", "int_hash"],
-)
-def test_indicators_of_each_categorical_column(column, words, expected):
-    values, lengths = run(lambda: {"words": ragged(*words)}, [fc.indicator_column(column)])
+WORDS_OF = fc.sequence_categorical_column_with_vocabulary_list
+HASHED = fc.sequence_categorical_column_with_hash_bucket
+INDICATED = {
+    "list": (WORDS_OF("words", ["x", "y"], tf.string, 0), ["y", "?"], [[0, 1], [1, 0]]),
+    "int_list": (WORDS_OF("words", [10, 20], num_oov_buckets=1), [20, 5], [[0, 1, 0], [0, 0, 1]]),
+    "identity": (
+        fc.sequence_categorical_column_with_identity("words", 2, default_value=0), [1, 7], [[0, 1], [1, 0]],
+    ),
+    "hash": (HASHED("words", 1), ["a", "b"], [[1], [1]]),
+    "int_hash": (HASHED("words", 1, tf.int64), [5, 6], [[1], [1]]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", INDICATED)
+def test_indicators_of_each_categorical_column(name):
+    column, words, expected = INDICATED[name]
+    values, lengths = run(lambda: {"words": ragged(words)}, [fc.indicator_column(column)])
     assert lengths.tolist() == [2]
     assert values.tolist() == [expected]
 
@@ -98,19 +89,18 @@ def test_an_unknown_word_goes_to_the_bucket_after_the_vocabulary_file(tmp_path):
     assert values.tolist() == [[[0, 1, 0], [0, 0, 1]]]
 
 
-def test_shared_embeddings_of_two_sequences():
-    with tf.Graph().as_default():
-        columns = fc.shared_embeddings(
-            [fc.sequence_categorical_column_with_identity(key, 4) for key in ("seen", "bought")], 2
-        )
-        features = {"seen": ragged([1, 2], dtype=tf.int64), "bought": ragged([3, 0], dtype=tf.int64)}
-        values, _ = sequence_input_layer(features, columns)
-        (table,) = tf1.trainable_variables()
-        assert table.op.name == "bought_seen_shared_embedding"
-        with tf1.Session() as session:
-            session.run(tf1.global_variables_initializer())
-            table.load(TABLE, session)
-            assert session.run(values).tolist() == [[[6, 7, 2, 3], [0, 1, 4, 5]]]
+def test_shared_embeddings_of_two_sequences(graph):
+    columns = fc.shared_embeddings(
+        [fc.sequence_categorical_column_with_identity(key, 4) for key in ("seen", "bought")], 2
+    )
+    features = {"seen": ragged([1, 2], dtype=tf.int64), "bought": ragged([3, 0], dtype=tf.int64)}
+    values, _ = sequence_input_layer(features, columns)
+    (table,) = tf1.trainable_variables()
+    assert table.op.name == "bought_seen_shared_embedding"
+    with tf1.Session() as session:
+        session.run(tf1.global_variables_initializer())
+        table.load(TABLE, session)
+        assert session.run(values).tolist() == [[[6, 7, 2, 3], [0, 1, 4, 5]]]
 
 
 def test_every_time_step_of_a_dense_feature_counts():
@@ -176,12 +166,11 @@ EMBEDDED = fc.embedding_column(fc.categorical_column_with_identity("values", 3),
         ([PAIRS], "Feature pairs is not in features dictionary"),
     ],
 )
-def test_what_can_not_work(columns, message):
-    with tf.Graph().as_default():
-        with pytest.raises(ValueError, match=message):
-            sequence_input_layer({"values": tf.constant([[1, 2]], tf.int64)}, columns)
-        with pytest.raises(ValueError, match="should be a dictionary"):
-            sequence_input_layer(tf.constant([[1.0]]), [VALUES])
+def test_what_can_not_work(columns, message, graph):
+    with pytest.raises(ValueError, match=message):
+        sequence_input_layer({"values": tf.constant([[1, 2]], tf.int64)}, columns)
+    with pytest.raises(ValueError, match="should be a dictionary"):
+        sequence_input_layer(tf.constant([[1.0]]), [VALUES])
 
 
 @pytest.mark.parametrize(

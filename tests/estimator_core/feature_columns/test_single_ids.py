@@ -8,12 +8,12 @@ import weakref
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.feature_columns.input_layer import input_layer
 from estimator_core.feature_columns.linear_model import linear_model
 from tests.circles import in_circles
 
-tf1 = tf.compat.v1
 fc = tf.feature_column
 IDS = [[3], [0], [-1], [4], [3], [-7], [1]]
 WORDS = [["b"], ["a"], [""], ["never seen"], ["b"], ["c"], ["a"]]
@@ -99,8 +99,7 @@ def check_same(found, expected):
 @pytest.mark.parametrize("static_rows", [None, 7])
 def test_an_embedding_is_trained_as_tensorflow_1_does(name, combiner, static_rows):
     ids, feature = COLUMNS[name]
-    init = tf1.random_normal_initializer(seed=3)
-    column = fc.embedding_column(ids, 3, combiner, initializer=init)
+    column = fc.embedding_column(ids, 3, combiner, initializer=tf1.random_normal_initializer(seed=3))
     arguments = feature, OPTIMIZERS["momentum"], static_rows
     expected, general, _ = trained(lambda f: tf1.feature_column.input_layer(f, [column]), *arguments)
     found, operations, _ = trained(lambda f: input_layer(f, [column]), *arguments)
@@ -142,9 +141,8 @@ def test_ids_may_be_of_any_integer_type(dtype):
     ids = np.array(IDS).astype(dtype) if dtype != np.uint8 else np.uint8([[3], [255], [1]])
     init = tf1.random_normal_initializer(seed=3)
     column = fc.embedding_column(COLUMNS["identity"][0], 3, initializer=init)
-    arguments = ids, OPTIMIZERS["sgd"]
-    expected, _, _ = trained(lambda f: tf1.feature_column.input_layer(f, [column]), *arguments)
-    found, _, _ = trained(lambda f: input_layer(f, [column]), *arguments)
+    layers = tf1.feature_column.input_layer, input_layer
+    expected, found = (trained(lambda f, of=of: of(f, [column]), ids, OPTIMIZERS["sgd"])[0] for of in layers)
     check_same(found, expected)
 
 
@@ -166,11 +164,10 @@ def test_a_graph_is_not_kept_for_ever(kind):
     assert [each() for each in kept] == [None, None]
 
 
-def test_an_exported_linear_model_has_gradients_of_tensorflow_alone():
+def test_an_exported_linear_model_has_gradients_of_tensorflow_alone(graph):
     """Another process knows no other ones."""
-    with tf.Graph().as_default() as graph:
-        linear_model({"f": tf.constant(IDS)}, [COLUMNS["identity"][0]], for_training=False)
-        assert not any("_gradient_op_type" in node.attr for node in graph.as_graph_def().node)
+    linear_model({"f": tf.constant(IDS)}, [COLUMNS["identity"][0]], for_training=False)
+    assert not any("_gradient_op_type" in node.attr for node in graph.as_graph_def().node)
 
 
 @pytest.mark.parametrize("for_training", [True, False])
@@ -200,27 +197,24 @@ def test_all_else_takes_the_general_way(column, feature):
     assert found.shape == expected.shape
 
 
-def test_a_table_in_parts_takes_the_general_way():
+def test_a_table_in_parts_takes_the_general_way(graph, session):
     column = fc.embedding_column(COLUMNS["identity"][0], 3, initializer=tf1.ones_initializer())
-    with tf.Graph().as_default() as graph, tf1.Session() as session:
-        partitioner = tf1.fixed_size_partitioner(2)
-        with tf1.variable_scope("", partitioner=partitioner):
-            layer = input_layer({"f": tf.constant(IDS)}, [column], for_training=False)
-        session.run(tf1.global_variables_initializer())
-        assert session.run(layer).sum(axis=1).tolist() == [3, 3, 0, 3, 3, 0, 3]
-        assert "SparseFillEmptyRows" in {each.type for each in graph.get_operations()}
+    with tf1.variable_scope("", partitioner=tf1.fixed_size_partitioner(2)):
+        layer = input_layer({"f": tf.constant(IDS)}, [column], for_training=False)
+    session.run(tf1.global_variables_initializer())
+    assert session.run(layer).sum(axis=1).tolist() == [3, 3, 0, 3, 3, 0, 3]
+    assert "SparseFillEmptyRows" in {each.type for each in graph.get_operations()}
 
 
-def test_ids_may_come_from_a_variable():
+def test_ids_may_come_from_a_variable(session):
     """An input_fn of 2017 could count its batches in one."""
-    with tf.Graph().as_default(), tf1.Session() as session:
-        count = tf1.get_variable("count", initializer=0, use_resource=True)
-        ids = tf.reshape(count.assign_add(1, read_value=True), [1, 1]) + tf.constant([[0], [1]])
-        layer = input_layer({"f": ids}, [EMBEDDING])
-        step = tf1.train.GradientDescentOptimizer(1.0).minimize(tf.reduce_sum(layer))
-        table = tf1.trainable_variables()[-1]
-        session.run(tf1.global_variables_initializer())
-        before = session.run(table)
-        session.run(step)
-        moved = before - session.run(table)
-        np.testing.assert_allclose(moved.sum(axis=1), [0, 3, 3, 0, 0], atol=1e-6)
+    count = tf1.get_variable("count", initializer=0, use_resource=True)
+    ids = tf.reshape(count.assign_add(1, read_value=True), [1, 1]) + tf.constant([[0], [1]])
+    layer = input_layer({"f": ids}, [EMBEDDING])
+    step = tf1.train.GradientDescentOptimizer(1.0).minimize(tf.reduce_sum(layer))
+    table = tf1.trainable_variables()[-1]
+    session.run(tf1.global_variables_initializer())
+    before = session.run(table)
+    session.run(step)
+    moved = before - session.run(table)
+    np.testing.assert_allclose(moved.sum(axis=1), [0, 3, 3, 0, 0], atol=1e-6)

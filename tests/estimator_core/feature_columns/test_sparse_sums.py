@@ -5,10 +5,9 @@ import itertools
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.feature_columns.linear_model import sparse_sum
-
-tf1 = tf.compat.v1
 
 BUCKETS, UNITS = 50, 3
 # Equal ids in one example and in several; an id below 0, alone and beside others; no id at all.
@@ -57,16 +56,13 @@ def test_the_mean_of_the_ids_that_are_there():
 
 def executed(function):
     """Returns the operations that run in a sum, after TensorFlow's rewriting."""
-    with tf.Graph().as_default():
+    with tf.Graph().as_default(), tf1.Session() as session:
         weight = tf1.get_variable("w", initializer=VALUES, use_resource=True)
         ids = tf1.sparse_placeholder(tf.int64, [None, None])
-        sums = function(weight, ids, None, "sum")
-        metadata = tf1.RunMetadata()
-        options = tf1.RunOptions(output_partition_graphs=True)
-        with tf1.Session() as session:
-            session.run(tf1.global_variables_initializer())
-            fed = {ids: ([[0, 0], [1, 0]], [3, 4], [2, 1])}
-            session.run(sums, fed, options=options, run_metadata=metadata)
+        sums, metadata = function(weight, ids, None, "sum"), tf1.RunMetadata()
+        session.run(tf1.global_variables_initializer())
+        fed = {ids: ([[0, 0], [1, 0]], [3, 4], [2, 1])}
+        session.run(sums, fed, tf1.RunOptions(output_partition_graphs=True), metadata)
     return {node.op for graph in metadata.partition_graphs for node in graph.node}
 
 
@@ -78,13 +74,9 @@ def test_rows_are_looked_up_in_the_variable_and_not_in_a_copy():
     assert "ReadVariableOp" in executed(of_tensorflow)
 
 
-def test_weights_in_parts_are_looked_up_by_tensorflow():
-    with (
-        tf.Graph().as_default(),
-        tf1.variable_scope("", partitioner=tf1.fixed_size_partitioner(2), use_resource=True),
-    ):
+def test_weights_in_parts_are_looked_up_by_tensorflow(session):
+    with tf1.variable_scope("", partitioner=tf1.fixed_size_partitioner(2), use_resource=True):
         weight = tf1.get_variable("w", [BUCKETS, 1], initializer=tf.ones_initializer())
         sums = sparse_sum(weight, as_sparse(LISTS), None, "sum")
-        with tf1.Session() as session:
-            session.run(tf1.global_variables_initializer())
-            np.testing.assert_array_equal(session.run(sums)[:, 0], [3, 0, 0, 2, 1, 5])
+    session.run(tf1.global_variables_initializer())
+    np.testing.assert_array_equal(session.run(sums)[:, 0], [3, 0, 0, 2, 1, 5])

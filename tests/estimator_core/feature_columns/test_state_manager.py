@@ -1,11 +1,10 @@
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.feature_columns.state_manager import StateManager, create_state
 
 pytestmark = pytest.mark.usefixtures("graph")
-
-tf1 = tf.compat.v1
 
 fc = tf.feature_column
 COLUMN = fc.numeric_column("age")
@@ -25,13 +24,12 @@ def test_it_knows_what_it_made():
         manager.create_variable(COLUMN, "weights", [2])
     with pytest.raises(ValueError, match="age has no variable named bias"):
         manager.get_variable(COLUMN, "bias")
+    with pytest.raises(ValueError, match="use_resource=False"):
+        manager.create_variable(COLUMN, "others", [2], use_resource=False)
 
 
 def test_variables_have_the_names_and_settings_of_their_scope():
-    def regularizer(variable):
-        return 10.0 * tf.reduce_sum(variable)
-
-    with tf1.variable_scope("outer", regularizer=regularizer):
+    with tf1.variable_scope("outer", regularizer=lambda variable: 10.0 * tf.reduce_sum(variable)):
         made = StateManager().create_variable(
             COLUMN, "weights", [2, 3], tf.float64, initializer=tf1.initializers.constant(0.5)
         )
@@ -49,11 +47,6 @@ def test_training_needs_the_consent_of_both(of_manager, of_column):
     made = StateManager(of_manager).create_variable(COLUMN, "weights", [2], trainable=of_column)
     assert made.trainable == (of_manager and of_column)
     assert bool(tf1.trainable_variables()) == (of_manager and of_column)
-
-
-def test_other_than_resource_variables_are_refused():
-    with pytest.raises(ValueError, match="use_resource=False"):
-        StateManager().create_variable(COLUMN, "weights", [2], use_resource=False)
 
 
 def test_existing_variables_and_resources_are_found_by_their_column_and_name():

@@ -1,9 +1,8 @@
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.feature_columns import FeatureTransformationCache, StateManager
-
-tf1 = tf.compat.v1
 
 fc = tf.feature_column
 
@@ -20,31 +19,24 @@ def test_a_shared_source_is_computed_once():
         cache = FeatureTransformationCache({"age": tf.constant([1.0])})
         state_manager = StateManager()
         first = cache.get(fc.bucketized_column(age, [0.0]), state_manager)
-        second = cache.get(fc.bucketized_column(age, [5.0]), state_manager)
-        assert first is not second
+        assert first is not cache.get(fc.bucketized_column(age, [5.0]), state_manager)
         assert cache.get(age, state_manager) is cache.get(age, state_manager)
     assert len(calls) == 1
 
 
-def test_a_feature_of_unknown_rank():
-    with tf.Graph().as_default():
-        placeholder = tf1.placeholder(tf.float32)
-        value = FeatureTransformationCache({"x": placeholder}).get("x", None)
-        with tf1.Session() as session:
-            assert session.run(value, {placeholder: [1.0, 2.0]}).tolist() == [[1.0], [2.0]]
-            assert session.run(value, {placeholder: [[1.0, 2.0]]}).tolist() == [[1.0, 2.0]]
-            with pytest.raises(tf.errors.InvalidArgumentError, match="cannot have rank 0"):
-                session.run(value, {placeholder: 1.0})
+def test_a_feature_of_unknown_rank(session):
+    placeholder = tf1.placeholder(tf.float32)
+    value = FeatureTransformationCache({"x": placeholder}).get("x", None)
+    assert session.run(value, {placeholder: [1.0, 2.0]}).tolist() == [[1.0], [2.0]]
+    assert session.run(value, {placeholder: [[1.0, 2.0]]}).tolist() == [[1.0, 2.0]]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="cannot have rank 0"):
+        session.run(value, {placeholder: 1.0})
 
 
-def test_sparse_rank_1_becomes_rank_2():
-    with tf.Graph().as_default():
-        sparse = tf.SparseTensor([[1]], [5], [3])
-        value = FeatureTransformationCache({"x": sparse}).get("x", None)
-        with tf1.Session() as session:
-            found = session.run(value)
-    assert found.dense_shape.tolist() == [3, 1]
-    assert found.indices.tolist() == [[1, 0]]
+def test_sparse_rank_1_becomes_rank_2(session):
+    sparse = tf.SparseTensor([[1]], [5], [3])
+    found = session.run(FeatureTransformationCache({"x": sparse}).get("x", None))
+    assert (found.dense_shape.tolist(), found.indices.tolist()) == ([3, 1], [[1, 0]])
 
 
 def test_a_key_must_be_a_feature_name_or_a_column():

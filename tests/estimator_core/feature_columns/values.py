@@ -2,8 +2,7 @@
 
 import numpy as np
 import tensorflow as tf
-
-tf1 = tf.compat.v1
+import tensorflow.compat.v1 as tf1
 
 
 def value_of(build, assign=None):

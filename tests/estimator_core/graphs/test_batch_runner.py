@@ -3,14 +3,12 @@
 import contextlib
 
 import pytest
-import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
-import estimator_core as est
 from estimator_core.execution.loops.in_graph_loop import ManySteps
 from estimator_core.execution.single_device import SingleDevice
 from estimator_core.graphs.batch_runner import BatchRunner
-
-tf1 = tf.compat.v1
+from tests.estimator_core.programs import Calls
 
 
 @pytest.fixture
@@ -58,14 +56,7 @@ def test_the_batches_of_each_call(program, execution, steps, made, done):
     assert calls(program(*execution), steps, most_calls=20 if steps else 4) == (made, done)
 
 
-class Hook(est.SessionRunHook):
-    calls = 0
-
-    def before_run(self, run_context):
-        self.calls += 1
-
-
 def test_a_hook_around_batches_makes_it_one_a_call(program):
-    hook = Hook()
+    hook = Calls()
     assert calls(program(7), 13, [hook]) == ([], 13)
     assert hook.calls == 13

@@ -3,17 +3,18 @@
 import gc
 import itertools
 import os
-import threading
 import weakref
+from concurrent import futures
 
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.graphs import build, kept_model
+from tests.estimator_core.programs import Calls, batch_of, counting
 
-tf1 = tf.compat.v1
 fc = tf.feature_column
 
 
@@ -29,9 +30,7 @@ def columns(words=("a", "b")):
     return [fc.numeric_column("x"), fc.embedding_column(word, 2)]
 
 
-def training():
-    features = {"x": [1.0, 2.0], "word": ["a", "b"]}
-    return tf.data.Dataset.from_tensors((features, [0, 1])).repeat()
+training = batch_of({"x": [1.0, 2.0], "word": ["a", "b"]}, [0, 1], repeat=None)
 
 
 @pytest.fixture
@@ -162,10 +161,9 @@ def test_other_features_get_another_model(model, built):
         logits(model, rows(1))
     assert len(built) == 2
     assert len(logits(model, rows(1, 2, 3))) == 3
-    column = lambda: tf.data.Dataset.from_tensors({"x": [[1.0]], "word": [["b"]]})  # noqa: E731
-    assert logits(model, column) == logits(fresh(model), rows(1))
+    assert logits(model, batch_of({"x": [[1.0]], "word": [["b"]]})) == logits(fresh(model), rows(1))
     with pytest.raises(ValueError, match="word"):
-        list(model.predict(lambda: tf.data.Dataset.from_tensors({"x": [1.0]})))
+        list(model.predict(batch_of({"x": [1.0]})))
 
 
 @pytest.mark.more
@@ -177,8 +175,7 @@ def test_columns_that_are_changed_in_place_are_seen(tmp_path):
         before = logits(model, rows(1))
     given[1] = columns(("b", "a"))[1]
     after = [logits(model, rows(1)) for _ in range(3)]
-    other = est.DNNClassifier([3], given, config=config)
-    assert after == [logits(other, rows(1))] * 3
+    assert after == [logits(est.DNNClassifier([3], given, config=config), rows(1))] * 3
     assert after[0] != before
 
 
@@ -191,8 +188,7 @@ def build_counts(model, built, calls=5, input_fn=None):
 
 def model_fn(features, labels, mode):
     x = tf.reshape(tf.cast(features["x"], tf.float32), [-1, 1])
-    step = tf1.train.get_global_step().assign_add(1)
-    return est.EstimatorSpec(mode, {"logits": x}, tf.reduce_sum(x), step)
+    return counting(mode, tf.reduce_sum(x), predictions={"logits": x})
 
 
 def normalized(factor):
@@ -202,19 +198,14 @@ def normalized(factor):
 @pytest.mark.more
 @pytest.mark.parametrize("kind", ["model_fn", "normalizer", "activation", "head", "add_metrics"])
 def test_code_of_the_user_is_called_each_time(kind, tmp_path, built):
-    class Head(est.BinaryClassHead):
-        pass
-
-    factor = [1.0]
-    config = est.RunConfig(str(tmp_path))
-    x = [fc.numeric_column("x")]
+    factor, x, config = [1.0], [fc.numeric_column("x")], est.RunConfig(str(tmp_path))
+    scaled = lambda value: value * factor[0]  # noqa: E731
+    head = type("Head", (est.BinaryClassHead,), {})()
     model = {
         "model_fn": lambda: est.Estimator(model_fn, config=config),
         "normalizer": lambda: est.DNNClassifier([64], [normalized(factor)], config=config),
-        "activation": lambda: est.DNNClassifier(
-            [3], x, activation_fn=lambda value: value * factor[0], config=config
-        ),
-        "head": lambda: est.DNNEstimator(Head(), [3], x, config=config),
+        "activation": lambda: est.DNNClassifier([3], x, activation_fn=scaled, config=config),
+        "head": lambda: est.DNNEstimator(head, [3], x, config=config),
         "add_metrics": lambda: est.add_metrics(
             est.DNNClassifier([3], x, config=config), lambda predictions: {}
         ),
@@ -239,19 +230,11 @@ def test_a_vocabulary_file_is_read_each_time(tmp_path, built):
     assert (logits(model, rows(0)), logits(model, rows(1))) == (b, a)
 
 
-class Hook(est.SessionRunHook):
-    calls = 0
-
-    def after_run(self, run_context, run_values):
-        self.calls += 1
-
-
 def test_hooks_see_a_session_of_their_own(model, built):
     build_counts(model, built)
-    hook = Hook()
+    hook = Calls()
     list(model.predict(rows(1), hooks=[hook]))
-    assert hook.calls == 1
-    assert len(built) == 3
+    assert (hook.calls, len(built)) == (1, 3)
 
 
 def test_long_inputs_have_a_graph_with_the_input_in_it(model, built):
@@ -294,13 +277,12 @@ def test_keys_and_whole_batches(model):
 
 
 def test_what_is_kept_goes_with_the_estimator(model):
-    for _ in range(3):
-        logits(model, rows(1))
     other = fresh(model)
-    for _ in range(3):
-        logits(other, rows(1))
+    for one in (model, other):
+        for _ in range(3):
+            logits(one, rows(1))
     kept = weakref.ref(kept_model._calls_of[other].kept.session)
-    del other
+    del other, one
     gc.collect()
     assert kept() is None
 
@@ -313,22 +295,13 @@ def test_another_process_has_its_own(model, built, monkeypatch):
 
 def test_threads_may_predict_at_the_same_time(model):
     expected = {value: logits(model, rows(value)) for value in (1, 2, 3)}
-    found = {}
-
-    def predict(value):
-        found[value] = [logits(model, rows(value)) for _ in range(5)]
-
-    threads = [threading.Thread(target=predict, args=(value,)) for value in expected]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert found == {value: [number] * 5 for value, number in expected.items()}
+    with futures.ThreadPoolExecutor(3) as pool:
+        found = pool.map(lambda value: [logits(model, rows(value)) for _ in range(5)], expected, timeout=60)
+        assert list(found) == [[number] * 5 for number in expected.values()]
 
 
-def test_the_default_graph_stays_the_callers(model):
-    with tf.Graph().as_default() as graph:
-        for _ in range(4):
-            for _ in model.predict(rows(1)):
-                assert tf1.get_default_graph() is graph
-        assert graph.get_operations() == []
+def test_the_default_graph_stays_the_callers(model, graph):
+    for _ in range(4):
+        for _ in model.predict(rows(1)):
+            assert tf1.get_default_graph() is graph
+    assert graph.get_operations() == []

@@ -4,14 +4,14 @@ import types
 
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.execution.base import LoopSize, Step
 from estimator_core.execution.loops.in_graph_loop import RepeatedStep
 from estimator_core.graphs.loop_runner import LoopRunner, Pace
 from estimator_core.hooks.host_call import HostCallHook
-
-tf1 = tf.compat.v1
+from tests.estimator_core.programs import AfterEachRun
 
 
 class Seen(est.SessionRunHook):
@@ -33,34 +33,24 @@ class Seen(est.SessionRunHook):
         return int(run_context.session.run(tf1.train.get_global_step(run_context.session.graph)))
 
 
-class Clock:
-    """A step takes a second, and the other hooks after a loop take a hundred."""
-
-    def __init__(self):
-        self.now = 0.0
-
-    def __call__(self):
-        return self.now
-
-
 def run(size, calls=None, last_step=None, host_call_every=1, secs=1.0, losses=None, repeats=False):
-    """Trains a model whose loss is the number of the step, from 1; returns the values that hooks saw."""
-    clock = Clock()
+    """Trains a model whose loss is the number of the step, from 1; returns the values that hooks saw.
 
-    def take_time(step):
-        clock.now += secs
-        return step
+    A step takes a second, and the other hooks after a loop take a hundred.
+    """
+    now = [0.0]
+
+    def passes(secs, value=None):
+        now[0] += secs
+        return value
 
     with tf.Graph().as_default() as graph:
         step = tf1.train.create_global_step()
-        counted = tf1.py_func(take_time, [step.assign_add(1)], tf.int64)
+        counted = tf1.py_func(lambda step: passes(secs, step), [step.assign_add(1)], tf.int64)
         loss = counted if losses is None else tf.gather(losses, counted - 1)
         noted = []
-        host_call = HostCallHook(
-            lambda step: tf1.py_func(lambda step: noted.append(int(step)), [step], []),
-            [counted],
-            host_call_every,
-        )
+        note = lambda step: tf1.py_func(lambda step: noted.append(int(step)), [step], [])  # noqa: E731
+        host_call = HostCallHook(note, [counted], host_call_every)
         host_call.call([counted])
         repeated = RepeatedStep(est.EstimatorSpec("train", loss=loss, train_op=counted.op))
         program = types.SimpleNamespace(
@@ -71,15 +61,10 @@ def run(size, calls=None, last_step=None, host_call_every=1, secs=1.0, losses=No
             execution=types.SimpleNamespace(loop_size=size),
         )
         seen = Seen(loss)
-
-        class Slow(est.SessionRunHook):
-            def after_run(self, run_context, run_values):
-                clock.now += 100.0
-
-        hooks = [seen, Slow()] if repeats else [seen, host_call, Slow()]
+        hooks = [seen, *([] if repeats else [host_call]), AfterEachRun(lambda _: passes(100.0))]
         if last_step:
             hooks.append(tf1.train.StopAtStepHook(last_step=last_step))
-        runner = LoopRunner(program, hooks, clock)
+        runner = LoopRunner(program, hooks, lambda: now[0])
         returned = []
         with tf1.train.MonitoredSession(hooks=runner.hooks) as session:
             while not session.should_stop() and (calls is None or len(returned) < calls):

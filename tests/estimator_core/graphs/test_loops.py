@@ -4,40 +4,29 @@ import os
 
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
-from tests.estimator_core.programs import scalars_of
+from tests.estimator_core.programs import AfterEachRun, Calls, batch_of, saved_steps, scalars_of
 from tests.oracle import observe
-
-tf1 = tf.compat.v1
-
-
-class Counts(est.SessionRunHook):
-    calls = 0
-
-    def after_run(self, run_context, run_values):
-        self.calls += 1
 
 
 def test_train_writes_the_loss_for_tensorboard(make_estimator, input_fn):
-    estimator = make_estimator(save_summary_steps=1)
-    estimator.train(input_fn, steps=2)
+    estimator = make_estimator(save_summary_steps=1).train(input_fn, steps=2)
     # Loss before each step: (0 - 2)^2 and (1 - 2)^2.
     assert scalars_of(estimator.model_dir)["loss"] == {1: 4.0, 2: 1.0}
 
 
 def test_train_calls_hooks_and_saving_listeners(make_estimator, input_fn):
-    calls = []
+    calls, hook = [], Calls()
 
     class Listener(tf1.train.CheckpointSaverListener):
         def after_save(self, session, global_step_value):
             calls.append(global_step_value)
 
-    hook = Counts()
     estimator = make_estimator(save_checkpoints_steps=2)
     estimator.train(input_fn, steps=4, hooks=[hook], saving_listeners=[Listener()])
-    assert calls == [0, 2, 4]
-    assert hook.calls == 4
+    assert (calls, hook.calls) == ([0, 2, 4], 4)
 
 
 def test_listeners_stay_on_a_saver_hook_of_ones_own(make_estimator, input_fn):
@@ -65,22 +54,17 @@ def test_saving_listeners_without_checkpoints_are_refused(make_estimator, input_
 
 
 def test_a_nan_loss_stops_training_and_keeps_the_last_good_checkpoint(make_estimator):
-    def input_fn():
-        batches = tf.data.Dataset.from_tensor_slices([2.0, 2.0, float("nan"), 2.0])
-        return batches.map(lambda y: ({"x": tf.ones([1])}, [y]))
-
+    labels = [[2.0], [2.0], [float("nan")], [2.0]]
     estimator = make_estimator(save_checkpoints_steps=1)
     with pytest.raises(tf1.train.NanLossDuringTrainingError):
-        estimator.train(input_fn)
+        estimator.train(lambda: tf.data.Dataset.from_tensor_slices(({"x": [[1.0]] * 4}, labels)))
     assert estimator.get_variable_value("global_step") == 2
     assert estimator.get_variable_value("weight") == pytest.approx(1.5)
 
 
 def test_evaluate_stops_after_steps_and_writes_summaries(make_estimator, input_fn, eval_input_fn):
-    estimator = make_estimator()
-    estimator.train(input_fn, steps=1)
-    results = estimator.evaluate(eval_input_fn, steps=1, name="first")
-    assert results["loss"] == pytest.approx(2.5)
+    estimator = make_estimator().train(input_fn, steps=1)
+    assert estimator.evaluate(eval_input_fn, steps=1, name="first")["loss"] == pytest.approx(2.5)
     directory = estimator.eval_dir("first")
     assert directory == os.path.join(estimator.model_dir, "eval_first")
     assert scalars_of(directory)["loss"] == {1: 2.5}
@@ -93,19 +77,15 @@ def test_evaluate_stops_after_steps_and_writes_summaries(make_estimator, input_f
     assert paths == [estimator.latest_checkpoint()]
 
 
-def test_evaluate_on_an_empty_input_returns_where_metrics_begin(make_estimator, input_fn, caplog):
-    def empty():
-        dataset = tf.data.Dataset.from_tensor_slices(({"x": tf.zeros([0])}, tf.zeros([0])))
-        return dataset.batch(1)
-
-    estimator = make_estimator().train(input_fn, steps=1)
-    assert estimator.evaluate(empty) == {"loss": 0.0, "mae": 0.0, "global_step": 1}
-    assert "Evaluation made no steps: input_fn gave no batch" in caplog.text
-
-
 def batches(count):
     """Returns an input_fn of `count` batches of one example."""
-    return lambda: tf.data.Dataset.from_tensors(({"x": [1.0]}, [0.0])).repeat(count)
+    return batch_of({"x": [1.0]}, [0.0], repeat=count)
+
+
+def test_evaluate_on_an_empty_input_returns_where_metrics_begin(make_estimator, input_fn, caplog):
+    estimator = make_estimator().train(input_fn, steps=1)
+    assert estimator.evaluate(batches(0)) == {"loss": 0.0, "mae": 0.0, "global_step": 1}
+    assert "Evaluation made no steps: input_fn gave no batch" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -123,15 +103,14 @@ def test_evaluation_logs_about_ten_times(make_estimator, caplog, steps, in_input
     estimator = make_estimator()
     with caplog.at_level("INFO", logger="tensorflow"):
         estimator.evaluate(batches(in_input), steps=steps)
-    lines = [record.getMessage() for record in caplog.records]
-    assert [line for line in lines if line.startswith("Evaluation [")] == [
+    assert [line for line in caplog.messages if line.startswith("Evaluation [")] == [
         f"Evaluation [{done}/{steps}]" for done in logged
     ]
 
 
 @pytest.mark.parametrize(("steps", "evaluated"), [(3, 3), (9, 5), (None, 5)])
 def test_evaluation_stops_after_its_steps_or_the_input(make_estimator, steps, evaluated):
-    hook = Counts()
+    hook = Calls()
     make_estimator().evaluate(batches(5), steps=steps, hooks=[hook])
     assert hook.calls == evaluated
 
@@ -159,29 +138,19 @@ def test_hooks_see_a_step_in_the_order_of_tf_estimator(make_estimator, input_fn)
         def after_save(self, session, global_step_value):
             calls.append(f"listener {global_step_value}")
 
-    class Hook(est.SessionRunHook):
-        def __init__(self, name):
-            self.name = name
-
-        def after_run(self, run_context, run_values):
-            calls.append(self.name)
-
-    model_fn = make_estimator().model_fn
+    def noting(name):
+        return AfterEachRun(lambda _: calls.append(name))
 
     def with_hooks(features, labels, mode, config):
-        return model_fn(features, labels, mode, config)._replace(
-            training_hooks=[Hook("training")], training_chief_hooks=[Hook("chief")]
-        )
+        hooks = {"training_hooks": [noting("training")], "training_chief_hooks": [noting("chief")]}
+        return make_estimator().model_fn(features, labels, mode, config)._replace(**hooks)
 
-    config = make_estimator(save_checkpoints_steps=2).config
-    estimator = est.Estimator(with_hooks, config=config)
-    estimator.train(input_fn, steps=3, hooks=[Hook("caller")], saving_listeners=[Listener()])
+    estimator = est.Estimator(with_hooks, config=make_estimator(save_checkpoints_steps=2).config)
+    estimator.train(input_fn, steps=3, hooks=[noting("caller")], saving_listeners=[Listener()])
     each = ["chief", "caller", "training"]
     assert calls == ["listener 0", *each, "listener 2", *each, *each, "listener 3"]
 
 
 def test_as_many_checkpoints_are_kept_as_the_config_says(make_estimator, input_fn):
-    estimator = make_estimator(save_checkpoints_steps=2, keep_checkpoint_max=3)
-    estimator.train(input_fn, steps=11)
-    state = tf.train.get_checkpoint_state(estimator.model_dir)
-    assert [path.rpartition("-")[2] for path in state.all_model_checkpoint_paths] == ["8", "10", "11"]
+    estimator = make_estimator(save_checkpoints_steps=2, keep_checkpoint_max=3).train(input_fn, steps=11)
+    assert saved_steps(estimator.model_dir) == [8, 10, 11]

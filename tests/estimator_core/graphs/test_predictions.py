@@ -2,10 +2,10 @@
 
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
-
-tf1 = tf.compat.v1
+from tests.estimator_core.programs import batch_of
 
 
 def test_predictions_are_examples_or_batches(make_estimator, input_fn, eval_input_fn):
@@ -29,10 +29,8 @@ def predicted(predictions, **arguments):
     def model_fn(features, labels, mode):
         return est.EstimatorSpec(mode, predictions=predictions(features["x"]))
 
-    def input_fn():
-        return tf.data.Dataset.from_tensor_slices({"x": [1.0, 2.0, 3.0]}).batch(2)
-
-    return list(est.Estimator(model_fn).predict(input_fn, **arguments))
+    batches = lambda: tf.data.Dataset.from_tensor_slices({"x": [1.0, 2.0, 3.0]}).batch(2)  # noqa: E731
+    return list(est.Estimator(model_fn).predict(batches, **arguments))
 
 
 def test_predictions_come_one_by_one():
@@ -66,33 +64,25 @@ def test_predictions_end_when_a_hook_has_nothing_more_to_feed(make_estimator, in
     estimator = make_estimator()
     estimator.train(input_fn, steps=1)  # the weight is 1
     hook = _Calls([1.0, 2.0])
-    predictions = estimator.predict(_fed_input_fn, hooks=[hook])
-    assert [example["y"] for example in predictions] == [1.0, 2.0]
+    assert [example["y"] for example in estimator.predict(_fed_input_fn, hooks=[hook])] == [1.0, 2.0]
     assert hook.calls == ["before_run"] * 3 + ["end"]
 
 
 def test_hooks_of_a_prediction_end_with_the_input_alone(make_estimator, input_fn, eval_input_fn):
-    estimator = make_estimator()
-    estimator.train(input_fn, steps=1)
+    estimator = make_estimator().train(input_fn, steps=1)
     hook = _Calls([1.0, 2.0])
     predictions = estimator.predict(_fed_input_fn, hooks=[hook])
     next(predictions)
     predictions.close()
     assert hook.calls == ["before_run"]
-
-    class Ends(tf1.train.SessionRunHook):
-        ended = 0
-
-        def end(self, session):
-            self.ended += 1
-
-    for dataset, ended in ((lambda: tf.data.Dataset.from_tensors({"x": [1.0]}), 1), (_failing, 0)):
-        hook = Ends()
+    for dataset, ends in ((batch_of({"x": [1.0]}), 1), (_failing, 0)):
+        ended = []
+        hook = type("Ends", (tf1.train.SessionRunHook,), {"end": lambda *_, ended=ended: ended.append(1)})()
         try:
             list(estimator.predict(dataset, hooks=[hook]))
         except tf.errors.InvalidArgumentError:
             assert dataset is _failing
-        assert hook.ended == ended
+        assert len(ended) == ends
 
 
 def _failing():

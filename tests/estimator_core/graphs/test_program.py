@@ -1,12 +1,11 @@
 """A program has the parts that its loop needs, and its scope is the one that it was built in."""
 
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.execution.current import current_execution
 from estimator_core.execution.evaluation_metrics import SHARE_WITH_ROWS
-
-tf1 = tf.compat.v1
 
 
 def test_what_each_mode_fetches(make_estimator, input_fn, eval_input_fn):
@@ -44,8 +43,7 @@ def test_another_scaffold_leaves_the_program_as_it_was(make_estimator, input_fn)
 
 
 def test_a_session_has_the_checkpoint_that_was_asked_for(make_estimator, input_fn):
-    estimator = make_estimator(save_checkpoints_steps=1)
-    estimator.train(input_fn, steps=2)
+    estimator = make_estimator(save_checkpoints_steps=1).train(input_fn, steps=2)
     program = estimator.build_program("infer", input_fn)
     path = f"{estimator.model_dir}/model.ckpt-1"
     with program.scope():

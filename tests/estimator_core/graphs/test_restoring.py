@@ -1,11 +1,11 @@
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core import ModeKeys
 from estimator_core.graphs.restoring import RestoringSessionCreator
-
-tf1 = tf.compat.v1
+from tests.estimator_core.programs import batch_of
 
 
 def test_evaluate_and_predict_take_the_newest_checkpoint_once_their_graph_is_built(beside):
@@ -68,18 +68,12 @@ def test_variables_of_a_new_hook_are_initialized(tmp_path, make_saver):
         weight = tf1.get_variable("weight", initializer=0.0, use_resource=True)
         step = tf1.train.get_or_create_global_step()
         train_op = tf.group(weight.assign_add(features), step.assign_add(1))
-        saver = make_saver and make_saver(weight, step)
-        scaffold = tf1.train.Scaffold(saver=saver)
+        scaffold = tf1.train.Scaffold(saver=make_saver and make_saver(weight, step))
         return est.EstimatorSpec(mode, loss=2.0 - weight, train_op=train_op, scaffold=scaffold)
 
-    def input_fn():
-        return tf.data.Dataset.from_tensors(3.0).repeat()
-
-    at_end = []
-    estimator = est.Estimator(model_fn, tmp_path)
-    estimator.train(input_fn, steps=2)
-    estimator.train(input_fn, steps=5, hooks=[Counter(at_end)])
-    estimator.train(input_fn, steps=2, hooks=[Counter(at_end)])
+    at_end, estimator = [], est.Estimator(model_fn, tmp_path)
+    for steps, hooks in ((2, []), (5, [Counter(at_end)]), (2, [Counter(at_end)])):
+        estimator.train(batch_of(3.0, repeat=None), steps=steps, hooks=hooks)
     first, second = at_end
     assert first == (105.0, [5.0] * 4, 3.0 * 7)
     # A saver that model_fn made does not save the hook's variables.

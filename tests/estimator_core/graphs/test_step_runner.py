@@ -5,12 +5,12 @@ import types
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.execution.base import Step
 from estimator_core.graphs.step_runner import StepRunner
-
-tf1 = tf.compat.v1
+from tests.estimator_core.programs import Calls
 
 
 class Declares(est.SessionRunHook):
@@ -55,8 +55,7 @@ def run(hooks, calls, most=8, start=0):
                 session.run(train_op)
 
         runner = StepRunner(program_of(train_op.op, advance, most), hooks)
-        scaffold = tf1.train.Scaffold(init_op=step.assign(start))
-        creator = tf1.train.ChiefSessionCreator(scaffold)
+        creator = tf1.train.ChiefSessionCreator(tf1.train.Scaffold(init_op=step.assign(start)))
         with tf1.train.MonitoredSession(creator, [runner, *hooks]) as session:
             for _ in range(calls):
                 runner(session)
@@ -84,11 +83,7 @@ def test_it_begins_where_the_session_does():
 
 
 def test_a_hook_that_declares_nothing_is_called_at_every_step():
-    class Other(est.SessionRunHook):
-        def after_run(self, run_context, run_values):
-            pass
-
-    assert run([Declares(None), Other()], calls=4) == ([], 4)
+    assert run([Declares(None), Calls()], calls=4) == ([], 4)
 
 
 @pytest.mark.parametrize("most", [1, 2])
@@ -100,11 +95,10 @@ def test_never_more_than_the_execution_says(most):
 @pytest.mark.parametrize(
     ("found", "goes_on"), [([5, 6], True), ([6, 7], True), ([5, 7], True), ([4], False), ([7], False)]
 )
-def test_the_step_is_read_before_its_update_or_after_it(caplog, found, goes_on):
+def test_the_step_is_read_before_its_update_or_after_it(graph, caplog, found, goes_on):
     """TensorFlow leaves open which; any other value is of a model that counts in its own way."""
-    with tf.Graph().as_default():
-        tf1.train.create_global_step()
-        runner = StepRunner(program_of(None, lambda session, count: None), [])
+    tf1.train.create_global_step()
+    runner = StepRunner(program_of(None, lambda session, count: None), [])
     values = iter([4, 5])  # at the start, and after the first step
     session = types.SimpleNamespace(run=lambda fetch: next(values))
     context = types.SimpleNamespace(session=session)
@@ -192,10 +186,9 @@ def test_one_slow_step_does_not_slow_down_for_good():
         (None, [est.FeedFnHook(dict)], 0),
     ],
 )
-def test_a_loop_is_built_where_it_pays(secs, hooks, expected):
+def test_a_loop_is_built_where_it_pays(graph, secs, hooks, expected):
     prepared = []
-    with tf.Graph().as_default():
-        tf1.train.create_global_step()
-        program = program_of(None, lambda session, count: None, secs=secs, prepare=lambda: prepared.append(1))
-        StepRunner(program, hooks).begin()
+    tf1.train.create_global_step()
+    program = program_of(None, lambda session, count: None, secs=secs, prepare=lambda: prepared.append(1))
+    StepRunner(program, hooks).begin()
     assert len(prepared) == expected

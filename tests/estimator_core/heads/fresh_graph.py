@@ -1,8 +1,7 @@
 """Runs a part of a head in a graph of its own."""
 
 import tensorflow as tf
-
-tf1 = tf.compat.v1
+import tensorflow.compat.v1 as tf1
 
 
 def run(build):

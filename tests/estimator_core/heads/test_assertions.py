@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.heads import assertions
-
-tf1 = tf.compat.v1
 
 
 def test_a_condition_is_checked_at_once_in_eager_mode():
@@ -13,29 +12,27 @@ def test_a_condition_is_checked_at_once_in_eager_mode():
         assertions.assertion(tf.constant(False), "It must be. Received:", tf.range(25))
 
 
-def test_a_condition_is_checked_when_a_graph_runs():
-    with tf.Graph().as_default(), tf1.Session() as session:
-        condition = tf1.placeholder(tf.bool, [])
-        with tf.control_dependencies(assertions.assertion(condition, "It must be.")):
-            value = tf.constant(3)
-        assert session.run(value, {condition: True}) == 3
-        with pytest.raises(tf.errors.InvalidArgumentError, match=r"It must be\."):
-            session.run(value, {condition: False})
+def test_a_condition_is_checked_when_a_graph_runs(session):
+    condition = tf1.placeholder(tf.bool, [])
+    with tf.control_dependencies(assertions.assertion(condition, "It must be.")):
+        value = tf.constant(3)
+    assert session.run(value, {condition: True}) == 3
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"It must be\."):
+        session.run(value, {condition: False})
 
 
 @pytest.mark.parametrize(
     ("shape", "fits"),
     [([4, 1], True), ([4], True), ([1, 4], False), ([4, 1, 1], False), ([], False), ([5], False)],
 )
-def test_shapes_do_not_broadcast(shape, fits):
-    with tf.Graph().as_default(), tf1.Session() as session:
-        tensor = tf1.placeholder(tf.float32, None)
-        logits = tf1.placeholder(tf.float32, [None, 1])
-        accepted = [(tf.shape(logits), logits.shape), (tf.shape(logits)[:1], logits.shape[:1])]
-        checked = assertions.with_checked_shape(tensor, accepted, "No.", "logits", logits)
-        feeds = {tensor: np.ones(shape), logits: np.zeros([4, 1])}
-        if fits:
-            assert session.run(checked, feeds).shape == tuple(shape)
-        else:
-            with pytest.raises(tf.errors.InvalidArgumentError, match=r"for logits with shape"):
-                session.run(checked, feeds)
+def test_shapes_do_not_broadcast(shape, fits, session):
+    tensor = tf1.placeholder(tf.float32, None)
+    logits = tf1.placeholder(tf.float32, [None, 1])
+    accepted = [(tf.shape(logits), logits.shape), (tf.shape(logits)[:1], logits.shape[:1])]
+    checked = assertions.with_checked_shape(tensor, accepted, "No.", "logits", logits)
+    feeds = {tensor: np.ones(shape), logits: np.zeros([4, 1])}
+    if fits:
+        assert session.run(checked, feeds).shape == tuple(shape)
+    else:
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"for logits with shape"):
+            session.run(checked, feeds)

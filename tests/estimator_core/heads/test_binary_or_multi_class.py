@@ -21,8 +21,7 @@ def test_what_the_heads_are_given(n_classes, words):
     # The last class is certain for the first of the examples and out of question for the second, so
     # the loss, summed with the weights, is that of the second: 2 * 20.
     logits = [[20.0], [20.0]] if n_classes == 2 else [[0.0, 0.0, 20.0]] * 2
-    features = {"weight": [1.0, 2.0]}
-    loss = head.loss([words[-1], words[0]], logits, features)
+    loss = head.loss([words[-1], words[0]], logits, {"weight": [1.0, 2.0]})
     assert loss.numpy() == pytest.approx(40.0, rel=1e-5)
 
 

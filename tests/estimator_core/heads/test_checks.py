@@ -3,13 +3,12 @@ import functools
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.heads import checks
 from estimator_core.heads.binary_or_multi_class import binary_or_multi_class_head
 from estimator_core.heads.class_predictions import LabelVocabulary
-
-tf1 = tf.compat.v1
 
 LOGITS = tf.zeros([3, 2])
 
@@ -24,11 +23,10 @@ def run(fetch, feeds):
 
 
 @pytest.mark.parametrize("make_head", [est.MultiClassHead, est.MultiLabelHead, binary_or_multi_class_head])
-def test_a_number_of_classes_may_be_a_tensor_of_a_graph(make_head):
-    with tf.Graph().as_default():
-        assert make_head(tf.constant(4)).logits_dimension == 4
-        with pytest.raises(ValueError, match="known before the graph runs"):
-            make_head(placeholder(dtype=tf.int32))
+def test_a_number_of_classes_may_be_a_tensor_of_a_graph(make_head, graph):
+    assert make_head(tf.constant(4)).logits_dimension == 4
+    with pytest.raises(ValueError, match="known before the graph runs"):
+        make_head(placeholder(dtype=tf.int32))
 
 
 @pytest.mark.parametrize("dtype", ["int32", "float16", "float32", "float64"])
@@ -37,10 +35,9 @@ def test_logits_become_float32(dtype):
 
 
 @pytest.mark.parametrize("shape", [(3, 2), (3, 4, 2), (None, 2), (3, None)])
-def test_logits_that_fit(shape):
-    with tf.Graph().as_default():
-        assert checks.checked_logits(placeholder(*shape), 2).shape.as_list() == list(shape)
-        assert checks.checked_logits(placeholder(known_rank=False), 2).shape.rank is None
+def test_logits_that_fit(shape, graph):
+    assert checks.checked_logits(placeholder(*shape), 2).shape.as_list() == list(shape)
+    assert checks.checked_logits(placeholder(known_rank=False), 2).shape.rank is None
 
 
 @pytest.mark.parametrize("shape", [(), (2,), (None,), (3, 1), (2, 3)])
@@ -65,11 +62,9 @@ def test_logits_that_do_not_fit(shape):
         ((3,), None, 1, (3, 1)),
     ],
 )
-def test_shapes_of_labels(shape, logits_shape, dimension, wanted):
-    with tf.Graph().as_default():
-        logits = placeholder(*(logits_shape or ()), known_rank=logits_shape is not None)
-        labels = checks.checked_labels(placeholder(*shape), logits, dimension)
-        assert labels.shape.as_list() == list(wanted)
+def test_shapes_of_labels(shape, logits_shape, dimension, wanted, graph):
+    logits = placeholder(*(logits_shape or ()), known_rank=logits_shape is not None)
+    assert checks.checked_labels(placeholder(*shape), logits, dimension).shape.as_list() == list(wanted)
 
 
 @pytest.mark.parametrize(
@@ -100,12 +95,11 @@ def error_of(build, feeds):
 @pytest.mark.parametrize(
     ("known", "fed"), [(None, [3, 1]), (None, [2]), (None, []), ((3, None), [3, 1])], ids=str
 )
-def test_shapes_of_logits_are_checked_when_the_graph_runs(known, fed):
-    with tf.Graph().as_default():
-        logits = placeholder(*(known or ()), known_rank=known is not None)
-        checked = checks.checked_logits(logits, 2)
-        assert run(checked, {logits: np.zeros([3, 2])}).shape == (3, 2)
-        message = error_of(checked, {logits: np.zeros(fed)})
+def test_shapes_of_logits_are_checked_when_the_graph_runs(graph, known, fed):
+    logits = placeholder(*(known or ()), known_rank=known is not None)
+    checked = checks.checked_logits(logits, 2)
+    assert run(checked, {logits: np.zeros([3, 2])}).shape == (3, 2)
+    message = error_of(checked, {logits: np.zeros(fed)})
     assert "logits shape must be [D0, D1, ... DN, logits_dimension]" in message
     assert f"Received: logits with shape] [{' '.join(map(str, fed))}]" in message
 
@@ -120,14 +114,13 @@ def test_shapes_of_logits_are_checked_when_the_graph_runs(known, fed):
     ],
     ids=str,
 )
-def test_labels_of_unknown_rank(fed, logits_shape, dimension):
-    with tf.Graph().as_default():
-        labels = placeholder(known_rank=False)
-        logits = placeholder(*[None] * len(logits_shape))
-        checked = checks.checked_labels(labels, logits, dimension)
-        given = np.arange(float(np.prod(fed))).reshape(fed)
-        found = run(checked, {labels: given, logits: np.zeros(logits_shape)})
-        assert found.tolist() == given.reshape([*logits_shape[:-1], dimension]).tolist()
+def test_labels_of_unknown_rank(fed, logits_shape, dimension, graph):
+    labels = placeholder(known_rank=False)
+    logits = placeholder(*[None] * len(logits_shape))
+    checked = checks.checked_labels(labels, logits, dimension)
+    given = np.arange(float(np.prod(fed))).reshape(fed)
+    found = run(checked, {labels: given, logits: np.zeros(logits_shape)})
+    assert found.tolist() == given.reshape([*logits_shape[:-1], dimension]).tolist()
 
 
 @pytest.mark.parametrize(
@@ -147,13 +140,12 @@ def test_labels_of_unknown_rank(fed, logits_shape, dimension):
     ],
     ids=str,
 )
-def test_shapes_of_labels_are_checked_when_the_graph_runs(known, fed, dimension):
-    with tf.Graph().as_default():
-        labels = placeholder(*(known or ()), known_rank=known is not None)
-        logits = placeholder(None, 4 if fed == [4] else dimension)
-        logits_shape = [5 if fed == [4, 4] else 4, logits.shape[-1]]
-        checked = checks.checked_labels(labels, logits, dimension)
-        message = error_of(checked, {labels: np.zeros(fed), logits: np.zeros(logits_shape)})
+def test_shapes_of_labels_are_checked_when_the_graph_runs(graph, known, fed, dimension):
+    labels = placeholder(*(known or ()), known_rank=known is not None)
+    logits = placeholder(None, 4 if fed == [4] else dimension)
+    logits_shape = [5 if fed == [4, 4] else 4, logits.shape[-1]]
+    checked = checks.checked_labels(labels, logits, dimension)
+    message = error_of(checked, {labels: np.zeros(fed), logits: np.zeros(logits_shape)})
     assert "labels must have the shape of the logits" in message
     assert "reshape them in input_fn" in message
     received = [*fed, 1] if known in ([None],) else fed
@@ -162,16 +154,15 @@ def test_shapes_of_labels_are_checked_when_the_graph_runs(known, fed, dimension)
 
 
 @pytest.mark.parametrize(("shape", "dimension"), [((3, 2), 2), ((3, 4, 2), 2), ((3, 1), 1), ((4, 1), 1)])
-def test_shapes_that_are_known_add_no_op(shape, dimension):
-    with tf.Graph().as_default() as graph:
-        labels, logits = placeholder(*shape), placeholder(*shape)
-        weights = placeholder(*shape)
-        before = len(graph.get_operations())
-        assert checks.checked_labels(labels, logits, dimension) is labels
-        assert checks.checked_weights({"w": weights}, "w", logits) is weights
-        loss = checks.call_loss_fn(lambda labels, logits: weights, labels, logits, {}, dimension, "sum")
-        assert loss is weights
-        assert len(graph.get_operations()) == before
+def test_shapes_that_are_known_add_no_op(shape, dimension, graph):
+    labels, logits = placeholder(*shape), placeholder(*shape)
+    weights = placeholder(*shape)
+    before = len(graph.get_operations())
+    assert checks.checked_labels(labels, logits, dimension) is labels
+    assert checks.checked_weights({"w": weights}, "w", logits) is weights
+    loss = checks.call_loss_fn(lambda labels, logits: weights, labels, logits, {}, dimension, "sum")
+    assert loss is weights
+    assert len(graph.get_operations()) == before
 
 
 @pytest.mark.parametrize(
@@ -251,10 +242,8 @@ def test_weights_by_name_or_column(given, expected):
 
 
 @pytest.mark.parametrize("shape", [(None,), (None, 1), (None, 2), (3, 2)])
-def test_weights_of_partly_known_shapes(shape):
-    with tf.Graph().as_default():
-        weights = checks.checked_weights({"w": placeholder(*shape)}, "w", placeholder(None, 2))
-        assert weights.shape.rank == 2
+def test_weights_of_partly_known_shapes(shape, graph):
+    assert checks.checked_weights({"w": placeholder(*shape)}, "w", placeholder(None, 2)).shape.rank == 2
 
 
 @pytest.mark.parametrize(
@@ -276,20 +265,19 @@ def test_weights_of_partly_known_shapes(shape):
     ids=str,
 )
 @pytest.mark.parametrize("loss_is_known", [True, False], ids=["known", "unknown"])
-def test_shapes_of_weights_are_checked_when_the_graph_runs(known, fed, loss, fits, loss_is_known):
-    with tf.Graph().as_default():
-        weights = placeholder(*(known or ()), known_rank=known is not None)
-        losses = placeholder(*(loss if loss_is_known else [None, loss[1]]))
-        checked = checks.checked_weights({"w": weights}, "w", losses)
-        feeds = {weights: np.ones(fed), losses: np.zeros(loss)}
-        if fits:
-            assert run(checked, feeds).shape == (4, fed[1] if len(fed) > 1 else 1)
-        else:
-            message = error_of(checked, feeds)
-            assert "weight_column w must have one weight for each loss" in message
-            assert "reshape it in input_fn" in message
-            received = " ".join(map(str, [*fed, 1] if known == [None] else fed))
-            assert f"[{received}] [for losses with shape] [4 {loss[1]}]" in message
+def test_shapes_of_weights_are_checked_when_the_graph_runs(known, fed, loss, fits, loss_is_known, graph):
+    weights = placeholder(*(known or ()), known_rank=known is not None)
+    losses = placeholder(*(loss if loss_is_known else [None, loss[1]]))
+    checked = checks.checked_weights({"w": weights}, "w", losses)
+    feeds = {weights: np.ones(fed), losses: np.zeros(loss)}
+    if fits:
+        assert run(checked, feeds).shape == (4, fed[1] if len(fed) > 1 else 1)
+    else:
+        message = error_of(checked, feeds)
+        assert "weight_column w must have one weight for each loss" in message
+        assert "reshape it in input_fn" in message
+        received = " ".join(map(str, [*fed, 1] if known == [None] else fed))
+        assert f"[{received}] [for losses with shape] [4 {loss[1]}]" in message
 
 
 @pytest.mark.parametrize(
@@ -315,8 +303,7 @@ def test_weights_that_do_not_fit(features, message):
 
 
 def test_a_weight_column_is_a_name_or_a_numeric_column():
-    column = tf.feature_column.numeric_column("w")
-    for one in (None, "w", column):
+    for one in (None, "w", tf.feature_column.numeric_column("w")):
         assert checks.check_weight_column(one) is one
     for other in (3, tf.feature_column.categorical_column_with_identity("w", 2), ["w"]):
         with pytest.raises(TypeError, match="weight_column="):
@@ -340,8 +327,7 @@ def test_a_loss_fn_gets_what_it_takes(optional):
         ("loss_reduction",): noted,
     }
     loss_fn = checks.check_loss_fn(loss_fns[optional])
-    losses = checks.call_loss_fn(loss_fn, "the labels", LOGITS, {"x": 1}, 1, "sum")
-    assert losses.shape == [3, 1]
+    assert checks.call_loss_fn(loss_fn, "the labels", LOGITS, {"x": 1}, 1, "sum").shape == [3, 1]
     everything = {"features": {"x": 1}, "loss_reduction": "sum"}
     assert seen == {"labels": "the labels", "logits": LOGITS, **{name: everything[name] for name in optional}}
 
@@ -364,16 +350,15 @@ def test_a_loss_fn_returns_a_loss_for_each_example(losses, fits):
 @pytest.mark.parametrize(
     ("fed", "fits"), [([4, 1], True), ([4], False), ([], False), ([3, 1], False)], ids=str
 )
-def test_losses_of_unknown_shape_are_checked_when_the_graph_runs(fed, fits):
-    with tf.Graph().as_default():
-        losses, logits = placeholder(known_rank=False), placeholder(None, 2)
-        found = checks.call_loss_fn(lambda labels, logits: losses, None, logits, None, 1, "sum")
-        assert found.shape.as_list() == [None, 1]
-        feeds = {losses: np.ones(fed), logits: np.zeros([4, 2])}
-        if fits:
-            assert run(found, feeds).shape == (4, 1)
-        else:
-            assert "loss_fn must return a loss for each example" in error_of(found, feeds)
+def test_losses_of_unknown_shape_are_checked_when_the_graph_runs(fed, fits, graph):
+    losses, logits = placeholder(known_rank=False), placeholder(None, 2)
+    found = checks.call_loss_fn(lambda labels, logits: losses, None, logits, None, 1, "sum")
+    assert found.shape.as_list() == [None, 1]
+    feeds = {losses: np.ones(fed), logits: np.zeros([4, 2])}
+    if fits:
+        assert run(found, feeds).shape == (4, 1)
+    else:
+        assert "loss_fn must return a loss for each example" in error_of(found, feeds)
 
 
 def test_arguments_of_a_loss_fn():

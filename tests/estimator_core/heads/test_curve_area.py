@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.heads.curve_area import curve_area
 
-tf1 = tf.compat.v1
 KINDS = [("ROC", "trapezoidal"), ("PR", "careful_interpolation"), ("PR", "trapezoidal")]
 
 
@@ -63,12 +63,11 @@ def test_the_area_is_the_share_of_pairs_in_order():
 
 
 @pytest.mark.parametrize(("curve", "method"), KINDS)
-def test_without_a_batch_it_is_that_of_tensorflows_metric(curve, method):
-    with tf.Graph().as_default(), tf1.Session() as session:
-        ours = curve_area(tf.zeros([1]), tf.zeros([1]), None, curve, method, "auc")
-        other = tf1.metrics.auc(tf.zeros([1]), tf.zeros([1]), curve=curve, summation_method=method)
-        session.run(tf1.local_variables_initializer())
-        assert session.run(ours[0]) == session.run(other[0])
+def test_without_a_batch_it_is_that_of_tensorflows_metric(curve, method, session):
+    ours = curve_area(tf.zeros([1]), tf.zeros([1]), None, curve, method, "auc")
+    other = tf1.metrics.auc(tf.zeros([1]), tf.zeros([1]), curve=curve, summation_method=method)
+    session.run(tf1.local_variables_initializer())
+    assert session.run(ours[0]) == session.run(other[0])
 
 
 @pytest.mark.parametrize("bad", [-0.01, 1.01, np.nan])
@@ -77,25 +76,23 @@ def test_predictions_must_be_probabilities(bad):
         values("ROC", "trapezoidal", [([[1], [0]], [[0.5], [bad]], None)])
 
 
-def test_the_counts_are_a_local_variable_and_a_metric():
-    with tf.Graph().as_default():
-        curve_area(tf.zeros([1]), tf.zeros([1]), None, "ROC", "trapezoidal", "auc")
-        (variable,) = tf1.local_variables()
-        assert variable.name == "auc/counts:0"
-        assert tf1.get_collection(tf1.GraphKeys.METRIC_VARIABLES) == [variable]
-        assert tf1.global_variables() == []
+def test_the_counts_are_a_local_variable_and_a_metric(graph):
+    curve_area(tf.zeros([1]), tf.zeros([1]), None, "ROC", "trapezoidal", "auc")
+    (variable,) = tf1.local_variables()
+    assert variable.name == "auc/counts:0"
+    assert tf1.get_collection(tf1.GraphKeys.METRIC_VARIABLES) == [variable]
+    assert tf1.global_variables() == []
 
 
-def test_curves_of_the_same_tensors_share_their_counts():
-    with tf.Graph().as_default(), tf1.Session() as session:
-        labels, predictions = tf.constant([1.0, 0.0]), tf.constant([0.8, 0.3])
-        roc = curve_area(labels, predictions, None, "ROC", "trapezoidal", "roc")
-        pr = curve_area(labels, predictions, None, "PR", "careful_interpolation", "pr")
-        curve_area(labels, predictions + 0.0, None, "ROC", "trapezoidal", "other")
-        assert [each.name for each in tf1.local_variables()] == ["roc/counts:0", "other/counts:0"]
-        session.run(tf1.local_variables_initializer())
-        for _ in range(3):
-            session.run([roc[1], pr[1]])
-        shared = tf1.local_variables()[0]
-        assert session.run(shared).sum() == 6  # two examples in each of three batches, counted once
-        assert session.run([roc[0], pr[0]]) == pytest.approx([1.0, 1.0], abs=1e-4)
+def test_curves_of_the_same_tensors_share_their_counts(session):
+    labels, predictions = tf.constant([1.0, 0.0]), tf.constant([0.8, 0.3])
+    roc = curve_area(labels, predictions, None, "ROC", "trapezoidal", "roc")
+    pr = curve_area(labels, predictions, None, "PR", "careful_interpolation", "pr")
+    curve_area(labels, predictions + 0.0, None, "ROC", "trapezoidal", "other")
+    assert [each.name for each in tf1.local_variables()] == ["roc/counts:0", "other/counts:0"]
+    session.run(tf1.local_variables_initializer())
+    for _ in range(3):
+        session.run([roc[1], pr[1]])
+    shared = tf1.local_variables()[0]
+    assert session.run(shared).sum() == 6  # two examples in each of three batches, counted once
+    assert session.run([roc[0], pr[0]]) == pytest.approx([1.0, 1.0], abs=1e-4)

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from tests.circles import in_circles
-
-tf1 = tf.compat.v1
+from tests.estimator_core.programs import batch_of
 
 LOGITS = np.array([[1.5], [-2.0], [0.3], [-0.1]])
 LABELS = np.array([[1.0], [1.0], [0.0], [0.0]])
@@ -127,8 +127,7 @@ def make_estimator(folder, head, change=tf.identity):
     """Makes an Estimator of one weight, whose labels are changed."""
 
     def model_fn(features, labels, mode):
-        weight = tf1.get_variable("weight", initializer=[[0.0]])
-        logits, labels = features["x"] @ weight, change(labels)
+        logits, labels = features["x"] @ tf1.get_variable("weight", initializer=[[0.0]]), change(labels)
         return head.create_estimator_spec(features, mode, logits, labels, optimizer="SGD")
 
     return est.Estimator(model_fn, str(folder))
@@ -139,15 +138,14 @@ def unknown_shape(tensor):
 
 
 def test_labels_of_another_shape_fail_the_step_that_has_them(tmp_path):
-    def input_fn(labels_shape):
-        batch = {"x": np.ones([4, 1], np.float32)}, np.ones(labels_shape, np.float32)
-        return tf.data.Dataset.from_tensors(batch).repeat(3)
+    def batches(labels_shape):
+        return batch_of({"x": np.ones([4, 1], np.float32)}, np.ones(labels_shape, np.float32), repeat=3)
 
     estimator = make_estimator(tmp_path, est.RegressionHead(name="price"), unknown_shape)
-    estimator.train(lambda: input_fn([4, 1]))
+    estimator.train(batches([4, 1]))
     for call in (estimator.train, estimator.evaluate):
         with pytest.raises(tf.errors.InvalidArgumentError) as error:
-            call(lambda: input_fn([1, 4]))
+            call(batches([1, 4]))
         message = " ".join(str(error.value).split())
         # An evaluation checks them twice, for the loss and for the metrics: either may come first.
         assert "{{node price/" in message
@@ -157,10 +155,7 @@ def test_labels_of_another_shape_fail_the_step_that_has_them(tmp_path):
 
 def test_a_loss_fn_of_unknown_shape_trains_and_evaluates(tmp_path):
     head = est.RegressionHead(loss_fn=lambda labels, logits: unknown_shape(tf.square(labels - logits)))
-
-    def input_fn():
-        return tf.data.Dataset.from_tensors(({"x": np.ones([2, 1], "f")}, np.ones([2, 1], "f")))
-
+    input_fn = batch_of({"x": np.ones([2, 1], "f")}, np.ones([2, 1], "f"))
     estimator = make_estimator(tmp_path, head).train(input_fn)
     # The slope of (1 - w)^2 is -2 at 0, so that a step of 0.01 is to 0.02.
     expected = {"label/mean": 1.0, "prediction/mean": 0.02, "global_step": 1}

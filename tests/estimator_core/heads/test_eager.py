@@ -42,8 +42,7 @@ def measured(head, batches):
     losses = []
     for features, logits, labels in batches:
         losses.append(head.loss(labels, logits, features, None, REGULARIZATION).numpy().item())
-        updated = head.update_metrics(metrics, features, logits, labels, None, REGULARIZATION)
-        assert updated is metrics
+        assert head.update_metrics(metrics, features, logits, labels, None, REGULARIZATION) is metrics
     return losses, {key: metric.result().numpy().item() for key, metric in metrics.items()}
 
 
@@ -72,6 +71,7 @@ def of_mean(average_loss, label, prediction):
     return {"average_loss": average_loss, "regularization_loss": 0.75, **means}
 
 
+WORD_HEAD = est.BinaryClassHead("w", label_vocabulary=["no", "yes"])
 MULTI_LABEL_HEAD = est.MultiLabelHead(3, "w", thresholds=[0.4], classes_for_class_based_metrics=[0, 2])
 CLASS_BATCHES = ({"w": CLASS_WEIGHTS}, CLASS_LOGITS), ({"w": CLASS_WEIGHTS[:2]}, CLASS_LOGITS[:2])
 MULTI = [(*CLASS_BATCHES[0], c([[2], [1], [1]])), (*CLASS_BATCHES[1], c([[1], [1]]))]
@@ -94,8 +94,7 @@ NAMED = {f"{key}/h": value for key, value in WEIGHTED.items()} | THRESHOLDS
     [
         (est.BinaryClassHead("w"), BATCHES, [2.453909, 2.102909], WEIGHTED),
         (est.BinaryClassHead("w", loss_reduction="sum"), BATCHES, [7.565637, 3.455817], WEIGHTED),
-        (est.BinaryClassHead("w", label_vocabulary=["no", "yes"]), with_labels(words), [2.453909, 2.102909],
-         WEIGHTED),
+        (WORD_HEAD, with_labels(words), [2.453909, 2.102909], WEIGHTED),
         (est.BinaryClassHead("w", thresholds=[0.3, 0.8], name="h"), BATCHES, [2.453909, 2.102909], NAMED),
         (est.MultiClassHead(3, "w"), MULTI, [1.978813, 2.31312],
          {"accuracy": 0.7, "average_loss": 0.681268, "regularization_loss": 0.75}),
@@ -146,8 +145,7 @@ def test_multi_head_adds_up_batches(each_keras):
     assert head.loss(*both, {}).numpy() == pytest.approx(0.956773 + 2 * 7.35, abs=1e-5)
     metrics = head.metrics([c(0.5)])
     head.update_metrics(metrics, {}, both[1], both[0], None, [c(0.5)])
-    found = {key: metric.result().numpy().item() for key, metric in metrics.items()}
-    assert found == pytest.approx(
+    assert {key: metric.result().numpy().item() for key, metric in metrics.items()} == pytest.approx(
         {
             "accuracy/a": 0.5, "accuracy_baseline/a": 0.5, "auc/a": 0.5,
             "auc_precision_recall/a": 0.712318, "average_loss/a": 0.956773, "average_loss/b": 7.35,

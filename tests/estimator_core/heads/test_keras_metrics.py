@@ -34,6 +34,5 @@ def test_metrics_are_weighted_over_all_batches(metric, values, expected):
 
 def test_one_weight_is_for_all_numbers_of_an_example():
     metric = keras_metrics.mean("m")
-    weights = tf.constant([[1.0], [3.0]])
-    keras_metrics.update(metric, [[1.0, 2.0], [3.0, 4.0]], sample_weight=weights)
+    keras_metrics.update(metric, [[1.0, 2.0], [3.0, 4.0]], sample_weight=tf.constant([[1.0], [3.0]]))
     assert float(metric.result()) == pytest.approx((1 + 2 + 9 + 12) / 8)

@@ -26,8 +26,7 @@ def test_all_reductions_are_known():
 def test_of_weighted_losses_to_which_regularization_is_added(reduction, expected):
     assert reduce_loss(LOSSES, WEIGHTS, reduction).numpy() == pytest.approx(expected)
     assert reduce_loss(tf.zeros([0, 1]), 1.0, reduction, [tf.constant(0.25)]).numpy() == 0.25  # no rows
-    regularization = [tf.constant(0.25), tf.constant(0.5)]
-    loss = reduce_loss(LOSSES, WEIGHTS, reduction, regularization)
+    loss = reduce_loss(LOSSES, WEIGHTS, reduction, [tf.constant(0.25), tf.constant(0.5)])
     assert loss.numpy() == pytest.approx(expected + 0.75)
 
 

@@ -4,12 +4,11 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 from sklearn.metrics import roc_auc_score
 from tensorflow.python.ops import metrics_impl
 
 from estimator_core.heads import metrics
-
-tf1 = tf.compat.v1
 
 
 def measured(make_metric, *batches):
@@ -31,15 +30,13 @@ def measured(make_metric, *batches):
             return session.run(metric.result())
 
 
-def test_a_metric_has_no_value_before_the_first_batch_and_the_update_is_what_is_returned():
-    with tf.Graph().as_default():
-        metric = metrics.mean("m")
-        for value in (metric.result, metric.as_pair):
-            with pytest.raises(ValueError, match="call update_state"):
-                value()
-        update = metric.update_state(tf.constant([1, 2]))
-        assert update is metric.as_pair()[1]
-        assert metric.result() is metric.as_pair()[0]
+def test_a_metric_has_no_value_before_the_first_batch_and_the_update_is_what_is_returned(graph):
+    metric = metrics.mean("m")
+    for value in (metric.result, metric.as_pair):
+        with pytest.raises(ValueError, match="call update_state"):
+            value()
+    assert metric.update_state(tf.constant([1, 2])) is metric.as_pair()[1]
+    assert metric.result() is metric.as_pair()[0]
 
 
 CLASSES = ([1, 0, 2], np.array([1, 0, 0], np.int64))
@@ -108,14 +105,13 @@ def test_the_areas_of_pr_differ_by_their_rule(scored):
     assert found[0] != pytest.approx(found[1], abs=1e-6)
 
 
-def test_the_variables_of_a_metric_have_its_name():
+def test_the_variables_of_a_metric_have_its_name(graph):
     names = ("mean", "accuracy", "accuracy_baseline", "precision", "recall", "auc")
-    with tf.Graph().as_default():
-        for name in names:
-            metric = getattr(metrics, name)(f"my_{name}")
-            values = [tf.constant([1.0])] * (1 if name in ("mean", "accuracy_baseline") else 2)
-            metric.update_state(*values)
-        scopes = {variable.op.name.split("/")[0] for variable in tf1.local_variables()}
+    for name in names:
+        metric = getattr(metrics, name)(f"my_{name}")
+        values = [tf.constant([1.0])] * (1 if name in ("mean", "accuracy_baseline") else 2)
+        metric.update_state(*values)
+    scopes = {variable.op.name.split("/")[0] for variable in tf1.local_variables()}
     assert scopes == {f"my_{name}" for name in names}
 
 

@@ -1,11 +1,10 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from tests.estimator_core.heads.fresh_graph import evaluated, run
-
-tf1 = tf.compat.v1
 
 LOGITS = np.array([[0.0, -1.0, 1.0], [3.0, -4.0, 2.5], [6.0, -7.0, 4.0]], np.float32)
 LABELS = np.array([[1], [0], [2]])
@@ -51,13 +50,12 @@ def test_metrics_are_weighted_and_named_after_the_head():
     }
 
 
-def test_export_outputs_are_classification_and_predict():
-    with tf.Graph().as_default():
-        spec = est.MultiClassHead(3).create_estimator_spec({}, "infer", tf.constant(LOGITS))
-        assert set(spec.export_outputs) == {"serving_default", "classification", "predict"}
-        classes = spec.export_outputs["classification"].classes
-        with tf1.Session() as session:
-            assert session.run(classes).tolist() == [[b"0", b"1", b"2"]] * 3
+def test_export_outputs_are_classification_and_predict(graph):
+    spec = est.MultiClassHead(3).create_estimator_spec({}, "infer", tf.constant(LOGITS))
+    assert set(spec.export_outputs) == {"serving_default", "classification", "predict"}
+    classes = spec.export_outputs["classification"].classes
+    with tf1.Session() as session:
+        assert session.run(classes).tolist() == [[b"0", b"1", b"2"]] * 3
 
 
 def test_labels_and_prediction_keys_that_do_not_fit():

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from tests.estimator_core.heads.fresh_graph import evaluated, run, trained
-
-tf1 = tf.compat.v1
+from tests.estimator_core.programs import batch_of, zeros
 
 # Price 1 and 0; probabilities 1/4 and 3/4 of being sold.
 LOG_3 = np.log(3.0)
@@ -59,35 +59,34 @@ def test_predictions_can_be_selected_by_head_and_key():
 
 def test_metrics_of_all_heads():
     found = evaluated(make_head([1.0, 10.0]), LOGITS, LABELS, regularization_losses=[0.5])
-    assert found["regularization_loss/price_sold"] == pytest.approx(0.5)
-    assert found["loss/price"] == pytest.approx(PRICE_LOSS)
-    assert found["average_loss/price"] == pytest.approx(PRICE_LOSS)
-    assert found["label/mean/price"] == pytest.approx(2.5)
-    assert found["loss/sold"] == pytest.approx(SOLD_LOSS, rel=1e-5)
-    assert found["accuracy/sold"] == pytest.approx(0.5)
-    assert found["prediction/mean/sold"] == pytest.approx(0.5)
+    expected = {
+        "regularization_loss/price_sold": 0.5,
+        "loss/price": PRICE_LOSS,
+        "average_loss/price": PRICE_LOSS,
+        "label/mean/price": 2.5,
+        "loss/sold": SOLD_LOSS,
+        "accuracy/sold": 0.5,
+        "prediction/mean/sold": 0.5,
+    }
+    assert {name: found[name] for name in expected} == pytest.approx(expected, rel=1e-5)
 
 
-def test_a_batch_without_rows_weighs_nothing_in_the_loss_of_a_head():
-    with tf.Graph().as_default(), tf1.Session() as session:
-        logits = tf1.placeholder_with_default(LOGITS, [None, 2])
-        labels = {name: tf1.placeholder_with_default(value, [None]) for name, value in LABELS.items()}
-        spec = make_head().create_estimator_spec({}, "eval", logits, labels=labels)
-        value, update = spec.eval_metric_ops["loss/price"]
-        session.run(tf1.local_variables_initializer())
-        session.run(update)
-        session.run(update, {logits: LOGITS[:0], **{labels[key]: LABELS[key][:0] for key in LABELS}})
-        assert session.run(value) == pytest.approx(PRICE_LOSS)
+def test_a_batch_without_rows_weighs_nothing_in_the_loss_of_a_head(session):
+    logits = tf1.placeholder_with_default(LOGITS, [None, 2])
+    labels = {name: tf1.placeholder_with_default(value, [None]) for name, value in LABELS.items()}
+    spec = make_head().create_estimator_spec({}, "eval", logits, labels=labels)
+    value, update = spec.eval_metric_ops["loss/price"]
+    session.run(tf1.local_variables_initializer())
+    session.run(update)
+    session.run(update, {logits: LOGITS[:0], **{labels[key]: LABELS[key][:0] for key in LABELS}})
+    assert session.run(value) == pytest.approx(PRICE_LOSS)
 
 
 def test_summaries_and_the_training_step():
     def build():
-        bias = tf1.get_variable("bias", [1, 2], initializer=tf1.initializers.zeros())
-        logits, settings = (
-            tf.tile(bias, [2, 1]),
-            {"optimizer": "SGD", "regularization_losses": [tf.constant(0.5)]},
-        )
-        spec = make_head().create_estimator_spec({}, "train", logits, LABELS, **settings)
+        bias = zeros("bias", [1, 2])
+        settings = {"optimizer": "SGD", "regularization_losses": [tf.constant(0.5)]}
+        spec = make_head().create_estimator_spec({}, "train", tf.tile(bias, [2, 1]), LABELS, **settings)
         tags = [tensor.op.name for tensor in tf1.get_collection(tf1.GraphKeys.SUMMARIES)]
         assert tags == ["loss/price", "loss/sold", "loss", "regularization_loss"]
         return spec, bias
@@ -96,39 +95,31 @@ def test_summaries_and_the_training_step():
     np.testing.assert_allclose(trained(build), [[0.05, -0.005]], rtol=1e-5)
 
 
-def test_only_the_spec_writes_the_summaries_of_a_loss():
-    with tf.Graph().as_default():
-        head, logits = make_head(), tf.constant(LOGITS)
-        head.loss(LABELS, logits, {}, "train")
-        assert tf1.get_collection(tf1.GraphKeys.SUMMARIES) == []
-        head.create_estimator_spec({}, "train", logits, LABELS, train_op_fn=lambda loss: loss)
-        serialized = tf1.summary.merge_all()
-        with tf1.Session() as session:
-            summary = tf1.Summary.FromString(session.run(serialized))
+def test_only_the_spec_writes_the_summaries_of_a_loss(graph):
+    head, logits = make_head(), tf.constant(LOGITS)
+    head.loss(LABELS, logits, {}, "train")
+    assert tf1.get_collection(tf1.GraphKeys.SUMMARIES) == []
+    head.create_estimator_spec({}, "train", logits, LABELS, train_op_fn=lambda loss: loss)
+    serialized = tf1.summary.merge_all()
+    with tf1.Session() as session:
+        summary = tf1.Summary.FromString(session.run(serialized))
     assert [value.tag for value in summary.value] == ["loss/price", "loss/sold", "loss"]
 
 
-def test_export_outputs_are_those_of_each_head_and_a_common_predict():
-    with tf.Graph().as_default():
-        spec = make_head().create_estimator_spec({}, "infer", tf.constant(LOGITS))
-    outputs = spec.export_outputs
-    price, sold = (
-        {"price/regression", "price/predict"},
-        {"sold/classification", "sold/regression", "sold/predict"},
-    )
-    assert set(outputs) == {"serving_default", "price", *price, "sold", *sold, "predict"}
+def test_export_outputs_are_those_of_each_head_and_a_common_predict(graph):
+    outputs = make_head().create_estimator_spec({}, "infer", tf.constant(LOGITS)).export_outputs
+    of_price = {"price", "price/regression", "price/predict"}
+    of_sold = {"sold", "sold/classification", "sold/regression", "sold/predict"}
+    assert set(outputs) == {"serving_default", *of_price, *of_sold, "predict"}
     assert outputs["serving_default"] is outputs["price"] is outputs["price/regression"]
     assert {"price/predictions", "sold/logistic"} < set(outputs["predict"].outputs)
 
 
 @pytest.mark.more
 def test_it_trains_predicts_and_exports_its_evaluation(tmp_path):
-    def input_fn():
-        features = {"size": [[1.0], [2.0]]}
-        return tf.data.Dataset.from_tensors((features, LABELS)).repeat(3)
-
     size = tf.feature_column.numeric_column("size")
     estimator = est.LinearEstimator(make_head(), [size], model_dir=str(tmp_path))
+    input_fn = batch_of({"size": [[1.0], [2.0]]}, LABELS, repeat=3)
     estimator.train(input_fn)
     row = next(estimator.predict(input_fn, predict_keys=[("sold", "logistic")]))
     assert set(row) == {("sold", "logistic")}
@@ -162,25 +153,27 @@ def test_heads_that_can_not_work(make, message):
         make()
 
 
-def test_labels_and_logits_that_can_not_work():
-    head = make_head()
-    with pytest.raises(ValueError, match="labels must be a dict"):
-        run(lambda: head.loss(LABELS["price"], tf.constant(LOGITS)))
-    with pytest.raises(ValueError, match=r"labels has missing values for head\(s\): \['sold'\]"):
-        run(lambda: head.loss({"price": LABELS["price"]}, tf.constant(LOGITS)))
-    with pytest.raises(ValueError, match=r"logits has missing values for head\(s\): \['price'\]"):
-        run(lambda: head.predictions({"sold": tf.constant(LOGITS[:, 1:])}))
-    with pytest.raises(ValueError, match="last dimension should be 2"):
-        run(lambda: head.predictions(tf.constant([[1.0, 2.0, 3.0]])))
+@pytest.mark.parametrize(
+    ("labels", "logits", "message"),
+    [
+        (LABELS["price"], LOGITS, "labels must be a dict"),
+        ({"price": LABELS["price"]}, LOGITS, r"labels has missing values for head\(s\): \['sold'\]"),
+        (None, {"sold": LOGITS[:, 1:]}, r"logits has missing values for head\(s\): \['price'\]"),
+        (None, [[1.0, 2.0, 3.0]], "last dimension should be 2"),
+    ],
+)
+def test_labels_and_logits_that_can_not_work(labels, logits, message):
+    head, logits = make_head(), tf.nest.map_structure(tf.constant, logits)
+    with pytest.raises(ValueError, match=message):
+        head.predictions(logits) if labels is None else head.loss(labels, logits)
 
 
-def test_a_subclass_trains_with_its_own_loss():
+def test_a_subclass_trains_with_its_own_loss(session):
     class Doubled(est.MultiHead):
         def loss(self, *args, **kwargs):
             return 2.0 * super().loss(*args, **kwargs)
 
-    with tf.Graph().as_default(), tf1.Session() as session:
-        head, labels = Doubled([est.RegressionHead(name="price")]), {"price": tf.constant([[1.0], [3.0]])}
-        spec = head.create_estimator_spec({}, "train", tf.zeros([2, 1]), labels, train_op_fn=tf.identity)
-        # (1 + 9) / 2, twice.
-        assert session.run(spec.loss) == 10.0
+    head, labels = Doubled([est.RegressionHead(name="price")]), {"price": tf.constant([[1.0], [3.0]])}
+    spec = head.create_estimator_spec({}, "train", tf.zeros([2, 1]), labels, train_op_fn=tf.identity)
+    # (1 + 9) / 2, twice.
+    assert session.run(spec.loss) == 10.0

@@ -1,11 +1,10 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from tests.estimator_core.heads.fresh_graph import evaluated, run
-
-tf1 = tf.compat.v1
 
 # Probabilities [3/4, 1/2, 1/4] and [1/2, 1/4, 3/4].
 LOG_3 = np.log(3.0)
@@ -21,49 +20,51 @@ def sparse(values):
     return tf.SparseTensor([[0, 0], [0, 1], [1, 0]], values, [2, 2])
 
 
-@pytest.mark.parametrize(
-    ("vocabulary", "make_labels"),
-    [
-        pytest.param(None, lambda: tf.constant(LABELS), id="dense"),
-        pytest.param(None, lambda: tf.constant(LABELS, tf.float32), id="float"),
-        pytest.param(None, lambda: tf.constant(LABELS, tf.bool), id="bool"),
-        pytest.param(None, lambda: sparse(np.array([0, 2, 2], np.int64)), id="sparse"),
-        pytest.param(None, lambda: sparse(np.array([0, 2, 2], np.int32)), id="sparse_int32"),
-        pytest.param(None, lambda: tf.ragged.constant([[0, 2], [2]]), id="ragged"),
-        pytest.param(WORDS, lambda: tf.constant(LABELS), id="dense_with_words"),
-        pytest.param(WORDS, lambda: sparse(["a", "c", "c"]), id="sparse_words"),
-        pytest.param(WORDS, lambda: tf.ragged.constant([["c", "a"], ["c"]]), id="ragged_words"),
-    ],
-)
-def test_the_loss_is_the_mean_over_classes(vocabulary, make_labels):
+FORMS = {
+    "dense": (None, lambda: tf.constant(LABELS)),
+    "float": (None, lambda: tf.constant(LABELS, tf.float32)),
+    "bool": (None, lambda: tf.constant(LABELS, tf.bool)),
+    "sparse": (None, lambda: sparse(np.array([0, 2, 2], np.int64))),
+    "sparse_int32": (None, lambda: sparse(np.array([0, 2, 2], np.int32))),
+    "ragged": (None, lambda: tf.ragged.constant([[0, 2], [2]])),
+    "dense_with_words": (WORDS, lambda: tf.constant(LABELS)),
+    "sparse_words": (WORDS, lambda: sparse(["a", "c", "c"])),
+    "ragged_words": (WORDS, lambda: tf.ragged.constant([["c", "a"], ["c"]])),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_loss_is_the_mean_over_classes(form):
+    vocabulary, make_labels = FORMS[form]
     head = est.MultiLabelHead(3, label_vocabulary=vocabulary)
     found = run(lambda: head.loss(make_labels(), tf.constant(LOGITS)))
     assert found == pytest.approx(sum(LOSSES) / 2, rel=1e-5)
 
 
 def test_an_example_without_a_class():
-    head = est.MultiLabelHead(2)
     # Probabilities of 3/4 for both classes of an example without any: -log(1/4) = 1.386294; the
     # other example has class 1 and probabilities 1/4 and 3/4: -log(3/4) = 0.287682.
     logits = np.array([[LOG_3, LOG_3], [-LOG_3, LOG_3]], np.float32)
-
-    def loss():
-        return head.loss(tf.SparseTensor([[1, 0]], np.array([1], np.int64), [2, 1]), logits)
-
-    assert run(loss) == pytest.approx((1.386294 + 0.287682) / 2, rel=1e-5)
+    labels = lambda: tf.SparseTensor([[1, 0]], np.array([1], np.int64), [2, 1])  # noqa: E731
+    loss = run(lambda: est.MultiLabelHead(2).loss(labels(), logits))
+    assert loss == pytest.approx((1.386294 + 0.287682) / 2, rel=1e-5)
 
 
-def test_weights_and_sum_and_a_loss_fn_of_ones_own():
-    head = est.MultiLabelHead(3, weight_column="w", loss_reduction="sum")
+def count_of_classes(labels, logits):
+    return tf.reduce_sum(labels, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"weight_column": "w", "loss_reduction": "sum"}, 2 * LOSSES[0] + 3 * LOSSES[1]),
+        ({"loss_fn": count_of_classes}, (2 + 1) / 2),
+    ],
+)
+def test_weights_and_sum_and_a_loss_fn_of_ones_own(settings, expected):
     features = {"w": np.array([2.0, 3.0], np.float32)}
-    expected = 2 * LOSSES[0] + 3 * LOSSES[1]
-    assert run(lambda: head.loss(LABELS, LOGITS, features)) == pytest.approx(expected, rel=1e-5)
-
-    def count_of_classes(labels, logits):
-        return tf.reduce_sum(labels, axis=1, keepdims=True)
-
-    head = est.MultiLabelHead(3, loss_fn=count_of_classes)
-    assert run(lambda: head.loss(LABELS, LOGITS)) == pytest.approx((2 + 1) / 2)
+    loss = run(lambda: est.MultiLabelHead(3, **settings).loss(LABELS, LOGITS, features))
+    assert loss == pytest.approx(expected, rel=1e-5)
 
 
 def test_predictions_are_logits_probabilities_and_classes():
@@ -107,22 +108,20 @@ def test_metrics_are_weighted():
 )
 def test_metrics_of_single_classes(vocabulary, classes, suffix):
     settings = {"label_vocabulary": vocabulary, "classes_for_class_based_metrics": classes, "name": "n"}
-    head = est.MultiLabelHead(3, **settings)
-    found = evaluated(head, LOGITS, LABELS)
+    found = evaluated(est.MultiLabelHead(3, **settings), LOGITS, LABELS)
     of_class = {f"{key}/{suffix}/n" for key in ("probability_mean", "auc", "auc_precision_recall")}
     assert set(found) == {"average_loss/n", "auc/n", "auc_precision_recall/n", *of_class}
     assert found[f"probability_mean/{suffix}/n"] == pytest.approx((3 / 4 + 1 / 2) / 2)
     assert found[f"auc/{suffix}/n"] == pytest.approx(1.0)  # 3/4 is positive, 1/2 negative
 
 
-def test_export_outputs_are_classification_and_predict():
-    with tf.Graph().as_default():
-        spec = est.MultiLabelHead(3).create_estimator_spec({}, "infer", tf.constant(LOGITS))
-        outputs = spec.export_outputs
-        assert set(outputs) == {"serving_default", "classification", "predict"}
-        assert outputs["serving_default"] is outputs["classification"]
-        with tf1.Session() as session:
-            names = session.run(outputs["classification"].classes)
+def test_export_outputs_are_classification_and_predict(graph):
+    spec = est.MultiLabelHead(3).create_estimator_spec({}, "infer", tf.constant(LOGITS))
+    outputs = spec.export_outputs
+    assert set(outputs) == {"serving_default", "classification", "predict"}
+    assert outputs["serving_default"] is outputs["classification"]
+    with tf1.Session() as session:
+        names = session.run(outputs["classification"].classes)
     assert names.tolist() == [[b"0", b"1", b"2"]] * 2
 
 
@@ -143,25 +142,18 @@ def test_arguments_that_can_not_work(arguments, message):
         est.MultiLabelHead(**{"n_classes": 3, **arguments})
 
 
+IN_GRAPH = tf.errors.InvalidArgumentError
+
+
 @pytest.mark.parametrize(
     ("vocabulary", "make_labels", "error", "message"),
     [
-        (None, lambda: LABELS * 2, tf.errors.InvalidArgumentError, "Dense labels must be 0 or 1"),
-        (None, lambda: -LABELS, tf.errors.InvalidArgumentError, "Dense labels must be 0 or 1"),
-        (
-            None,
-            lambda: sparse(np.array([0, 2, 3], np.int64)),
-            tf.errors.InvalidArgumentError,
-            "n_classes - 1",
-        ),
+        (None, lambda: LABELS * 2, IN_GRAPH, "Dense labels must be 0 or 1"),
+        (None, lambda: -LABELS, IN_GRAPH, "Dense labels must be 0 or 1"),
+        (None, lambda: sparse(np.array([0, 2, 3], np.int64)), IN_GRAPH, "n_classes - 1"),
         (None, lambda: sparse(["a", "c", "c"]), ValueError, "label_vocabulary"),
         (None, lambda: np.array([["a", "b", "c"]] * 2), ValueError, "SparseTensor or a RaggedTensor"),
-        (
-            WORDS,
-            lambda: sparse(["a", "c", "z"]),
-            tf.errors.InvalidArgumentError,
-            "must be in label_vocabulary",
-        ),
+        (WORDS, lambda: sparse(["a", "c", "z"]), IN_GRAPH, "must be in label_vocabulary"),
     ],
 )
 def test_labels_that_can_not_work(vocabulary, make_labels, error, message):

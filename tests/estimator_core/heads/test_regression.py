@@ -12,32 +12,20 @@ LABELS = np.array([[1.0, 2.0], [0.0, 1.0], [0.0, 4.0]], np.float32)
 
 PLAIN = np.array([1.0, 2.0, 0.5], np.float32)
 BY_DIMENSION = tf.feature_column.numeric_column("w", shape=(2,))
-TENTH = tf.feature_column.numeric_column("w", normalizer_fn=lambda w: w / 10.0)
+TENTH = {"weight_column": tf.feature_column.numeric_column("w", normalizer_fn=lambda w: w / 10.0)}
 
 
 @pytest.mark.parametrize(
     ("settings", "weights", "expected"),
     [
-        pytest.param({}, PLAIN, 27 / 6, id="no weights"),  # (1 + 1 + 4 + 4 + 16 + 1) / 6
-        pytest.param({"weight_column": "w"}, PLAIN, 26.5 / 6, id="examples"),  # 1 * 2 + 2 * 8 + 0.5 * 17
-        # (1 + 2 + 4 + 8 + 16 + 2) / 6
-        pytest.param(
-            {"weight_column": BY_DIMENSION}, np.array([[1, 2]] * 3, np.int32), 33 / 6, id="dimensions"
-        ),
-        pytest.param(
-            {"weight_column": TENTH, "loss_reduction": "sum"},
-            np.array([10.0, 0, 0], "f"),
-            2.0,
-            id="normalized",
-        ),
-        # (1 + 1 + 2 + 2 + 4 + 1) / 6
-        pytest.param(
-            {"loss_fn": lambda labels, logits: tf.abs(labels - logits)}, PLAIN, 11 / 6, id="loss_fn"
-        ),
-        pytest.param(
-            {"inverse_link_fn": tf.exp}, PLAIN, 27 / 6, id="inverse_link_fn"
-        ),  # for predictions only
+        ({}, PLAIN, 27 / 6),  # (1 + 1 + 4 + 4 + 16 + 1) / 6
+        ({"weight_column": "w"}, PLAIN, 26.5 / 6),  # 1 * 2 + 2 * 8 + 0.5 * 17
+        ({"weight_column": BY_DIMENSION}, np.array([[1, 2]] * 3, np.int32), (1 + 2 + 4 + 8 + 16 + 2) / 6),
+        ({**TENTH, "loss_reduction": "sum"}, np.array([10.0, 0, 0], "f"), 2.0),
+        ({"loss_fn": lambda labels, logits: tf.abs(labels - logits)}, PLAIN, (1 + 1 + 2 + 2 + 4 + 1) / 6),
+        ({"inverse_link_fn": tf.exp}, PLAIN, 27 / 6),  # for predictions only
     ],
+    ids=["no weights", "examples", "dimensions", "normalized", "loss_fn", "inverse_link_fn"],
 )
 def test_loss_is_the_mean_over_all_numbers(settings, weights, expected):
     head = est.RegressionHead(2, **settings)
@@ -71,11 +59,10 @@ def test_metrics_are_weighted_means():
     }
 
 
-def test_export_outputs_are_regression_and_predict():
-    with tf.Graph().as_default():
-        spec = est.RegressionHead(2).create_estimator_spec({}, "infer", tf.constant(LOGITS))
-        assert set(spec.export_outputs) == {"serving_default", "regression", "predict"}
-        assert spec.export_outputs["serving_default"] is spec.export_outputs["regression"]
+def test_export_outputs_are_regression_and_predict(graph):
+    spec = est.RegressionHead(2).create_estimator_spec({}, "infer", tf.constant(LOGITS))
+    assert set(spec.export_outputs) == {"serving_default", "regression", "predict"}
+    assert spec.export_outputs["serving_default"] is spec.export_outputs["regression"]
 
 
 def test_what_can_not_work():

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.heads import SequentialHeadWrapper
 from tests.estimator_core.heads.fresh_graph import run, trained
-
-tf1 = tf.compat.v1
+from tests.estimator_core.programs import zeros
 
 MASK = np.array([[True, True], [True, False]])
 LOGITS = np.array([[[1.0], [3.0]], [[5.0], [99.0]]], np.float32)
@@ -58,37 +58,22 @@ def test_weights_of_steps(form):
 
 
 def test_metrics_leave_out_the_padding_and_have_the_regularization():
-    head = SequentialHeadWrapper(est.RegressionHead(name="price"))
-
-    def update_ops():
-        features = {key: tf.constant(value) for key, value in FEATURES.items()}
-        losses = [tf.constant(10.0), tf.constant(0.5)]
-        metrics = head.metrics(regularization_losses=losses)
-        head.update_metrics(metrics, features, LOGITS, LABELS, "eval", regularization_losses=losses)
-        return {key: metric.as_pair()[1] for key, metric in metrics.items()}
-
-    assert run(update_ops) == {
-        "regularization_loss/price": pytest.approx(10.5),
-        "average_loss/price": pytest.approx(14 / 3),
-        "prediction/mean/price": pytest.approx((1 + 3 + 5) / 3),
-        "label/mean/price": pytest.approx((0 + 1 + 2) / 3),
-    }
-
-
-def test_regularization_and_weights_reach_the_metrics():
-    head = SequentialHeadWrapper(est.RegressionHead(weight_column="w"), feature_columns="w")
+    head = SequentialHeadWrapper(est.RegressionHead(weight_column="w", name="price"), feature_columns="w")
 
     def updates():
-        features = {"sequence_length_mask": MASK, "w": [[1.0, 2.0], [0.5, 77.0]]}
+        features = {**FEATURES, "w": [[1.0, 2.0], [0.5, 77.0]]}
         losses = [tf.constant(10.0), tf.constant(0.5)]
         spec = head.create_estimator_spec(features, "eval", LOGITS, LABELS, regularization_losses=losses)
         return {"loss": spec.loss, **{key: update for key, (_, update) in spec.eval_metric_ops.items()}}
 
-    found = run(updates)
     # The weighted squared errors are 1, 8 and 4.5, the weights 3.5 together.
-    assert found["loss"] == pytest.approx(13.5 / 3 + 10.5)
-    assert found["regularization_loss"] == pytest.approx(10.5)
-    assert found["average_loss"] == pytest.approx(13.5 / 3.5)
+    assert run(updates) == {
+        "loss": pytest.approx(13.5 / 3 + 10.5),
+        "regularization_loss/price": pytest.approx(10.5),
+        "average_loss/price": pytest.approx(13.5 / 3.5),
+        "prediction/mean/price": pytest.approx((1 + 2 * 3 + 0.5 * 5) / 3.5),
+        "label/mean/price": pytest.approx((0 + 2 * 1 + 0.5 * 2) / 3.5),
+    }
 
 
 WORDS = lambda: sparse(["no", "yes", "yes"])  # noqa: E731
@@ -122,14 +107,12 @@ def test_any_static_head(static_head, labels, logits, expected):
     assert run(lambda: head.loss(labels(), logits, FEATURES)) == pytest.approx(expected, rel=1e-5)
 
 
-def test_predictions_are_for_all_steps_with_the_mask_beside_them():
+def test_predictions_are_for_all_steps_with_the_mask_beside_them(graph):
     head = SequentialHeadWrapper(est.BinaryClassHead(), "mask")
-    with tf.Graph().as_default():
-        features = {"mask": tf.constant(MASK)}
-        spec = head.create_estimator_spec(features, "infer", tf.constant(LOGITS))
-        assert set(spec.export_outputs) == {"serving_default", "classification", "regression", "predict"}
-        with tf1.Session() as session:
-            predictions = session.run(spec.predictions)
+    spec = head.create_estimator_spec({"mask": tf.constant(MASK)}, "infer", tf.constant(LOGITS))
+    assert set(spec.export_outputs) == {"serving_default", "classification", "regression", "predict"}
+    with tf1.Session() as session:
+        predictions = session.run(spec.predictions)
     assert predictions["mask"].tolist() == MASK.tolist()
     assert predictions["probabilities"].shape == (2, 2, 2)
     np.testing.assert_allclose(predictions["logistic"][0], 1 / (1 + np.exp(-LOGITS[0])), rtol=1e-5)
@@ -139,13 +122,10 @@ def test_training_changes_a_variable_by_the_steps_without_padding():
     head = SequentialHeadWrapper(est.RegressionHead())
 
     def build():
-        step = tf1.train.get_or_create_global_step()
-        bias = tf1.get_variable("bias", [], initializer=tf1.zeros_initializer())
+        step, bias = tf1.train.get_or_create_global_step(), zeros("bias")
         features = {key: tf.constant(value) for key, value in FEATURES.items()}
-        return head.create_estimator_spec(features, "train", LOGITS + bias, LABELS, optimizer="SGD"), [
-            bias,
-            step,
-        ]
+        spec = head.create_estimator_spec(features, "train", LOGITS + bias, LABELS, optimizer="SGD")
+        return spec, [bias, step]
 
     # The gradient is 2 (1 + 2 + 3) / 3 = 4, the learning rate 0.01.
     assert trained(build) == [pytest.approx(-0.04), 1]
@@ -153,11 +133,8 @@ def test_training_changes_a_variable_by_the_steps_without_padding():
 
 def test_what_it_takes_from_the_static_head():
     head = SequentialHeadWrapper(est.RegressionHead(3, loss_reduction="sum", name="price"), "m")
-    assert head.name == "price_sequential"
-    assert head.logits_dimension == 3
-    assert head.loss_reduction == "sum"
-    assert head.input_sequence_mask_key == "m"
-    assert head.static_head.name == "price"
+    assert (head.name, head.logits_dimension, head.loss_reduction) == ("price_sequential", 3, "sum")
+    assert (head.input_sequence_mask_key, head.static_head.name) == ("m", "price")
     assert SequentialHeadWrapper(est.RegressionHead()).name is None
 
 

@@ -2,11 +2,10 @@
 
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.heads.metrics import mean
 from estimator_core.heads.weighted import WeightedHead
-
-tf1 = tf.compat.v1
 
 
 class PairHead(WeightedHead):
@@ -64,8 +63,7 @@ def test_the_loss_is_weighted_and_reduced():
 def test_metrics_are_weighted():
     assert evaluated(PairHead()) == {"average_loss": 7 / 4, "logit/mean": 10 / 4}
     # The weights of both values of an example add up to 8: (3 * (1 + 3) + 1 * (0 + 6)) / 8.
-    weighted = evaluated(PairHead("w"), FEATURES)
-    assert weighted == {"average_loss": 13 / 8, "logit/mean": 18 / 8}
+    assert evaluated(PairHead("w"), FEATURES) == {"average_loss": 13 / 8, "logit/mean": 18 / 8}
     # The sum of regularization losses is a metric without weights.
     found = evaluated(PairHead("w", name="pair"), FEATURES, [0.5, 0.25])
     assert found == {"average_loss/pair": 13 / 8, "logit/mean/pair": 18 / 8, "regularization_loss/pair": 0.75}

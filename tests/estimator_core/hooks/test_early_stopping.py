@@ -1,11 +1,11 @@
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core import summaries
 from estimator_core.hooks import early_stopping
-
-tf1 = tf.compat.v1
+from tests.estimator_core.programs import AfterEachRun
 
 
 def _write(estimator, values, metric="accuracy"):
@@ -48,18 +48,15 @@ def test_early_stopping_can_be_added_to_a_trained_model(make_estimator, input_fn
     if devices == 2:
         config["train_distribute"] = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
     estimator = make_estimator(**config).train(input_fn, steps=2)
-
-    def train_with_hook():
-        return _steps_trained(estimator, input_fn, _asking(estimator, lambda: False, 2))
-
     with caplog.at_level("WARNING", logger="tensorflow"):
-        assert train_with_hook() == 12
+        assert _steps_trained(estimator, input_fn, _asking(estimator, lambda: False, 2)) == 12
     # The other variables are restored: after n steps, the weight is 2 - 2 / 2^n.
     assert estimator.get_variable_value("weight") == 2 - 2 / 2**12
     (message,) = [text for text in caplog.messages if "initial values" in text]
     assert "model.ckpt-2. They have their initial values: signal_early_stopping/STOP" in message
     caplog.clear()
-    assert train_with_hook() == 22  # the flag is in the checkpoint now
+    # The flag is in the checkpoint now.
+    assert _steps_trained(estimator, input_fn, _asking(estimator, lambda: False, 2)) == 22
     assert "initial values" not in caplog.text
 
 
@@ -191,23 +188,18 @@ def worker(as_task, make_estimator, monkeypatch):
 
 
 def test_workers_stop_when_the_chief_has_raised_the_flag(make_estimator, input_fn, worker):
-    class Chief(est.SessionRunHook):
+    calls = []
+
+    def as_the_chief(session):
         """Raises the flag after three steps, as the process of the chief would."""
-
-        def begin(self):
-            with tf1.variable_scope("signal_early_stopping", reuse=True):
-                flag = tf1.get_variable("STOP", [], tf.bool)
-            self.steps = 0
-            self.raise_flag = flag.assign(True)
-
-        def after_run(self, run_context, run_values):
-            self.steps += 1
-            if self.steps == 3:
-                run_context.session.run(self.raise_flag)
+        calls.append(1)
+        if len(calls) == 3:
+            flag = next(v for v in session.graph.get_collection("variables") if v.op.name.endswith("/STOP"))
+            flag.load(True, session)
 
     estimator = make_estimator()
     hook = early_stopping.make_early_stopping_hook(worker, lambda: 1 / 0)  # only the chief asks
-    estimator.train(input_fn, steps=10, hooks=[hook, Chief()])
+    estimator.train(input_fn, steps=10, hooks=[hook, AfterEachRun(as_the_chief)])
     # The flag is seen by the step after the one that raised it.
     assert estimator.get_variable_value("global_step") == 4
 
@@ -225,13 +217,12 @@ def test_the_flag_of_a_stopped_training_is_lowered_for_the_workers_too(make_esti
     assert estimator.get_variable_value("global_step") == 5
 
 
-def test_the_flag_is_no_trainable_variable(make_estimator):
+def test_the_flag_is_no_trainable_variable(graph, make_estimator):
     hook = early_stopping.make_early_stopping_hook(make_estimator(), bool)
-    with tf.Graph().as_default():
-        tf1.train.create_global_step()
-        hook.begin()
-        assert tf1.trainable_variables() == []
-        names = {variable.op.name for variable in tf1.global_variables()}
+    tf1.train.create_global_step()
+    hook.begin()
+    assert tf1.trainable_variables() == []
+    names = {variable.op.name for variable in tf1.global_variables()}
     assert names == {"global_step", "signal_early_stopping/STOP"}
 
 

@@ -2,11 +2,10 @@
 
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from tests.estimator_core.shard_programs import input_fn, model_fn
 from tests.oracle import observe
-
-tf1 = tf.compat.v1
 
 
 def test_a_host_call_writes_summaries_step_by_step(make_sharded):

@@ -5,11 +5,11 @@ from unittest import mock
 
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.hooks.intervals import find_interval, steps_until_multiple
-
-tf1 = tf.compat.v1
+from estimator_core.hooks.stop_at_checkpoint_step import StopAtCheckpointStepHook
 
 
 @pytest.mark.parametrize(
@@ -19,45 +19,6 @@ tf1 = tf.compat.v1
 )
 def test_steps_until_multiple(count, every, expected):
     assert steps_until_multiple(count, every) == expected
-
-
-def test_a_hook_that_does_nothing_around_steps_is_never_due():
-    class AtTheEnd(est.SessionRunHook):
-        def end(self, session):
-            pass
-
-    assert find_interval(AtTheEnd()).steps_until_due(5) is None
-    assert find_interval(est.FinalOpsHook([])).steps_until_due(5) is None
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: type("Hook", (est.SessionRunHook,), {"before_run": lambda self, *args: None})(),
-        lambda: type("Hook", (est.SessionRunHook,), {"after_run": lambda self, *args: None})(),
-        lambda: mock.MagicMock(spec=est.SessionRunHook),
-        lambda: mock.MagicMock(spec=est.StopAtStepHook),
-    ],
-    ids=["before_run", "after_run", "mock of a hook", "mock of a hook that says when"],
-)
-def test_a_hook_that_does_not_say_when_is_due_at_every_step(make):
-    assert find_interval(make()) is None
-
-
-def test_a_subclass_that_does_more_is_due_at_every_step():
-    class More(est.StopAtStepHook):
-        def after_run(self, run_context, run_values):
-            super().after_run(run_context, run_values)
-
-    assert find_interval(More(last_step=10)) is None
-
-
-def test_a_subclass_that_does_its_work_elsewhere_is_due_as_its_base():
-    class Named(est.StopAtStepHook):
-        def end(self, session):
-            pass
-
-    assert find_interval(Named(last_step=10)).steps_until_due(4) == 6
 
 
 class EveryTen(est.SessionRunHook):
@@ -73,21 +34,59 @@ class EveryTen(est.SessionRunHook):
         pass
 
 
-def test_a_declared_interval_holds_for_the_class_that_declares_it_and_what_changes_no_call():
-    class AtTheEnd(EveryTen):
-        def end(self, session):
-            pass
+def subclass(base, *names, **methods):
+    """A subclass that overrides methods, those that are only named by doing nothing."""
+    return type("Hook", (base,), {name: lambda self, *args: None for name in names} | methods)
 
-    class Other(EveryTen):
-        def steps_until_due(self, global_step):
-            return 5 - global_step % 5
 
-        def after_run(self, run_context, run_values):
-            pass
+def every_five(self, global_step):
+    return 5 - global_step % 5
 
-    assert find_interval(EveryTen()).steps_until_due(4) == 6
-    assert find_interval(AtTheEnd()).steps_until_due(4) == 6
-    assert find_interval(Other()).steps_until_due(4) == 1
+
+@pytest.mark.parametrize(
+    ("hook", "steps"),
+    [
+        (subclass(est.SessionRunHook, "end")(), None),
+        (est.FinalOpsHook([]), None),
+        (subclass(est.StopAtStepHook, "end")(last_step=10), 6),
+        (EveryTen(), 6),
+        (subclass(EveryTen, "end")(), 6),
+        (subclass(EveryTen, "after_run", steps_until_due=every_five)(), 1),
+    ],
+    ids=[
+        "at the end",
+        "final operations",
+        "a subclass that works elsewhere",
+        "declares",
+        "at the end too",
+        "anew",
+    ],
+)
+def test_a_hook_that_says_when_is_due_then(hook, steps):
+    assert find_interval(hook).steps_until_due(4) == steps
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        subclass(est.SessionRunHook, "before_run"),
+        subclass(est.SessionRunHook, "after_run"),
+        lambda: mock.MagicMock(spec=est.SessionRunHook),
+        lambda: mock.MagicMock(spec=est.StopAtStepHook),
+        lambda: subclass(est.StopAtStepHook, "after_run")(last_step=10),
+        subclass(est.SessionRunHook, "after_run", steps_until_due=every_five),
+    ],
+    ids=[
+        "before_run",
+        "after_run",
+        "mock",
+        "mock that says when",
+        "subclass that does more",
+        "half a declaration",
+    ],
+)
+def test_a_hook_that_does_not_say_when_is_due_at_every_step(make):
+    assert find_interval(make()) is None
 
 
 @pytest.mark.parametrize("name", ["before_run", "after_run"])
@@ -114,14 +113,9 @@ def test_a_call_of_its_own_is_due_at_every_step(make, name):
     assert find_interval(hook) is None
 
 
-def test_half_a_declaration_is_none():
-    half = type("Half", (est.SessionRunHook,), {"steps_until_due": lambda self, step: 10})
-    half.after_run = lambda self, *args: None
-    assert find_interval(half()) is None
-
-
-def test_a_stop_hook_is_due_at_its_last_step():
-    interval = find_interval(est.StopAtStepHook(last_step=10))
+@pytest.mark.parametrize("hook", [est.StopAtStepHook(last_step=10), StopAtCheckpointStepHook("model", 10)])
+def test_a_stop_hook_is_due_at_its_last_step(hook):
+    interval = find_interval(hook)
     assert [interval.steps_until_due(step) for step in (0, 7, 9, 10, 12)] == [10, 3, 1, 1, 1]
 
 
@@ -133,8 +127,7 @@ def with_timer(hook, last):
 def test_hooks_that_go_by_time_are_due_once_it_is_over(monkeypatch):
     now = 1000.0
     monkeypatch.setattr("time.time", lambda: now)
-    hook = est.CheckpointSaverHook("unused", save_secs=60, saver=object())
-    interval = with_timer(hook, 12)
+    interval = with_timer(est.CheckpointSaverHook("unused", save_secs=60, saver=object()), 12)
     assert interval.steps_until_due(12) is None
     now += 61
     assert interval.steps_until_due(12) == 1
@@ -144,9 +137,13 @@ def test_summaries_count_on_the_next_step():
     hook = est.SummarySaverHook(save_steps=5, output_dir="unused", summary_op=object())
     hook._next_step = None  # as its begin() has it
     interval = find_interval(hook)
-    assert interval.steps_until_due(0) == 1
     interval.skip_steps(3)  # before the first call there is nothing to count on from
     assert hook._next_step is None
+    check_counting(hook, interval)
+
+
+def check_counting(hook, interval):
+    assert interval.steps_until_due(0) == 1  # the first step starts the count
     hook._timer.update_last_triggered_step(1)
     hook._next_step = 2
     assert interval.steps_until_due(1) == 5
@@ -157,36 +154,26 @@ def test_summaries_count_on_the_next_step():
 
 @pytest.mark.parametrize("every", [6, 5.5])
 def test_a_timer_is_due_at_a_whole_step(every):
-    hook = est.StepCounterHook(every_n_steps=every, output_dir="unused")
-    interval = with_timer(hook, 12)
+    interval = with_timer(est.StepCounterHook(every_n_steps=every, output_dir="unused"), 12)
     assert [interval.steps_until_due(step) for step in (12, 17, 18)] == [6, 1, 1]
 
 
-def test_profiles_count_on_the_next_step(tmp_path):
-    with tf.Graph().as_default():
-        tf1.train.create_global_step()
-        hook = est.ProfilerHook(save_steps=5, output_dir=str(tmp_path))
-        tf1.summary.FileWriterCache.clear()
-        hook.begin()
+def test_profiles_count_on_the_next_step(tmp_path, graph):
+    tf1.train.create_global_step()
+    hook = est.ProfilerHook(save_steps=5, output_dir=str(tmp_path))
+    tf1.summary.FileWriterCache.clear()
+    hook.begin()
+    check_counting(hook, find_interval(hook))
+
+
+def test_waiting_for_the_global_step_is_due_until_it_is_over(graph):
+    tf1.train.create_global_step()
+    hook = est.GlobalStepWaiterHook(wait_until_step=0)
+    hook.begin()
     interval = find_interval(hook)
-    assert interval.steps_until_due(0) == 1  # the first step starts the count
-    hook._timer.update_last_triggered_step(1)
-    hook._next_step = 2
-    assert interval.steps_until_due(1) == 5
-    interval.skip_steps(4)
-    assert hook._next_step == 6
-    assert hook._timer.should_trigger_for_step(hook._next_step)
-
-
-def test_waiting_for_the_global_step_is_due_until_it_is_over():
-    with tf.Graph().as_default():
-        tf1.train.create_global_step()
-        hook = est.GlobalStepWaiterHook(wait_until_step=0)
-        hook.begin()
-        interval = find_interval(hook)
-        assert interval.steps_until_due(7) == 1
-        hook.before_run(None)
-        assert interval.steps_until_due(7) is None
+    assert interval.steps_until_due(7) == 1
+    hook.before_run(None)
+    assert interval.steps_until_due(7) is None
 
 
 def test_logging_counts_calls():
@@ -204,14 +191,6 @@ def test_logging_counts_calls():
     at_the_end_alone = est.LoggingTensorHook(["x"], at_end=True)
     at_the_end_alone._iter_count = 3
     assert find_interval(at_the_end_alone).steps_until_due(3) is None
-
-
-class SavesSteps(est.CheckpointSaverListener):
-    def __init__(self):
-        self.fired = []
-
-    def after_save(self, session, global_step_value):
-        self.fired.append(int(global_step_value))
 
 
 class CountsSteps(est.StepCounterHook):
@@ -260,10 +239,11 @@ def next_of(fired, steps):
 
 
 def test_checkpoints_are_foreseen(tmp_path):
-    listener = SavesSteps()
-    hook = est.CheckpointSaverHook(str(tmp_path), save_steps=4, listeners=[listener])
-    due = run(hook)
-    assert listener.fired == [0, 4, 8, 11]  # the last one at the end
+    fired = []
+    save = {"after_save": lambda self, session, step: fired.append(int(step))}
+    listener = type("Listener", (est.CheckpointSaverListener,), save)()
+    due = run(est.CheckpointSaverHook(str(tmp_path), save_steps=4, listeners=[listener]))
+    assert fired == [0, 4, 8, 11]  # the last one at the end
     assert due == next_of([4, 8, 12], 11)
 
 

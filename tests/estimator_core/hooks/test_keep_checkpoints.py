@@ -1,17 +1,9 @@
-import os
-
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
-
-tf1 = tf.compat.v1
-
-
-def checkpoints(model_dir):
-    """Returns the steps of the checkpoints that are there."""
-    names = [name for name in os.listdir(model_dir) if name.endswith(".index")]
-    return sorted(int(name.removeprefix("model.ckpt-").removesuffix(".index")) for name in names)
+from tests.estimator_core.programs import batch_of, checkpoints
 
 
 def estimator_with(own_parts, model_dir, **config):
@@ -27,13 +19,11 @@ def estimator_with(own_parts, model_dir, **config):
     return est.Estimator(model_fn, model_dir, est.RunConfig(save_checkpoints_steps=2, **config))
 
 
-def input_fn():
-    return tf.data.Dataset.from_tensors(2.0).repeat()
+input_fn = batch_of(2.0, repeat=None)
 
 
 def object_based_saver(weight, step):
-    checkpoint = tf.train.Checkpoint(weight=weight, step=step)
-    return {"scaffold": tf1.train.Scaffold(saver=checkpoint)}
+    return {"scaffold": tf1.train.Scaffold(saver=tf.train.Checkpoint(weight=weight, step=step))}
 
 
 @pytest.mark.parametrize(
@@ -47,8 +37,7 @@ def object_based_saver(weight, step):
     ids=str,
 )
 def test_an_object_based_saver_keeps_the_checkpoints_that_the_config_asks_for(tmp_path, settings, kept):
-    estimator = estimator_with(object_based_saver, tmp_path, **settings)
-    estimator.train(input_fn, steps=7)
+    estimator_with(object_based_saver, tmp_path, **settings).train(input_fn, steps=7)
     assert checkpoints(tmp_path) == kept
 
 
@@ -56,8 +45,7 @@ def test_an_object_based_saver_keeps_the_checkpoints_that_the_config_asks_for(tm
 def test_an_object_based_saver_deletes_what_an_earlier_training_kept(tmp_path):
     estimator_with(object_based_saver, tmp_path).train(input_fn, steps=7)
     assert checkpoints(tmp_path) == [0, 2, 4, 6, 7]
-    few = estimator_with(object_based_saver, tmp_path, keep_checkpoint_max=2)
-    few.train(input_fn, steps=1)
+    estimator_with(object_based_saver, tmp_path, keep_checkpoint_max=2).train(input_fn, steps=1)
     assert checkpoints(tmp_path) == [7, 8]
 
 
@@ -66,7 +54,6 @@ def test_nothing_is_deleted_if_a_users_own_hook_saves(tmp_path):
         saver = tf1.train.Saver([weight, step], max_to_keep=None)
         return {"training_hooks": [est.CheckpointSaverHook(str(tmp_path), save_steps=2, saver=saver)]}
 
-    estimator = estimator_with(own_saver, tmp_path, keep_checkpoint_max=2)
-    estimator.train(input_fn, steps=7)
+    estimator = estimator_with(own_saver, tmp_path, keep_checkpoint_max=2).train(input_fn, steps=7)
     estimator.train(input_fn, steps=2)
     assert checkpoints(tmp_path) == [0, 2, 4, 6, 7, 9]

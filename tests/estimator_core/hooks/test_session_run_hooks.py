@@ -6,88 +6,89 @@ import os
 
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.summaries import read_evaluations
 
-tf1 = tf.compat.v1
-
 
 class Watch(est.SessionRunHook):
-    """Fetches the weight before each step, and keeps its arguments."""
+    """Keeps the arguments of the calls around each step."""
 
     def __init__(self):
-        self.weights = []
-        self.contexts = []
-        self.values = []
+        self.contexts, self.values = [], []
 
     def before_run(self, run_context):
         self.contexts.append(run_context)
-        graph = run_context.session.graph
-        weight = graph.get_tensor_by_name("weight/Read/ReadVariableOp:0")
-        return est.SessionRunArgs({"step": tf1.train.get_global_step(), "weight": weight})
+        return est.SessionRunArgs({"step": tf1.train.get_global_step(), "weight": weight_of_the_graph()})
 
     def after_run(self, run_context, run_values):
         self.values.append(run_values)
+
+
+def weight_of_the_graph():
+    return tf1.get_default_graph().get_tensor_by_name("weight/Read/ReadVariableOp:0")
 
 
 def test_session_run_args_context_and_values(make_estimator, input_fn):
     watch = Watch()
     make_estimator().train(input_fn, hooks=[watch], steps=2)
     assert all(isinstance(context, est.SessionRunContext) for context in watch.contexts)
-    assert all(isinstance(values, est.SessionRunValues) for values in watch.values)
-    assert len(watch.values) == 2
+    assert [type(values) for values in watch.values] == [est.SessionRunValues] * 2
     assert set(watch.values[0].results) == {"step", "weight"}
     assert not watch.contexts[0].stop_requested
     assert len(watch.contexts[0].original_args.fetches) == 2  # the train op and the loss
 
 
 def test_stop_at_step_hook(make_estimator, input_fn):
-    estimator = make_estimator()
-    estimator.train(input_fn, hooks=[est.StopAtStepHook(num_steps=3)])
+    estimator = make_estimator().train(input_fn, hooks=[est.StopAtStepHook(num_steps=3)])
     estimator.train(input_fn, hooks=[est.StopAtStepHook(last_step=5)])
     assert estimator.get_variable_value("global_step") == 5
 
 
 def test_global_step_waiter_hook(make_estimator, input_fn):
     """The step is there already when the second training begins, so nothing waits."""
-    estimator = make_estimator()
-    estimator.train(input_fn, steps=2)
+    estimator = make_estimator().train(input_fn, steps=2)
     estimator.train(input_fn, hooks=[est.GlobalStepWaiterHook(2)], steps=1)
     assert estimator.get_variable_value("global_step") == 3
 
 
+class MadeInTheGraph(est.SessionRunHook):
+    """Calls another hook, which it makes once there is a graph."""
+
+    def __init__(self, make):
+        self.make = make
+
+    def begin(self):
+        self.hook = self.make()
+        self.hook.begin()
+
+    def before_run(self, run_context):
+        return self.hook.before_run(run_context)
+
+    def after_run(self, run_context, run_values):
+        self.hook.after_run(run_context, run_values)
+
+    def end(self, session):
+        self.hook.end(session)
+
+
 def test_final_ops_hook(make_estimator, eval_input_fn, input_fn):
-    class Final(est.SessionRunHook):
-        """Makes the FinalOpsHook once there is a graph to read from."""
-
-        def begin(self):
-            weight = tf1.get_default_graph().get_tensor_by_name("weight/Read/ReadVariableOp:0")
-            self.hook = est.FinalOpsHook({"doubled": 2.0 * weight})
-            self.hook.begin()
-
-        def end(self, session):
-            self.hook.end(session)
-
-    estimator = make_estimator()
-    estimator.train(input_fn, steps=1)  # weight = 1
-    final = Final()
+    estimator = make_estimator().train(input_fn, steps=1)  # weight = 1
+    final = MadeInTheGraph(lambda: est.FinalOpsHook({"doubled": 2.0 * weight_of_the_graph()}))
     estimator.evaluate(eval_input_fn, hooks=[final])
     assert final.hook.final_ops_values == {"doubled": 2.0}
 
 
 def test_feed_fn_hook(make_estimator):
     """x and the labels are placeholders: with x = 1 and label 2, the first step makes weight 1."""
-    fed = {}
 
     def placeholders():
-        fed["x"] = tf1.placeholder(tf.float32, [None])
-        fed["label"] = tf1.placeholder(tf.float32, [None])
-        return {"x": fed["x"]}, fed["label"]
+        x, label = (tf1.placeholder(tf.float32, [None], name) for name in ("x", "label"))
+        return {"x": x}, label
 
-    feed = est.FeedFnHook(lambda: {fed["x"]: [1.0], fed["label"]: [2.0]})
-    estimator = make_estimator()
-    estimator.train(placeholders, hooks=[feed], steps=1)
+    feed = est.FeedFnHook(lambda: {"x:0": [1.0], "label:0": [2.0]})
+    estimator = make_estimator().train(placeholders, hooks=[feed], steps=1)
     assert estimator.get_variable_value("weight") == pytest.approx(1.0)
 
 
@@ -135,37 +136,26 @@ def test_summary_saver_step_counter_and_profiler_hooks(make_estimator, input_fn,
 
 
 def test_logging_tensor_hook(make_estimator, input_fn, caplog):
-    class Log(est.SessionRunHook):
-        def begin(self):
-            weight = tf1.get_default_graph().get_tensor_by_name("weight/Read/ReadVariableOp:0")
-            tf.identity(3.0 * tf.ones_like(weight), name="three")
+    def three():
+        tf.identity(3.0 * tf.ones_like(weight_of_the_graph()), name="three")
+        return est.SessionRunHook()
 
-    hooks = [Log(), est.LoggingTensorHook(["three"], every_n_iter=2)]
+    hooks = [MadeInTheGraph(three), est.LoggingTensorHook(["three"], every_n_iter=2)]
     with caplog.at_level("INFO", logger="tensorflow"):
         make_estimator(log_step_count_steps=None).train(input_fn, hooks=hooks, steps=6)
-    lines = [record.getMessage() for record in caplog.records]
-    lines = [line for line in lines if line.startswith("three")]
-    assert [line.split(" (")[0] for line in lines] == ["three = 3.0"] * 3  # steps 1, 3 and 5
+    lines = [line.split(" (")[0] for line in caplog.messages if line.startswith("three")]
+    assert lines == ["three = 3.0"] * 3  # steps 1, 3 and 5
 
 
 @pytest.mark.parametrize("fail", [True, False])
 def test_nan_tensor_hook(make_estimator, input_fn, fail):
-    class Nan(est.SessionRunHook):
-        def begin(self):
-            self.hook = est.NanTensorHook(tf.constant(float("nan")), fail_on_nan_loss=fail)
-
-        def before_run(self, run_context):
-            return self.hook.before_run(run_context)
-
-        def after_run(self, run_context, run_values):
-            self.hook.after_run(run_context, run_values)
-
+    hook = MadeInTheGraph(lambda: est.NanTensorHook(tf.constant(float("nan")), fail_on_nan_loss=fail))
     estimator = make_estimator()
     if fail:
         with pytest.raises(est.NanLossDuringTrainingError):
-            estimator.train(input_fn, hooks=[Nan()], steps=5)
+            estimator.train(input_fn, hooks=[hook], steps=5)
     else:
-        estimator.train(input_fn, hooks=[Nan()], steps=5)
+        estimator.train(input_fn, hooks=[hook], steps=5)
         assert estimator.get_variable_value("global_step") == 1  # it asked to stop
 
 

@@ -2,13 +2,11 @@ import pytest
 
 import estimator_core as est
 from estimator_core.hooks import stop_at_checkpoint_step
-from estimator_core.hooks.intervals import find_interval
 
 
 def test_the_chief_stops_at_the_step(make_estimator, input_fn):
     estimator = make_estimator()
-    hook = est.experimental.make_stop_at_checkpoint_step_hook(estimator, 3)
-    estimator.train(input_fn, hooks=[hook])
+    estimator.train(input_fn, hooks=[est.experimental.make_stop_at_checkpoint_step_hook(estimator, 3)])
     assert estimator.get_variable_value("global_step") == 3
 
 
@@ -63,12 +61,6 @@ def test_a_worker_looks_and_waits_only_from_the_step_before_the_last_on(
     assert stops == []
     after(3)
     assert (waited, stops) == ([secs, secs], [True])
-
-
-def test_it_is_due_at_the_last_step():
-    hook = stop_at_checkpoint_step.StopAtCheckpointStepHook("model", 10)
-    interval = find_interval(hook)
-    assert [interval.steps_until_due(step) for step in (0, 7, 9, 10, 12)] == [10, 3, 1, 1, 1]
 
 
 def test_the_last_step_and_the_directory_have_to_be_given():

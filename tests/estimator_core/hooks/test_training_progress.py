@@ -3,12 +3,11 @@ import re
 
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.hooks.training_progress import ProgressHook
-from tests.estimator_core.programs import examples, log_model_fn
-
-tf1 = tf.compat.v1
+from tests.estimator_core.programs import counting, examples, log_model_fn
 
 
 def model_fn_of_tensorflow_1(features, labels, mode):
@@ -20,8 +19,7 @@ def test_loss_and_step_before_the_update_are_logged_at_intervals(tmp_path, caplo
     config = est.RunConfig(model_dir=str(tmp_path), log_step_count_steps=3)
     with caplog.at_level(logging.INFO, logger="tensorflow"):
         est.Estimator(log_model_fn, config=config).train(examples(1.0, 2.0, 3.0, 1.0, 2.0))
-    lines = [record.getMessage() for record in caplog.records]
-    first, second = [line for line in lines if line.startswith("loss = ")]
+    first, second = [line for line in caplog.messages if line.startswith("loss = ")]
     assert first == "loss = 0.0, step = 0"  # log(1); no time has passed yet
     assert re.fullmatch(r"loss = 0.0, step = 3 \([0-9.]+ sec\)", second)
 
@@ -62,8 +60,7 @@ def test_the_time_is_that_since_the_last_line(monkeypatch, caplog):
                 for secs in (1.0, 2.0, 3.0, 4.0, 5.0):
                     now[0] += secs
                     session.run(train_op)
-    lines = [record.getMessage() for record in caplog.records]
-    assert [line for line in lines if line.startswith("loss")] == [
+    assert [line for line in caplog.messages if line.startswith("loss")] == [
         "loss = 1.0, step = 0",
         "loss = 1.0, step = 2 (5.000 sec)",
         "loss = 1.0, step = 4 (9.000 sec)",
@@ -84,25 +81,22 @@ def test_input_that_ends_before_max_steps_is_said(tmp_path, caplog, limit, is_to
 def test_an_error_of_the_graph_says_at_which_step(tmp_path, caplog):
     def failing_model_fn(features, labels, mode):
         x = tf.debugging.check_numerics(1.0 / features["x"], "1 / x", name="inverse_of_x")
-        step = tf1.train.get_global_step()
-        return est.EstimatorSpec(mode, loss=tf.reduce_sum(x), train_op=step.assign_add(1))
+        return counting(mode, tf.reduce_sum(x))
 
-    estimator = est.Estimator(failing_model_fn, str(tmp_path))
-    with pytest.raises(tf.errors.InvalidArgumentError, match="inverse_of_x"):
-        estimator.train(examples(1.0, 2.0, 0.0))
-    assert "Training failed in the step after global step 2." in caplog.text
+    def check(values, step):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="inverse_of_x"):
+            est.Estimator(failing_model_fn, str(tmp_path)).train(examples(*values))
+        assert f"Training failed in the step after global step {step}." in caplog.text
+
+    check([1.0, 2.0, 0.0], 2)
     # The checkpoint is the one from before the first step; a training that goes on counts on.
-    estimator = est.Estimator(log_model_fn, str(tmp_path / "other")).train(examples(1.0, 2.0, 3.0))
-    estimator = est.Estimator(failing_model_fn, str(tmp_path / "other"))
-    with pytest.raises(tf.errors.InvalidArgumentError, match="inverse_of_x"):
-        estimator.train(examples(1.0, 0.0))
-    assert "Training failed in the step after global step 4." in caplog.text
+    est.Estimator(log_model_fn, str(tmp_path)).train(examples(1.0, 2.0, 3.0))
+    check([1.0, 0.0], 4)
 
 
 def test_an_error_of_evaluation_says_in_which_batch(tmp_path, caplog):
-    estimator = est.DNNClassifier(
-        [2], [tf.feature_column.numeric_column("x")], n_classes=3, model_dir=str(tmp_path)
-    )
+    columns = [tf.feature_column.numeric_column("x")]
+    estimator = est.DNNClassifier([2], columns, n_classes=3, model_dir=str(tmp_path))
 
     def labelled(*labels):
         return lambda: tf.data.Dataset.from_tensor_slices(({"x": [1.0] * len(labels)}, list(labels))).batch(1)

@@ -2,12 +2,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core import inputs
 from estimator_core.inputs import in_memory
-
-tf1 = tf.compat.v1
 
 
 def _batches(input_fn):
@@ -20,8 +19,7 @@ def test_batches_run_across_epochs():
     batches = _batches(input_fn)
     assert [labels.tolist() for _, labels in batches] == [[10, 11], [12, 10], [11, 12]]
     assert batches[1][0]["b"].tolist() == [[4, 5], [0, 1]]
-    spec = input_fn().element_spec
-    assert spec[0]["b"] == tf.TensorSpec([None, 2], tf.int64)
+    assert input_fn().element_spec[0]["b"] == tf.TensorSpec([None, 2], tf.int64)
 
 
 def test_only_the_last_batch_is_smaller():
@@ -132,24 +130,24 @@ def test_data_stay_outside_of_the_graph():
     assert graph.as_graph_def().ByteSize() < 100_000
 
 
+TWO, THREE = np.arange(2), np.arange(3)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"x": np.arange(2)}, "explicitly set as boolean"),
-        ({"x": {}, "shuffle": True}, "empty dict"),
-        ({"x": np.arange(2), "y": {}, "shuffle": True}, "empty dict"),
-        ({"x": {"a": np.arange(2), "b": np.arange(3)}, "shuffle": True}, "mismatched"),
-        ({"x": np.arange(2), "y": np.arange(3), "shuffle": True}, "mismatched"),
-        ({"x": np.arange(2), "batch_size": 0, "shuffle": True}, "batch_size=0"),
-        (
-            {"x": {"a": np.arange(2), "b": np.arange(2)}, "y": {"b": np.arange(2)}, "shuffle": True},
-            r"keys in common.*Received: \['b'\]",
-        ),
+        ({"x": TWO, "shuffle": None}, "explicitly set as boolean"),
+        ({"x": {}}, "empty dict"),
+        ({"x": TWO, "y": {}}, "empty dict"),
+        ({"x": {"a": TWO, "b": THREE}}, "mismatched"),
+        ({"x": TWO, "y": THREE}, "mismatched"),
+        ({"x": TWO, "batch_size": 0}, "batch_size=0"),
+        ({"x": {"a": TWO, "b": TWO}, "y": {"b": TWO}}, r"keys in common.*Received: \['b'\]"),
     ],
 )
 def test_bad_arrays_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
-        inputs.numpy_input_fn(**arguments)
+        inputs.numpy_input_fn(**{"shuffle": True, **arguments})
 
 
 @pytest.mark.parametrize("x", [[1, 2], (1, 2), 3, None, "ab", pd.Series([1, 2])], ids=repr)
@@ -158,26 +156,20 @@ def test_features_without_a_shape_are_refused(x):
         inputs.numpy_input_fn(x, shuffle=False)
 
 
-def test_data_frames_become_features_by_column():
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (pd.Series([0, 1]), [0, 1]),
+        (pd.DataFrame({"p": [0, 1], "q": [2, 3]}), {"p": [0, 1], "q": [2, 3]}),
+        (pd.DataFrame({"a": [0, 1]}), {"a": [0, 1]}),  # a name that features have as well
+    ],
+    ids=["series", "frame", "same name"],
+)
+def test_data_frames_become_features_by_column(labels, expected):
     frame = pd.DataFrame({"a": [1.0, 2.0], "w": ["x", "y"]})
-    ((features, labels),) = _batches(inputs.pandas_input_fn(frame, pd.Series([0, 1]), shuffle=False))
-    assert features["a"].tolist() == [1, 2]
-    assert features["w"].tolist() == [b"x", b"y"]
-    assert labels.tolist() == [0, 1]
-
-
-def test_a_frame_of_labels_becomes_a_dict():
-    frame = pd.DataFrame({"a": [1.0, 2.0]})
-    labels = pd.DataFrame({"p": [0, 1], "q": [2, 3]})
-    ((_, result),) = _batches(inputs.pandas_input_fn(frame, labels, shuffle=False))
-    assert {name: value.tolist() for name, value in result.items()} == {"p": [0, 1], "q": [2, 3]}
-
-
-def test_frames_of_features_and_labels_may_share_a_name():
-    frame = pd.DataFrame({"a": [1.0, 2.0]})
-    labels = pd.DataFrame({"a": [0, 1]})
-    ((features, result),) = _batches(inputs.pandas_input_fn(frame, labels, shuffle=False))
-    assert (features["a"].tolist(), result["a"].tolist()) == ([1, 2], [0, 1])
+    ((features, found),) = _batches(inputs.pandas_input_fn(frame, labels, shuffle=False))
+    assert (features["a"].tolist(), features["w"].tolist()) == ([1, 2], [b"x", b"y"])
+    assert tf.nest.map_structure(np.ndarray.tolist, found) == expected
 
 
 def test_bad_frames_are_refused():
@@ -212,19 +204,16 @@ def test_within_an_input_fn_of_ones_own_there_are_tensors(make_estimator, caplog
 
 
 def test_predictions_that_never_end_are_said(make_estimator, caplog):
-    estimator = make_estimator()
-    next(estimator.predict(lambda: {"x": tf.constant([1.0])}))
+    next(make_estimator().predict(lambda: {"x": tf.constant([1.0])}))
     assert "predict yields forever" in caplog.text
 
 
-def test_queue_runners_start_the_input_of_a_plain_session():
-    with tf.Graph().as_default():
-        input_fn = inputs.numpy_input_fn({"x": np.arange(3)}, np.arange(3) * 2, batch_size=2, shuffle=False)
-        features, labels = input_fn()
-        with tf1.Session() as session:
-            coordinator = tf.train.Coordinator()
-            threads = tf1.train.start_queue_runners(session, coordinator)
-            assert session.run([features["x"], labels])[1].tolist() == [0, 2]
-            assert session.run([features["x"], labels])[0].tolist() == [2]
-            coordinator.request_stop()
-            coordinator.join(threads)
+def test_queue_runners_start_the_input_of_a_plain_session(session):
+    input_fn = inputs.numpy_input_fn({"x": np.arange(3)}, np.arange(3) * 2, batch_size=2, shuffle=False)
+    features, labels = input_fn()
+    coordinator = tf.train.Coordinator()
+    threads = tf1.train.start_queue_runners(session, coordinator)
+    assert session.run([features["x"], labels])[1].tolist() == [0, 2]
+    assert session.run([features["x"], labels])[0].tolist() == [2]
+    coordinator.request_stop()
+    coordinator.join(threads)

@@ -13,6 +13,7 @@ from tensorflow.python.ops import lookup_ops
 import estimator_core
 from estimator_core.installation.old_contrib import CONTRIB, CONTRIB_ADVICE
 from estimator_core.installation.old_modules import OldModuleFinder
+from tests.estimator_core.programs import batch_of
 
 PAGE = pathlib.Path(__file__).parents[3] / "docs" / "projects.md"
 
@@ -137,23 +138,34 @@ def test_advice_is_for_what_is_missing():
         assert path not in CONTRIB
 
 
-def test_steps_of_gradient_descent():
-    # a - 0.1 * 3, b - 0.1 * 4
-    variables = trained(2, learning_rate=0.1, optimizer="SGD")
-    assert (variables["a"], variables["b"]) == pytest.approx((0.4, 1.2))
-    assert variables["global_step"] == 2
-    assert variables["OptimizeLoss/learning_rate"] == np.float32(0.1)
-    # The norm of (3, 4) is 5, so with a norm of 1 they are (0.6, 0.8).
-    variables = trained(1, learning_rate=0.5, optimizer="SGD", clip_gradients=1.0)
-    assert (variables["a"], variables["b"]) == pytest.approx((0.7, 1.6))
-    # A function clips them.
-    variables = trained(
-        1,
-        learning_rate=1.0,
-        optimizer=tf1.train.GradientDescentOptimizer,
-        clip_gradients=lambda pairs: [(tf.minimum(gradient, 3.5), var) for gradient, var in pairs],
-    )
-    assert (variables["a"], variables["b"]) == (-2.0, -1.5)
+SGD = {"optimizer": "SGD", "learning_rate": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("steps", "arguments", "expected"),
+    [
+        (2, {}, (0.4, 1.2)),  # 1 - 2 * 0.1 * 3, 2 - 2 * 0.1 * 4
+        # The norm of (3, 4) is 5, so with a norm of 1 they are (0.6, 0.8).
+        (1, {"learning_rate": 0.5, "clip_gradients": 1.0}, (0.7, 1.6)),
+        (
+            1,
+            {
+                "learning_rate": 1.0,
+                "optimizer": tf1.train.GradientDescentOptimizer,
+                "clip_gradients": lambda pairs: [
+                    (tf.minimum(slope, 3.5), variable) for slope, variable in pairs
+                ],
+            },
+            (-2.0, -1.5),
+        ),
+    ],
+    ids=["plain", "clipped to a norm", "clipped by a function"],
+)
+def test_steps_of_gradient_descent(steps, arguments, expected):
+    variables = trained(steps, **{**SGD, **arguments})
+    assert (variables["a"], variables["b"]) == pytest.approx(expected)
+    assert variables["global_step"] == steps
+    assert variables["OptimizeLoss/learning_rate"] == np.float32(arguments.get("learning_rate", 0.1))
 
 
 def test_multipliers_decay_and_scope():
@@ -172,39 +184,32 @@ def test_multipliers_decay_and_scope():
     assert {"train/learning_rate", "train/a/Momentum", "train/b/Momentum"} < set(variables)
 
 
-def test_only_some_variables_without_the_global_step():
-    with tf.Graph().as_default(), tf1.Session() as session:
-        a, b = tf1.get_variable("a", initializer=1.0), tf1.get_variable("b", initializer=1.0)
-        moved = tf1.get_variable("moved", initializer=0.0, trainable=False)
-        tf1.add_to_collection(tf1.GraphKeys.UPDATE_OPS, tf1.assign_add(moved, 1.0))
-        step = tf1.train.create_global_step()
-        train_op = tf.contrib.layers.optimize_loss(
-            a * b,
-            step,
-            learning_rate=None,
-            optimizer=tf1.train.GradientDescentOptimizer(0.5),
-            variables=[a],
-            increment_global_step=False,
-            gradient_noise_scale=0.0,
-        )
-        session.run(tf1.global_variables_initializer())
-        assert session.run(train_op) == 1.0
-        assert session.run([a, b, step, moved]) == [0.5, 1.0, 0, 1.0]
+def test_only_some_variables_without_the_global_step(session):
+    a, b = tf1.get_variable("a", initializer=1.0), tf1.get_variable("b", initializer=1.0)
+    moved = tf1.get_variable("moved", initializer=0.0, trainable=False)
+    tf1.add_to_collection(tf1.GraphKeys.UPDATE_OPS, tf1.assign_add(moved, 1.0))
+    step = tf1.train.create_global_step()
+    arguments = {"optimizer": tf1.train.GradientDescentOptimizer(0.5), "variables": [a]}
+    arguments |= {"learning_rate": None, "increment_global_step": False, "gradient_noise_scale": 0.0}
+    train_op = tf.contrib.layers.optimize_loss(a * b, step, **arguments)
+    session.run(tf1.global_variables_initializer())
+    assert session.run(train_op) == 1.0
+    assert session.run([a, b, step, moved]) == [0.5, 1.0, 0, 1.0]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"learning_rate": 0.1, "optimizer": "Sgd"}, "must be one of"),
-        ({"learning_rate": None, "optimizer": "SGD"}, "needs a learning_rate"),
-        ({"learning_rate": -0.1, "optimizer": "SGD"}, "must not be negative"),
-        ({"learning_rate": 0.1, "optimizer": 3}, "Received: 3"),
-        ({"learning_rate": 0.1, "optimizer": "SGD", "summaries": ["lr"]}, "Summaries should be"),
+        ({"optimizer": "Sgd"}, "must be one of"),
+        ({"learning_rate": None}, "needs a learning_rate"),
+        ({"learning_rate": -0.1}, "must not be negative"),
+        ({"optimizer": 3}, "Received: 3"),
+        ({"summaries": ["lr"]}, "Summaries should be"),
     ],
 )
 def test_wrong_arguments_of_optimize_loss(arguments, message):
     with pytest.raises(ValueError, match=message):
-        trained(1, **arguments)
+        trained(1, **{**SGD, **arguments})
 
 
 def test_clip_gradients_by_norm():
@@ -240,22 +245,19 @@ def test_regularizers_are_sums_of_weights():
 
 def test_initializers_have_the_deviations_of_tensorflow_1():
     layers = tf.contrib.layers
-
-    def build():
-        shape = [200, 400]
-        return [
-            tf1.get_variable("xavier", shape, initializer=layers.xavier_initializer(seed=1)),
-            tf1.get_variable("normal", shape, initializer=layers.xavier_initializer(False, seed=1)),
-            tf1.get_variable("he", shape, initializer=layers.variance_scaling_initializer(seed=1)),
-        ]
-
-    xavier, normal, he = in_session(build)
+    made = {
+        "xavier": layers.xavier_initializer(seed=1),
+        "normal": layers.xavier_initializer(False, seed=1),
+        "he": layers.variance_scaling_initializer(seed=1),
+    }
+    found = in_session(
+        lambda: {name: tf1.get_variable(name, [200, 400], initializer=each) for name, each in made.items()}
+    )
     # Uniform up to (6 / 600) ** 0.5. The others are cut at two deviations, (1.3 * 1 / 300) ** 0.5 and
     # (1.3 * 2 / 200) ** 0.5.
-    assert np.abs(xavier).max() == pytest.approx(0.1, rel=1e-3)
-    assert np.abs(normal).max() == pytest.approx(2 * (1.3 / 300) ** 0.5, rel=1e-3)
-    assert np.abs(he).max() == pytest.approx(2 * (2.6 / 200) ** 0.5, rel=1e-3)
-    assert normal.std() == pytest.approx((1 / 300) ** 0.5, rel=0.02)
+    largest = {"xavier": 0.1, "normal": 2 * (1.3 / 300) ** 0.5, "he": 2 * (2.6 / 200) ** 0.5}
+    assert {name: np.abs(value).max() for name, value in found.items()} == pytest.approx(largest, rel=1e-3)
+    assert found["normal"].std() == pytest.approx((1 / 300) ** 0.5, rel=0.02)
 
 
 def test_tables_take_a_mapping():
@@ -265,16 +267,10 @@ def test_tables_take_a_mapping():
         ids = lookup.index_table_from_tensor(mapping=tf.constant(["a", "b"]), default_value=7)
         words = lookup.index_to_string_table_from_tensor(mapping=tf.constant(["a", "b"]))
         table = lookup.HashTable(lookup.KeyValueTensorInitializer(["x"], [5]), -1)
-        return (
-            ids.lookup(tf.constant(["b", "c"])),
-            words.lookup(tf.constant([0, 9], tf.int64)),
-            table.lookup(tf.constant(["x", "y"])),
-        )
+        given = tf.constant(["b", "c"]), tf.constant([0, 9], tf.int64), tf.constant(["x", "y"])
+        return [each.lookup(keys) for each, keys in zip((ids, words, table), given, strict=True)]
 
-    ids, words, values = in_session(build)
-    assert ids.tolist() == [1, 7]
-    assert words.tolist() == [b"a", b"UNK"]
-    assert values.tolist() == [5, -1]
+    assert [values.tolist() for values in in_session(build)] == [[1, 7], [b"a", b"UNK"], [5, -1]]
 
 
 def test_data_are_batched():
@@ -286,9 +282,7 @@ def test_data_are_batched():
         threes = numbers.apply(data.batch_and_drop_remainder(3)).repeat()
         return [tf1.data.make_one_shot_iterator(each.skip(1)).get_next() for each in (squares, threes)]
 
-    squares, batch = in_session(build)
-    assert squares.tolist() == [4, 9]
-    assert batch.tolist() == [0, 1, 2]
+    assert [batch.tolist() for batch in in_session(build)] == [[4, 9], [0, 1, 2]]
 
 
 def test_heads_in_the_order_of_their_arguments():
@@ -299,25 +293,19 @@ def test_heads_in_the_order_of_their_arguments():
     assert several.logits_dimension == 4
 
 
-def input_fn():
-    features = {"x": [[1.0], [2.0]], "key": [["a"], ["b"]]}
-    return tf.data.Dataset.from_tensors((features, [[1], [0]]))
+input_fn = batch_of({"x": [[1.0], [2.0]], "key": [["a"], ["b"]]}, [[1], [0]])
 
 
 def test_forwarded_features_are_predictions(tmp_path):
     columns = [tf.feature_column.numeric_column("x")]
     model = tf1.estimator.LinearClassifier(columns, str(tmp_path / "model"))
-    forwarding = tf.contrib.estimator.forward_features(model, "key")
-    forwarding.train(input_fn, steps=1)
+    forwarding = tf.contrib.estimator.forward_features(model, "key").train(input_fn, steps=1)
     rows = list(forwarding.predict(input_fn))
     assert [row["key"].tolist() for row in rows] == [[b"a"], [b"b"]]
     assert "probabilities" in rows[0]
 
-    def receiver():
-        x = tf1.placeholder(tf.float32, [None, 1])
-        key = tf1.placeholder(tf.string, [None, 1])
-        return tf.estimator.export.ServingInputReceiver({"x": x, "key": key}, {"x": x, "key": key})
-
+    specs = {"x": tf.TensorSpec([None, 1]), "key": tf.TensorSpec([None, 1], tf.string)}
+    receiver = tf.estimator.export.build_raw_serving_input_receiver_fn(specs)
     exported = tf.saved_model.load(forwarding.export_saved_model(str(tmp_path / "export"), receiver).decode())
     outputs = exported.signatures["predict"](x=tf.constant([[1.0]]), key=tf.constant([["c"]]))
     assert outputs["key"].numpy().tolist() == [[b"c"]]
@@ -374,6 +362,5 @@ def test_a_recurrent_classifier_of_num_units():
     assert model.get_variable_value("rnn_model/rnn/simple_rnn_cell/kernel").shape == (1, 3)
     regressor = tf.contrib.estimator.RNNEstimator(
         tf.contrib.estimator.regression_head(), [column], num_units=[2], cell_type="gru"
-    )
-    regressor.train(sequences, steps=1)
+    ).train(sequences, steps=1)
     assert regressor.evaluate(sequences, steps=1)["global_step"] == 1

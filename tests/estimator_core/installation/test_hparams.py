@@ -3,6 +3,7 @@ import tensorflow.compat.v1 as tf1
 
 import estimator_core
 from estimator_core.installation.hparams import HParams
+from tests.estimator_core.programs import batch_of, counting
 
 
 @pytest.fixture
@@ -68,10 +69,7 @@ def test_adding_and_removing(hparams):
 
 def test_a_model_fn_gets_them(hparams):
     def model_fn(features, labels, mode, params):
-        step = tf1.train.get_global_step()
-        weight = tf1.get_variable("w", [], initializer=tf1.constant_initializer(params.rate))
-        return estimator_core.EstimatorSpec(mode, loss=weight, train_op=tf1.assign_add(step, 1))
+        return counting(mode, tf1.get_variable("w", initializer=params.rate))
 
-    model = estimator_core.Estimator(model_fn, params=hparams)
-    model.train(lambda: tf1.data.Dataset.from_tensors({"x": 1.0}), steps=1)
+    model = estimator_core.Estimator(model_fn, params=hparams).train(batch_of({"x": 1.0}), steps=1)
     assert model.get_variable_value("w") == 0.5

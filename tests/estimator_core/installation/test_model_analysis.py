@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import estimator_core
 from estimator_core.installation import model_analysis
-from tests.estimator_core.conftest import example
+from tests.estimator_core.programs import example
 
 SPEC = {"x": tf.io.FixedLenFeature([1], tf.float32), "y": tf.io.FixedLenFeature([1], tf.float32)}
 

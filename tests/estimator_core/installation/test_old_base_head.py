@@ -3,19 +3,14 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core
 from estimator_core.installation import old_base_head as base_head
 from estimator_core.installation.old_head_attributes import provide_attributes
+from tests.estimator_core.programs import batch_of
 
-tf1 = tf.compat.v1
 TPUEstimatorSpec = estimator_core.tpu.TPUEstimatorSpec
-
-
-@pytest.fixture
-def session():
-    with tf.Graph().as_default(), tf1.Session() as session:
-        yield session
 
 
 def test_logits_and_labels_must_fit(session):
@@ -148,28 +143,18 @@ class VectorLossHead(estimator_core.MultiClassHead):
         losses, weights = self._unweighted_loss_and_weights(logits, labels, features)
         return losses * weights
 
-    def _create_tpu_estimator_spec(
-        self,
-        features,
-        mode,
-        logits,
-        labels=None,
-        **training,
-    ):
+    def _create_tpu_estimator_spec(self, features, mode, logits, labels=None, **training):
         predictions = self.predictions(logits)
         if mode == "infer":
-            output = base_head.classification_output(
-                predictions["probabilities"], self._n_classes, self._label_vocabulary
-            )
+            words = self._n_classes, self._label_vocabulary
+            output = base_head.classification_output(predictions["probabilities"], *words)
             outputs = {base_head.DEFAULT_SERVING_KEY: output}
             return TPUEstimatorSpec(mode, predictions=predictions, export_outputs=outputs)
         losses = self.loss(labels, logits, features, mode)
         scalar = tf.reduce_sum(losses)
         if mode == "eval":
-            metrics = base_head.create_eval_metrics_tuple(
-                self.update_metrics,
-                {"eval_metrics": self.metrics(), "features": features, "logits": logits, "labels": labels},
-            )
+            given = {"eval_metrics": self.metrics(), "features": features, "logits": logits, "labels": labels}
+            metrics = base_head.create_eval_metrics_tuple(self.update_metrics, given)
             return TPUEstimatorSpec(mode, predictions, scalar, eval_metrics=metrics)
         training.pop("regularization_losses", None)
         train_op = base_head.create_estimator_spec_train_op(
@@ -182,11 +167,7 @@ class VectorLossHead(estimator_core.MultiClassHead):
 def test_a_head_that_makes_a_spec_of_its_own():
     provide_attributes()
     features = {"x": np.array([[0.0], [1.0], [2.0]], np.float32)}
-    labels = np.array([["a"], ["b"], ["c"]])
-
-    def input_fn():
-        return tf.data.Dataset.from_tensors((features, labels)).repeat(4)
-
+    input_fn = batch_of(features, np.array([["a"], ["b"], ["c"]]), repeat=4)
     shapes = []
 
     class Optimizer(tf1.train.GradientDescentOptimizer):
@@ -194,12 +175,11 @@ def test_a_head_that_makes_a_spec_of_its_own():
             shapes.append(loss.shape.as_list())
             return super().compute_gradients(loss, *args, **kwargs)
 
-    classifier = estimator_core.LinearEstimator(
-        VectorLossHead(3, label_vocabulary=["a", "b", "c"], name="mine"),
-        [tf.feature_column.numeric_column("x")],
-        optimizer=lambda: Optimizer(0.1),
+    head = VectorLossHead(3, label_vocabulary=["a", "b", "c"], name="mine")
+    columns = [tf.feature_column.numeric_column("x")]
+    classifier = estimator_core.LinearEstimator(head, columns, optimizer=lambda: Optimizer(0.1)).train(
+        input_fn
     )
-    classifier.train(input_fn)
     assert shapes == [[3, 1]]
     metrics = classifier.evaluate(input_fn, steps=1)
     assert metrics["loss"] == pytest.approx(3 * metrics["average_loss/mine"], rel=1e-5)

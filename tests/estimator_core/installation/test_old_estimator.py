@@ -2,13 +2,13 @@
 
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core
 from estimator_core import summaries
 from estimator_core.installation import old_estimator
 from tests.estimator_core.installation.test_old_helpers import input_fn, model_fn
 
-tf1 = tf.compat.v1
 export = estimator_core.export
 
 
@@ -52,13 +52,12 @@ def test_a_model_fn_must_take_features():
         old_estimator._verify_model_fn_args(lambda labels: None, None)
 
 
-def test_metrics_are_divided_into_updates_and_values():
-    with tf.Graph().as_default(), tf1.Session() as session:
-        metrics = {name: tf1.metrics.mean(tf.constant(value)) for name, value in (("b", 2.0), ("a", 4.0))}
-        update_op, values = old_estimator._extract_metric_update_ops(metrics)
-        session.run(tf1.local_variables_initializer())
-        session.run(update_op)
-        assert session.run(values) == {"a": 4.0, "b": 2.0}
+def test_metrics_are_divided_into_updates_and_values(session):
+    metrics = {name: tf1.metrics.mean(tf.constant(value)) for name, value in (("b", 2.0), ("a", 4.0))}
+    update_op, values = old_estimator._extract_metric_update_ops(metrics)
+    session.run(tf1.local_variables_initializer())
+    session.run(update_op)
+    assert session.run(values) == {"a": 4.0, "b": 2.0}
     assert old_estimator._extract_metric_update_ops({}) == (None, {})
 
 
@@ -82,23 +81,20 @@ def test_directories_of_an_export(tmp_path):
     assert old_estimator.get_temp_export_dir("/exports/12") == b"/exports/temp-12"
 
 
-def test_signatures_for_a_tensor_and_for_alternatives():
-    with tf.Graph().as_default():
-        outputs = {
-            "serving_default": export.PredictOutput(tf.constant([1.0])),
-            "classification": export.ClassificationOutput(scores=tf.constant([[1.0]])),
-        }
-        serialized, number = tf1.placeholder(tf.string), tf1.placeholder(tf.float32)
-        signatures = old_estimator.build_all_signature_defs(serialized, outputs)
-        assert sorted(signatures) == ["classification", "serving_default"]
-        assert list(signatures["serving_default"].inputs) == ["input"]
-        del outputs["classification"]
-        signatures = old_estimator.build_all_signature_defs(
-            {"examples": serialized}, outputs, {"other": {"x": number}}
-        )
-        assert sorted(signatures) == ["other:serving_default", "serving_default"]
-        with pytest.raises(ValueError, match="export_outputs must be a dict"):
-            old_estimator.build_all_signature_defs(serialized, None)
+def test_signatures_for_a_tensor_and_for_alternatives(graph):
+    outputs = {"serving_default": export.PredictOutput(tf.constant([1.0]))}
+    scores = {"classification": export.ClassificationOutput(scores=tf.constant([[1.0]]))}
+    serialized, number = tf1.placeholder(tf.string), tf1.placeholder(tf.float32)
+    signatures = old_estimator.build_all_signature_defs(serialized, outputs | scores)
+    assert sorted(signatures) == ["classification", "serving_default"]
+    assert list(signatures["serving_default"].inputs) == ["input"]
+    given = {"examples": serialized}, outputs, {"other": {"x": number}}
+    assert sorted(old_estimator.build_all_signature_defs(*given)) == [
+        "other:serving_default",
+        "serving_default",
+    ]
+    with pytest.raises(ValueError, match="export_outputs must be a dict"):
+        old_estimator.build_all_signature_defs(serialized, None)
 
 
 def test_a_gauge_takes_any_value():

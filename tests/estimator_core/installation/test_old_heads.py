@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core
 from estimator_core.installation import old_heads
+from tests.estimator_core.programs import batch_of
 
-tf1 = tf.compat.v1
 BINARY = old_heads._BinaryLogisticHeadWithSigmoidCrossEntropyLoss
 SEVERAL = old_heads._MultiClassHeadWithSoftmaxCrossEntropyLoss
 REGRESSION = old_heads._RegressionHeadWithMeanSquaredErrorLoss
@@ -21,32 +22,27 @@ def evaluated(pairs, session):
     return session.run({key: value for key, (value, _) in pairs.items()})
 
 
-def test_losses_of_a_batch():
-    with tf.Graph().as_default(), tf1.Session() as session:
-        features = {"w": tf.constant([[1.0], [3.0]])}
-        found = BINARY("w").create_loss(features, "eval", tf.zeros([2, 1]), tf.constant([[1], [0]]))
-        loss, losses, weights, labels = session.run(found)
-        assert labels.tolist() == [[1.0], [0.0]]
-        assert weights.tolist() == [[1.0], [3.0]]
-        np.testing.assert_allclose(losses, [[np.log(2)], [np.log(2)]], rtol=1e-6)
-        assert loss == pytest.approx(4 * np.log(2), rel=1e-6)
-        head = SEVERAL(3, loss_reduction="none")
-        unreduced = head.create_loss(features, "train", tf.zeros([2, 3]), tf.constant([[1], [0]]))
-        losses = session.run(unreduced.training_loss)
-        np.testing.assert_allclose(losses, [[np.log(3)], [np.log(3)]], rtol=1e-6)
+def test_losses_of_a_batch(session):
+    features = {"w": tf.constant([[1.0], [3.0]])}
+    found = BINARY("w").create_loss(features, "eval", tf.zeros([2, 1]), tf.constant([[1], [0]]))
+    loss, losses, weights, labels = session.run(found)
+    assert labels.tolist() == [[1.0], [0.0]]
+    assert weights.tolist() == [[1.0], [3.0]]
+    np.testing.assert_allclose(losses, [[np.log(2)], [np.log(2)]], rtol=1e-6)
+    assert loss == pytest.approx(4 * np.log(2), rel=1e-6)
+    head = SEVERAL(3, loss_reduction="none")
+    unreduced = head.create_loss(features, "train", tf.zeros([2, 3]), tf.constant([[1], [0]]))
+    losses = session.run(unreduced.training_loss)
+    np.testing.assert_allclose(losses, [[np.log(3)], [np.log(3)]], rtol=1e-6)
 
 
-def test_metrics_of_a_batch():
-    with tf.Graph().as_default(), tf1.Session() as session:
-        spec = SEVERAL(3, "w", name="mine").create_estimator_spec(
-            {"w": tf.constant([[1.0], [3.0]])},
-            "eval",
-            tf.constant([[0.0, 2.0, 0.0], [1.0, 0.0, 3.0]]),
-            labels=tf.constant([[1], [0]]),
-            regularization_losses=[tf.constant(1.5), tf.constant(2.0)],
-        )
-        metrics = evaluated(spec.eval_metric_ops | {"loss": (spec.loss, spec.loss)}, session)
-    assert metrics == {
+def test_metrics_of_a_batch(session):
+    losses = [tf.constant(1.5), tf.constant(2.0)]
+    batch = {"w": tf.constant([[1.0], [3.0]])}, "eval", tf.constant([[0.0, 2.0, 0.0], [1.0, 0.0, 3.0]])
+    spec = SEVERAL(3, "w", name="mine").create_estimator_spec(
+        *batch, labels=tf.constant([[1], [0]]), regularization_losses=losses
+    )
+    assert evaluated(spec.eval_metric_ops | {"loss": (spec.loss, spec.loss)}, session) == {
         "loss": pytest.approx(6.74908 + 3.5, rel=1e-5),
         "accuracy/mine": 0.25,
         "average_loss/mine": pytest.approx(1.68727, rel=1e-5),
@@ -54,17 +50,15 @@ def test_metrics_of_a_batch():
     }
 
 
-def test_metrics_are_made_from_given_values():
-    with tf.Graph().as_default(), tf1.Session() as session:
-        pairs = REGRESSION(1)._eval_metric_ops(
-            predicted_value=tf.constant([[1.0], [2.0]]),
-            labels=tf.constant([[1.0], [0.0]]),
-            weights=1.0,
-            unreduced_loss=tf.constant([[1.0], [2.0]]),
-            regularization_loss=None,
-        )
-        metrics = evaluated(pairs, session)
-    assert metrics == {"average_loss": 1.5, "prediction/mean": 1.5, "label/mean": 0.5}
+def test_metrics_are_made_from_given_values(session):
+    pairs = REGRESSION(1)._eval_metric_ops(
+        predicted_value=tf.constant([[1.0], [2.0]]),
+        labels=tf.constant([[1.0], [0.0]]),
+        weights=1.0,
+        unreduced_loss=tf.constant([[1.0], [2.0]]),
+        regularization_loss=None,
+    )
+    assert evaluated(pairs, session) == {"average_loss": 1.5, "prediction/mean": 1.5, "label/mean": 0.5}
 
 
 class DoubledHead(BINARY):
@@ -79,33 +73,26 @@ class DoubledHead(BINARY):
         return ops | {"largest": tf1.metrics.mean(tf.reduce_max(labels))}
 
 
-def test_a_subclass_may_change_the_loss_and_the_metrics():
-    with tf.Graph().as_default(), tf1.Session() as session:
-        spec = DoubledHead().create_estimator_spec(
-            {}, "eval", tf.zeros([2, 1]), labels=tf.constant([[1.0], [0.0]])
-        )
-        metrics = evaluated(spec.eval_metric_ops | {"loss": (spec.loss, spec.loss)}, session)
+def test_a_subclass_may_change_the_loss_and_the_metrics(session):
+    labels = tf.constant([[1.0], [0.0]])
+    spec = DoubledHead().create_estimator_spec({}, "eval", tf.zeros([2, 1]), labels=labels)
+    metrics = evaluated(spec.eval_metric_ops | {"loss": (spec.loss, spec.loss)}, session)
     assert metrics["loss"] == pytest.approx(4 * np.log(2), rel=1e-6)
     assert metrics["average_loss"] == pytest.approx(2 * np.log(2), rel=1e-6)
-    assert metrics["largest"] == 1.0
-    assert metrics["accuracy"] == 0.5
+    assert (metrics["largest"], metrics["accuracy"]) == (1.0, 0.5)
 
 
-def test_training_sums_the_losses_and_writes_their_mean():
-    with tf.Graph().as_default(), tf1.Session() as session:
-        tf1.train.get_or_create_global_step()
-        spec = REGRESSION(1, "w").create_estimator_spec(
-            {"w": tf.constant([[1.0], [3.0]])},
-            "train",
-            tf.constant([[0.5], [1.0]]),
-            labels=tf.constant([[1.0], [2.0]]),
-            train_op_fn=lambda loss: loss * 10.0,
-        )
-        summaries = tf1.get_collection(tf1.GraphKeys.SUMMARIES)
-        parsed = [tf1.Summary.FromString(each) for each in session.run(summaries)]
-        loss, train_op = session.run([spec.loss, spec.train_op])
+def test_training_sums_the_losses_and_writes_their_mean(session):
+    tf1.train.get_or_create_global_step()
+    batch = {"w": tf.constant([[1.0], [3.0]])}, "train", tf.constant([[0.5], [1.0]])
+    labels = tf.constant([[1.0], [2.0]])
+    spec = REGRESSION(1, "w").create_estimator_spec(
+        *batch, labels=labels, train_op_fn=lambda loss: loss * 10.0
+    )
+    summaries = tf1.get_collection(tf1.GraphKeys.SUMMARIES)
+    parsed = [tf1.Summary.FromString(each) for each in session.run(summaries)]
     # 1 * 0.5^2 + 3 * 1^2, and a fourth of it.
-    assert (loss, train_op) == (3.25, 32.5)
+    assert session.run([spec.loss, spec.train_op]) == [3.25, 32.5]
     values = {value.tag: value.simple_value for each in parsed for value in each.value}
     assert values == {"loss": 3.25, "average_loss": 0.8125}
 
@@ -133,16 +120,11 @@ class OwnHead(old_heads._Head):
 
 
 def test_a_head_of_the_users_own_trains_a_canned_model(tmp_path):
-    def input_fn():
-        return tf.data.Dataset.from_tensors(({"x": X}, 3 * X)).repeat(30)
-
     column = tf.feature_column.numeric_column("x")
     optimizer = tf1.train.GradientDescentOptimizer(0.05)
     estimator = estimator_core.v1.LinearEstimator(OwnHead(), [column], str(tmp_path), optimizer)
-    before = 9.0 + 36.0
-    estimator.train(input_fn)
-    metrics = estimator.evaluate(input_fn, steps=1)
-    assert metrics["loss"] < before / 100
+    metrics = estimator.train(batch_of({"x": X}, 3 * X, repeat=30)).evaluate(batch_of({"x": X}, 3 * X))
+    assert metrics["loss"] < (9.0 + 36.0) / 100  # of the loss before
     assert metrics["mine"] == 4.5
     with pytest.raises(NotImplementedError, match="_create_tpu_estimator_spec"):
         old_heads._Head().create_estimator_spec({}, "train", None)
@@ -153,18 +135,16 @@ def test_only_the_classes_take_losses_without_reduction():
         assert isinstance(make(), old_heads._Head)
         with pytest.raises(ValueError, match="Invalid loss_reduction"):
             make(loss_reduction="none")
-    two = old_heads._binary_logistic_or_multi_class_head(2, None, None, "weighted_sum")
-    assert type(two) is BINARY
+    assert type(old_heads._binary_logistic_or_multi_class_head(2, None, None, "weighted_sum")) is BINARY
     more = old_heads._binary_logistic_or_multi_class_head(3, None, None, "weighted_sum")
     assert type(more) is SEVERAL
 
 
-def test_metrics_of_labels():
-    with tf.Graph().as_default(), tf1.Session() as session:
-        mean = old_heads._indicator_labels_mean(tf.constant([1, 0, 0]), tf.constant([1.0, 2.0, 5.0]))
-        area = old_heads._auc(tf.constant([1.0, 0.0, 1.0]), tf.constant([0.3, 0.4, 0.9]))
-        pairs = {"mean": mean, "baseline": old_heads._accuracy_baseline(mean), "area": area}
-        found = evaluated(pairs, session)
+def test_metrics_of_labels(session):
+    mean = old_heads._indicator_labels_mean(tf.constant([1, 0, 0]), tf.constant([1.0, 2.0, 5.0]))
+    area = old_heads._auc(tf.constant([1.0, 0.0, 1.0]), tf.constant([0.3, 0.4, 0.9]))
+    pairs = {"mean": mean, "baseline": old_heads._accuracy_baseline(mean), "area": area}
+    found = evaluated(pairs, session)
     assert found == {"mean": 0.125, "baseline": 0.875, "area": pytest.approx(0.5, abs=1e-5)}
     assert old_heads._summary_key("mine", "loss") == "loss/mine"
     assert old_heads._summary_key(None, "loss") == "loss"

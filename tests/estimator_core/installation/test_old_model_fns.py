@@ -5,25 +5,23 @@ import functools
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core
 from estimator_core.installation import old_head_attributes, old_heads, old_model_fns
+from tests.estimator_core.programs import assert_same, batch_of, values_of
 
-tf1 = tf.compat.v1
 COLUMNS = (tf.feature_column.numeric_column("x"),)
 X = np.array([[1.0], [2.0], [4.0], [8.0]], np.float32)
 Y = np.array([[0], [0], [1], [1]])
 
 
-def input_fn():
-    return tf.data.Dataset.from_tensors(({"x": X}, Y)).repeat(10)
+input_fn = batch_of({"x": X}, Y, repeat=10)
 
 
 def trained(estimator):
     """Returns the metrics and the variables after ten steps."""
-    estimator.train(input_fn)
-    names = estimator.get_variable_names()
-    return estimator.evaluate(input_fn, steps=1), {name: estimator.get_variable_value(name) for name in names}
+    return estimator.train(input_fn).evaluate(input_fn, steps=1), values_of(estimator)
 
 
 def config():
@@ -67,23 +65,20 @@ def new_linear(features, labels, mode, config):
 def test_a_model_fn_trains_like_the_canned_model(model_fn, canned):
     metrics, variables = trained(estimator_core.Estimator(model_fn, config=config()))
     expected_metrics, expected = trained(canned(config=config()))
-    assert sorted(variables) == sorted(expected)
-    for name, value in expected.items():
-        np.testing.assert_allclose(variables[name], value, rtol=1e-6, err_msg=name)
+    assert_same(variables, expected, rtol=1e-6)
     assert metrics == pytest.approx(expected_metrics, rel=1e-6)
 
 
-def test_on_a_tpu_variables_are_whole_and_the_spec_is_one_of_tpus():
+def test_on_a_tpu_variables_are_whole_and_the_spec_is_one_of_tpus(graph):
     arguments = {"hidden_units": [2], "feature_columns": COLUMNS, "use_tpu": True}
     head = old_heads._RegressionHeadWithMeanSquaredErrorLoss(1)
-    with tf.Graph().as_default():
-        tf1.train.get_or_create_global_step()
-        features, labels = {"x": tf.constant(X)}, tf.constant(Y)
-        spec = old_model_fns._dnn_model_fn(features, labels, "train", head, **arguments)
-        names = [variable.op.name for variable in tf1.trainable_variables()]
-        multi_head = estimator_core.MultiHead([estimator_core.RegressionHead(name="a")])
-        with pytest.raises(ValueError, match="to_tpu_estimator"):
-            old_model_fns.dnn_model_fn_v2(features, labels, "train", multi_head, **arguments)
+    tf1.train.get_or_create_global_step()
+    features, labels = {"x": tf.constant(X)}, tf.constant(Y)
+    spec = old_model_fns._dnn_model_fn(features, labels, "train", head, **arguments)
+    names = [variable.op.name for variable in tf1.trainable_variables()]
+    multi_head = estimator_core.MultiHead([estimator_core.RegressionHead(name="a")])
+    with pytest.raises(ValueError, match="to_tpu_estimator"):
+        old_model_fns.dnn_model_fn_v2(features, labels, "train", multi_head, **arguments)
     assert isinstance(spec, estimator_core.tpu.TPUEstimatorSpec)
     assert names == [
         f"dnn/{layer}/{part}" for layer in ("hiddenlayer_0", "logits") for part in ("kernel", "bias")
@@ -101,18 +96,16 @@ def test_what_sdca_can_train():
         check(COLUMNS, 2, sdca, "mean")
 
 
-def test_a_builder_of_logits_without_batch_norm():
+def test_a_builder_of_logits_without_batch_norm(graph):
     logit_fn = old_model_fns._dnn_logit_fn_builder(2, [3], COLUMNS, tf.nn.relu, None, None)
-    with tf.Graph().as_default():
-        assert logit_fn(features={"x": tf.constant(X)}, mode="train").shape == [4, 2]
+    assert logit_fn(features={"x": tf.constant(X)}, mode="train").shape == [4, 2]
 
 
-def test_a_head_of_tensorflow_2_makes_a_spec_of_tpus():
+def test_a_head_of_tensorflow_2_makes_a_spec_of_tpus(graph):
     old_head_attributes.provide_attributes()
-    with tf.Graph().as_default():
-        tf1.train.get_or_create_global_step()
-        batch = {"x": tf.constant(X)}, tf.constant(Y), "eval"
-        head = estimator_core.BinaryClassHead()
-        spec = old_model_fns.dnn_model_fn_v2(*batch, head, [2], COLUMNS, use_tpu=True)
-        assert isinstance(spec, estimator_core.tpu.TPUEstimatorSpec)
-        assert "auc" in spec.as_estimator_spec().eval_metric_ops
+    tf1.train.get_or_create_global_step()
+    batch = {"x": tf.constant(X)}, tf.constant(Y), "eval"
+    head = estimator_core.BinaryClassHead()
+    spec = old_model_fns.dnn_model_fn_v2(*batch, head, [2], COLUMNS, use_tpu=True)
+    assert isinstance(spec, estimator_core.tpu.TPUEstimatorSpec)
+    assert "auc" in spec.as_estimator_spec().eval_metric_ops

@@ -49,8 +49,7 @@ def test_private_names_take_the_arguments_of_2_15(module):
     for name, arguments in ARGUMENTS[module].items():
         if name not in OTHER_ARGUMENTS:
             value = getattr(importlib.import_module(module), name)
-            ours = list(inspect.signature(value).parameters)
-            assert ours[: len(arguments)] == arguments, name
+            assert list(inspect.signature(value).parameters)[: len(arguments)] == arguments, name
 
 
 def test_the_ways_to_import_them():

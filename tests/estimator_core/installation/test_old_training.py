@@ -1,6 +1,5 @@
 """The expected values and types of errors are those of tf.estimator 2.15."""
 
-import json
 import logging
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 import estimator_core
 from estimator_core.installation import old_training
 from tests.estimator_core.installation.test_old_helpers import input_fn, model_fn
+from tests.estimator_core.programs import Recorder
 
 EVALUATED, MISSING, NOT_NEW = "evaluated", "missing checkpoint", "no new checkpoint"
 
@@ -58,21 +58,13 @@ def test_without_an_end_the_listener_sees_every_checkpoint(tmp_path):
 
 
 def test_a_listener_ends_the_evaluator_at_once(tmp_path):
-    class Exporter(estimator_core.Exporter):
-        name = "mine"
-        calls = []
-
-        def export(self, estimator, export_path, checkpoint_path, eval_result, is_the_final_export):
-            self.calls.append(is_the_final_export)
-
     executor(tmp_path, None, max_steps=2).run()
     # Training ended before max_steps, and only the listener knows it: nothing waits for a throttle.
-    listener = Listener(1)
-    evaluator = executor(tmp_path, listener, max_steps=1000, exporters=Exporter())
-    metrics, _ = evaluator.run_evaluator()
+    listener, recorder = Listener(1), Recorder()
+    metrics, _ = executor(tmp_path, listener, max_steps=1000, exporters=recorder).run_evaluator()
     assert metrics["global_step"] == 2
     assert [result.status for result in listener.results] == [EVALUATED]
-    assert Exporter.calls == [False, True]
+    assert recorder.calls == [(2, False), (2, True)]
 
 
 def test_a_listener_is_told_of_a_missing_checkpoint(tmp_path):
@@ -137,11 +129,10 @@ def test_a_chief_or_worker_without_a_cluster_only_trains(tmp_path, name):
     assert listener.results == []
 
 
-def test_a_part_of_another_task_is_refused(tmp_path, monkeypatch):
+def test_a_part_of_another_task_is_refused(tmp_path, as_task):
     with pytest.raises(ValueError, match="no cluster"):
         executor(tmp_path, None).run_ps()
-    config = {"cluster": {"chief": ["localhost:1"]}, "task": {"type": "chief", "index": 0}}
-    monkeypatch.setenv("TF_CONFIG", json.dumps(config))
+    as_task("chief", tasks={"chief": ["localhost:1"]})
     given = executor(tmp_path, Listener(1))
     with pytest.raises(ValueError, match=r"run_worker.*Received: type 'chief'"):
         given.run_worker()

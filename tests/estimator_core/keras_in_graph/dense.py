@@ -4,6 +4,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from tests.estimator_core.programs import batch_of
+
 X = np.array([[1.0, 2.0], [3.0, 5.0]], np.float32)
 
 Y = np.array([[1.0], [-1.0]], np.float32)
@@ -11,8 +13,7 @@ Y = np.array([[1.0], [-1.0]], np.float32)
 KERNEL = np.array([[0.5], [-0.25]], np.float32)
 
 
-def input_fn():
-    return tf.data.Dataset.from_tensors(({"x": X}, Y)).repeat()
+input_fn = batch_of({"x": X}, Y, repeat=None)
 
 
 def dense():

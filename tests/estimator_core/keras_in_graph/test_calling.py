@@ -2,12 +2,11 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from tests.estimator_core.keras_in_graph.dense import dense, eager_kernel, input_fn
-from tests.estimator_core.programs import counting
-
-tf1 = tf.compat.v1
+from tests.estimator_core.programs import batch_of, counting
 
 
 def test_moving_statistics_are_updated_in_training_only(tmp_path):
@@ -16,8 +15,7 @@ def test_moving_statistics_are_updated_in_training_only(tmp_path):
         output = layer(features["x"], training=mode == est.ModeKeys.TRAIN)
         return counting(mode, tf.reduce_mean(output), predictions={"y": output})
 
-    estimator = est.Estimator(model_fn, tmp_path)
-    estimator.train(input_fn, steps=2)
+    estimator = est.Estimator(model_fn, tmp_path).train(input_fn, steps=2)
     (name,) = (n for n in estimator.get_variable_names() if n.endswith("moving_mean"))
     # The batch mean is (2, 3.5): after two steps 0.75 of it.
     expected = [1.5, 2.625]
@@ -37,8 +35,7 @@ def test_keras_metrics_are_evaluated_over_all_batches(tmp_path):
         metrics = {"mae": metric} if mode == est.ModeKeys.EVAL else None
         return counting(mode, tf.reduce_sum(features["x"]), eval_metric_ops=metrics)
 
-    estimator = est.Estimator(model_fn, tmp_path)
-    estimator.train(batches, steps=1)
+    estimator = est.Estimator(model_fn, tmp_path).train(batches, steps=1)
     for _ in range(2):
         assert estimator.evaluate(batches)["mae"] == pytest.approx(3.0)
 
@@ -55,18 +52,14 @@ def test_a_keras_metric_that_was_not_updated_is_refused(tmp_path):
 def test_object_based_checkpoints_are_read_back_by_eager_keras(tmp_path):
     def model_fn(features, labels, mode):
         layer, optimizer = dense(), keras.optimizers.Adam(0.1)
-        step = tf1.train.get_global_step()
-        checkpoint = tf.train.Checkpoint(step=step, optimizer=optimizer, layer=layer)
+        checkpoint = tf.train.Checkpoint(step=tf1.train.get_global_step(), optimizer=optimizer, layer=layer)
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean(tf.square(layer(features["x"]) - labels))
         gradients = tape.gradient(loss, layer.trainable_variables)
         update = optimizer.apply_gradients(zip(gradients, layer.trainable_variables, strict=True))
-        return est.EstimatorSpec(
-            mode,
-            loss=loss,
-            train_op=tf.group(update, checkpoint.step.assign_add(1)),
-            scaffold=tf1.train.Scaffold(saver=checkpoint),
-        )
+        train_op = tf.group(update, checkpoint.step.assign_add(1))
+        scaffold = tf1.train.Scaffold(saver=checkpoint)
+        return est.EstimatorSpec(mode, loss=loss, train_op=train_op, scaffold=scaffold)
 
     est.Estimator(model_fn, tmp_path).train(input_fn, steps=4)
     layer, optimizer = dense(), keras.optimizers.Adam(0.1)
@@ -75,33 +68,22 @@ def test_object_based_checkpoints_are_read_back_by_eager_keras(tmp_path):
     step = tf.Variable(0, dtype=tf.int64)
     checkpoint = tf.train.Checkpoint(step=step, optimizer=optimizer, layer=layer)
     checkpoint.restore(tf.train.latest_checkpoint(str(tmp_path)))
-    assert step.numpy() == 4
-    assert optimizer.iterations.numpy() == 4
+    assert step.numpy() == optimizer.iterations.numpy() == 4
     expected = eager_kernel(lambda: keras.optimizers.Adam(0.1), 4)
     np.testing.assert_allclose(layer.kernel.numpy(), expected, rtol=1e-5)
 
 
 def test_a_model_with_object_based_checkpoints_predicts_and_is_exported(tmp_path):
     def model_fn(features, labels, mode):
-        layer = dense()
-        step = tf1.train.get_global_step()
+        layer, step = dense(), tf1.train.get_global_step()
         predictions = layer(features["x"])
-        checkpoint = tf.train.Checkpoint(step=step, layer=layer)
-        loss = train_op = None
-        if mode == est.ModeKeys.TRAIN:
-            loss = tf.reduce_mean(predictions)
-            train_op = tf.group(layer.kernel.value.assign_add([[1.0], [2.0]]), step.assign_add(1))
-        return est.EstimatorSpec(
-            mode,
-            predictions={"y": predictions},
-            loss=loss,
-            train_op=train_op,
-            scaffold=tf1.train.Scaffold(saver=checkpoint),
-        )
+        scaffold = tf1.train.Scaffold(saver=tf.train.Checkpoint(step=step, layer=layer))
+        if mode != est.ModeKeys.TRAIN:
+            return est.EstimatorSpec(mode, {"y": predictions}, scaffold=scaffold)
+        train_op = tf.group(layer.kernel.value.assign_add([[1.0], [2.0]]), step.assign_add(1))
+        return est.EstimatorSpec(mode, loss=tf.reduce_mean(predictions), train_op=train_op, scaffold=scaffold)
 
-    def ones():
-        return tf.data.Dataset.from_tensors(({"x": [[1.0, 1.0]]}, [[0.0]]))
-
+    ones = batch_of({"x": [[1.0, 1.0]]}, [[0.0]])
     estimator = est.Estimator(model_fn, tmp_path).train(ones, steps=1)
     first = [row["y"] for row in estimator.predict(ones)]
     estimator.train(ones, steps=1)

@@ -6,12 +6,11 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.keras_in_graph.faster_updates import are_different
 from estimator_core.optimizers.minimize import OptimizedPart, minimize_parts
 from tests.circles import in_circles
-
-tf1 = tf.compat.v1
 
 SHAPES = {"tiny": [3], "small": [30, 9], "large": [90, 60], "table": [40, 5]}
 STEPS = 15
@@ -52,8 +51,7 @@ def by_estimator(make_optimizer, ids):
             name: tf1.get_variable(name, initializer=value, use_resource=True)
             for name, value in VALUES.items()
         }
-        step = tf1.train.get_or_create_global_step()
-        loss = loss_of(variables, tf.convert_to_tensor(step), ids)
+        loss = loss_of(variables, tf.convert_to_tensor(tf1.train.get_or_create_global_step()), ids)
         train_op = minimize_parts(loss, [OptimizedPart(optimizer, list(variables.values()))])
         session.run(tf1.global_variables_initializer())
         for _ in range(STEPS):
@@ -68,27 +66,20 @@ class OwnAdam(keras.optimizers.Adam):
         super().update_step(gradient, variable, learning_rate * 3)
 
 
+AdamW = keras.optimizers.AdamW
+AVERAGES = {"use_ema": True, "ema_momentum": 0.6, "ema_overwrite_frequency": 4}
+
+
 FASTER = {
     "adam": lambda: keras.optimizers.Adam(0.05),
     "adam of other settings": lambda: keras.optimizers.Adam(0.03, 0.7, 0.95, 1e-3),
-    "adam with weight decay and clipping": lambda: keras.optimizers.AdamW(
-        0.05, weight_decay=0.1, global_clipnorm=2.0
-    ),
+    "adam with weight decay and clipping": lambda: AdamW(0.05, weight_decay=0.1, global_clipnorm=2.0),
     "adam with a schedule and averages": lambda: keras.optimizers.Adam(
-        keras.optimizers.schedules.ExponentialDecay(0.1, 5, 0.5),
-        use_ema=True,
-        ema_momentum=0.6,
-        ema_overwrite_frequency=4,
+        keras.optimizers.schedules.ExponentialDecay(0.1, 5, 0.5), **AVERAGES
     ),
     "adam that adds up gradients": lambda: keras.optimizers.Adam(0.05, gradient_accumulation_steps=3),
     "ftrl": lambda: keras.optimizers.Ftrl(0.05),
-    "ftrl of other settings": lambda: keras.optimizers.Ftrl(
-        0.3,
-        learning_rate_power=-0.4,
-        initial_accumulator_value=0.3,
-        l1_regularization_strength=0.2,
-        l2_regularization_strength=0.1,
-    ),
+    "ftrl of other settings": lambda: keras.optimizers.Ftrl(0.3, -0.4, 0.3, 0.2, 0.1),
 }
 OTHERS = {
     "amsgrad": lambda: keras.optimizers.Adam(0.05, amsgrad=True),
@@ -127,11 +118,8 @@ def test_the_optimizer_has_its_own_way_again():
     optimizer = keras.optimizers.Adam(0.05)
     by_estimator(lambda: optimizer, "twice")
     assert "update_step" not in vars(optimizer)
-    np.testing.assert_allclose(
-        by_keras(lambda: optimizer, "twice")["small"],
-        by_keras(lambda: keras.optimizers.Adam(0.05), "twice")["small"],
-        rtol=1e-6,
-    )
+    expected = by_keras(lambda: keras.optimizers.Adam(0.05), "twice")["small"]
+    np.testing.assert_allclose(by_keras(lambda: optimizer, "twice")["small"], expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("optimizer_class", [keras.optimizers.Adam, keras.optimizers.Ftrl])
@@ -154,38 +142,32 @@ def test_float64_has_all_its_digits(optimizer_class):
     np.testing.assert_allclose(found, expected.numpy(), rtol=1e-13)
 
 
-def test_an_update_step_of_the_users_own_is_called():
-    with tf.Graph().as_default(), tf1.Session() as session:
-        variable = tf1.get_variable("x", initializer=1.0, use_resource=True)
-        made = keras.optimizers.Adam(0.05)
-
-        def update_step(gradient, variable, learning_rate):
-            variable.assign_sub(gradient * 0.25)
-
-        vars(made)["update_step"] = update_step
-        tf1.train.get_or_create_global_step()
-        train_op = minimize_parts(variable * 2.0, [OptimizedPart(made, [variable])])
-        session.run(tf1.global_variables_initializer())
-        session.run(train_op)
-        assert session.run(variable) == 0.5
-        assert vars(made)["update_step"] is update_step
+def test_an_update_step_of_the_users_own_is_called(session):
+    variable = tf1.get_variable("x", initializer=1.0, use_resource=True)
+    made = keras.optimizers.Adam(0.05)
+    update_step = lambda gradient, variable, learning_rate: variable.assign_sub(gradient * 0.25)  # noqa: E731
+    vars(made)["update_step"] = update_step
+    tf1.train.get_or_create_global_step()
+    train_op = minimize_parts(variable * 2.0, [OptimizedPart(made, [variable])])
+    session.run(tf1.global_variables_initializer())
+    session.run(train_op)
+    assert session.run(variable) == 0.5
+    assert vars(made)["update_step"] is update_step
 
 
-def test_the_values_of_unique_are_different_and_its_positions_are_not():
-    with tf.Graph().as_default():
-        values, positions = tf.unique(tf.constant([4, 4, 2]))
-        assert are_different(values)
-        assert are_different(tf.reshape(tf.identity(values), [-1]))
-        assert not are_different(positions)
-        assert not are_different(values + 1)
-        assert not are_different(tf.constant([1, 1]))
+def test_the_values_of_unique_are_different_and_its_positions_are_not(graph):
+    values, positions = tf.unique(tf.constant([4, 4, 2]))
+    assert are_different(values)
+    assert are_different(tf.reshape(tf.identity(values), [-1]))
+    assert not are_different(positions)
+    assert not are_different(values + 1)
+    assert not are_different(tf.constant([1, 1]))
 
 
-def test_the_gradient_of_a_lookup_by_different_ids():
-    with tf.Graph().as_default():
-        table = tf1.get_variable("table", [9, 2], use_resource=True)
-        ids, positions = tf.unique(tf.constant([4, 4, 2]))
-        (known,) = tf.gradients(tf.gather(table, ids), [table])
-        (unknown,) = tf.gradients(tf.gather(table, positions), [table])
-        assert are_different(known.indices)
-        assert not are_different(unknown.indices)
+def test_the_gradient_of_a_lookup_by_different_ids(graph):
+    table = tf1.get_variable("table", [9, 2], use_resource=True)
+    ids, positions = tf.unique(tf.constant([4, 4, 2]))
+    (known,) = tf.gradients(tf.gather(table, ids), [table])
+    (unknown,) = tf.gradients(tf.gather(table, positions), [table])
+    assert are_different(known.indices)
+    assert not are_different(unknown.indices)

@@ -2,14 +2,13 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.execution.current import building
 from estimator_core.execution.strategy import ReplicasInSync
 from estimator_core.keras_in_graph import graph_variables
 from tests.estimator_core.programs import counting
-
-tf1 = tf.compat.v1
 
 
 @pytest.mark.parametrize("make", [lambda: tf.Variable(1.0), lambda: keras.Variable(1.0)])
@@ -60,12 +59,9 @@ def test_keras_objects_of_a_model_fn_count_the_batches_of_both_replicas(tmp_path
 
     strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
     config = est.RunConfig(train_distribute=strategy, eval_distribute=strategy)
-    estimator = est.Estimator(model_fn, tmp_path, config)
-
-    def numbers():  # one replica gets 1 and 4, the other 3 and 10
-        return tf.data.Dataset.from_tensor_slices([[[1.0]], [[3.0]], [[4.0]], [[10.0]]])
-
-    estimator.train(numbers)
+    # One replica gets 1 and 4, the other 3 and 10.
+    numbers = lambda: tf.data.Dataset.from_tensor_slices([[[1.0]], [[3.0]], [[4.0]], [[10.0]]])  # noqa: E731
+    estimator = est.Estimator(model_fn, tmp_path, config).train(numbers)
     # One has 0.25 * 1 + 0.5 * 4 = 2.25, the other 0.25 * 3 + 0.5 * 10 = 5.75.
     np.testing.assert_allclose(estimator.get_variable_value("norm/moving_mean"), [4.0])
     assert estimator.evaluate(numbers)["mean"] == 4.5

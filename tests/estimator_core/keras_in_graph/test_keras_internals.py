@@ -4,10 +4,9 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.keras_in_graph import keras_internals
-
-tf1 = tf.compat.v1
 
 
 def test_names_are_numbered_from_the_start_within_and_go_on_afterwards():
@@ -55,8 +54,7 @@ def test_weight_decay_spares_excluded_variables():
     optimizer = keras.optimizers.SGD(weight_decay=0.1)
     optimizer.exclude_from_weight_decay(var_names=["spared"])
     optimizer.build([kept, spared])
-    decays = [keras_internals.decays_weight(optimizer, v) for v in (kept, spared)]
-    assert decays == [True, False]
+    assert [keras_internals.decays_weight(optimizer, v) for v in (kept, spared)] == [True, False]
 
 
 def test_layers_within_layers():
@@ -91,8 +89,7 @@ def test_what_a_model_was_compiled_with_and_its_loss_trackers():
     keras_internals.make_metrics(model, (tf.zeros([3, 2]), tf.zeros([3, 1]), None))
     trackers = keras_internals.loss_trackers(model)
     assert "loss" in [other.name for other in trackers if other is not None]
-    others = [m for m in model.metrics if not any(m is tracker for tracker in trackers)]
-    assert others
+    assert [m for m in model.metrics if not any(m is tracker for tracker in trackers)]
     assert any(variable.name == "total" for variable in model.metrics_variables)
 
 
@@ -103,8 +100,7 @@ def test_what_tf_keras_keeps_to_itself():
     assert not legacy.weights
     scaled = tf_keras.mixed_precision.LossScaleOptimizer(legacy)
     assert keras_internals.legacy_hyperparameters(scaled) is None
-    newer = tf_keras.optimizers.Adam(0.25, beta_1=0.5)
-    converted = keras_internals.legacy_optimizer_like(newer)
+    converted = keras_internals.legacy_optimizer_like(tf_keras.optimizers.Adam(0.25, beta_1=0.5))
     assert isinstance(converted, tf_keras.optimizers.legacy.Adam)
     assert (converted.get_config()["learning_rate"], converted.get_config()["beta_1"]) == (0.25, 0.5)
 

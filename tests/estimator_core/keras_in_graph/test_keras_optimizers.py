@@ -2,13 +2,12 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.optimizers.minimize import minimize
 from tests.estimator_core.keras_in_graph.dense import KERNEL, X, Y, dense, eager_kernel, input_fn
 from tests.estimator_core.programs import counting
-
-tf1 = tf.compat.v1
 
 
 def _model_fn(make_optimizer, use_returned_op):
@@ -37,8 +36,7 @@ _OPTIMIZERS = {
 @pytest.mark.parametrize("name", _OPTIMIZERS)
 def test_keras_optimizers_train_as_they_do_eagerly(tmp_path, name, use_returned_op):
     model_fn = _model_fn(_OPTIMIZERS[name], use_returned_op)
-    estimator = est.Estimator(model_fn, tmp_path)
-    estimator.train(input_fn, steps=3)
+    estimator = est.Estimator(model_fn, tmp_path).train(input_fn, steps=3)
     estimator.train(input_fn, steps=2)  # slots and step count come from the checkpoint
     (kernel,) = (n for n in estimator.get_variable_names() if n.endswith("dense/kernel"))
     np.testing.assert_allclose(
@@ -51,8 +49,7 @@ def test_a_learning_rate_may_be_calculated_in_the_graph(tmp_path):
         step = tf1.train.get_global_step()
         return keras.optimizers.Adam(tf1.train.exponential_decay(0.1, step, 2, 0.5))
 
-    estimator = est.Estimator(_model_fn(decayed, True), str(tmp_path))
-    estimator.train(input_fn, steps=5)
+    estimator = est.Estimator(_model_fn(decayed, True), str(tmp_path)).train(input_fn, steps=5)
     expected = eager_kernel(_OPTIMIZERS["schedule"], 5)
     np.testing.assert_allclose(estimator.get_variable_value("dense/kernel"), expected, rtol=1e-5)
 
@@ -80,13 +77,9 @@ def test_newer_optimizers_of_tf_keras_train_as_those_of_keras_do(tmp_path, use_r
 
 
 def _tf_keras_model(tf_keras):
-    layers = tf_keras.layers
-    return tf_keras.Sequential(
-        [
-            layers.BatchNormalization(momentum=0.5, name="norm"),
-            layers.Dense(1, kernel_initializer=tf_keras.initializers.Constant(KERNEL), name="dense"),
-        ]
-    )
+    kernel = tf_keras.initializers.Constant(KERNEL)
+    norm = tf_keras.layers.BatchNormalization(momentum=0.5, name="norm")
+    return tf_keras.Sequential([norm, tf_keras.layers.Dense(1, kernel_initializer=kernel, name="dense")])
 
 
 def _tf_keras_model_fn(tf_keras, make_optimizer, find_updates):
@@ -197,22 +190,17 @@ def test_an_update_by_a_subclass_or_an_optimizer_from_outside(tmp_path, make_opt
 
 
 def test_a_loss_scale_optimizer_divides_the_gradients(tmp_path):
-    def make_optimizer():
-        inner = keras.optimizers.SGD(0.1)
-        return keras.optimizers.LossScaleOptimizer(inner, initial_scale=4.0)
-
-    estimator = est.Estimator(_sum_model_fn(make_optimizer), tmp_path).train(input_fn, steps=1)
+    make = lambda: keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.1), initial_scale=4.0)  # noqa: E731
+    estimator = est.Estimator(_sum_model_fn(make), tmp_path).train(input_fn, steps=1)
     np.testing.assert_allclose(estimator.get_variable_value("kernel"), KERNEL - 0.1 / 4)
 
 
 def test_a_function_may_make_an_optimizer_with_a_calculated_learning_rate(tmp_path):
     def make_optimizer():
-        step = tf1.train.get_or_create_global_step()
-        return keras.optimizers.SGD(tf.where(step < 1, 0.5, 0.25))
+        return keras.optimizers.SGD(tf.where(tf1.train.get_or_create_global_step() < 1, 0.5, 0.25))
 
     def model_fn(features, labels, mode):
-        kernel = tf1.get_variable("kernel", initializer=KERNEL, use_resource=True)
-        loss = tf.reduce_sum(kernel)
+        loss = tf.reduce_sum(tf1.get_variable("kernel", initializer=KERNEL, use_resource=True))
         return est.EstimatorSpec(mode, loss=loss, train_op=minimize(make_optimizer, loss))
 
     estimator = est.Estimator(model_fn, tmp_path).train(input_fn, steps=2)

@@ -1,38 +1,23 @@
 import itertools
 import sys
 import threading
+from concurrent import futures
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.keras_in_graph.eager_tracing import eager_unless_replicated
 from tests.estimator_core.keras_in_graph.dense import KERNEL, X, Y, dense, input_fn
-from tests.estimator_core.programs import counting
-
-tf1 = tf.compat.v1
-
-
-class _Losses(est.SessionRunHook):
-    """Reads the one tensor of the collection of losses at each step."""
-
-    def __init__(self):
-        self.losses = []
-
-    def before_run(self, run_context):
-        (loss,) = tf1.get_collection(tf1.GraphKeys.LOSSES)
-        return est.SessionRunArgs(loss)
-
-    def after_run(self, run_context, run_values):
-        self.losses.append(float(run_values.results))
+from tests.estimator_core.programs import AfterEachRun, Fetching, counting
 
 
 @pytest.mark.parametrize("package", ["keras", "tf_keras"])
 def test_dropout_draws_anew_in_each_step(tmp_path, package):
-    layers = pytest.importorskip(package).layers
-    losses = _Losses()
+    layers, losses = pytest.importorskip(package).layers, Fetching()
 
     def model_fn(features, labels, mode):
         output = layers.Dropout(0.5, seed=3)(tf.ones([100]), training=True)
@@ -40,8 +25,8 @@ def test_dropout_draws_anew_in_each_step(tmp_path, package):
 
     est.Estimator(model_fn, tmp_path).train(input_fn, steps=100, hooks=[losses])
     # Without an order between reading the random state and updating it, some steps draw alike.
-    assert len(losses.losses) == 100
-    assert [a for a, b in itertools.pairwise(losses.losses) if a == b] == []
+    assert len(losses.values) == 100
+    assert [a for a, b in itertools.pairwise(losses.values) if a == b] == []
 
 
 def test_dropout_may_be_added_to_a_trained_model(tmp_path):
@@ -116,15 +101,9 @@ def test_keras_is_the_very_same_after_an_error_in_model_fn(tmp_path, error):
 
 
 def test_keras_is_the_very_same_while_the_graph_runs_and_afterwards(tmp_path):
-    seen = []
-
-    class Look(est.SessionRunHook):
-        def before_run(self, run_context):
-            seen.append(_attributes())
-
-    before = _attributes()
+    before, seen = _attributes(), []
     estimator = est.Estimator(_uses_keras, tmp_path)
-    estimator.train(input_fn, steps=2, hooks=[Look()])
+    estimator.train(input_fn, steps=2, hooks=[AfterEachRun(lambda _: seen.append(_attributes()))])
     assert [*seen, _attributes()] == [before] * 3
     estimator.evaluate(input_fn, steps=1)
     next(estimator.predict(input_fn))
@@ -134,7 +113,6 @@ def test_keras_is_the_very_same_while_the_graph_runs_and_afterwards(tmp_path):
 def test_two_threads_that_build_at_once_and_the_last_one_restores(tmp_path):
     before = _attributes()
     barrier = threading.Barrier(2, timeout=120)
-    errors = []
 
     def model_fn(features, labels, mode):
         barrier.wait()  # both are in the midst of model_fn
@@ -142,21 +120,11 @@ def test_two_threads_that_build_at_once_and_the_last_one_restores(tmp_path):
         barrier.wait()
         return spec
 
-    def train(name):
-        try:
-            est.Estimator(model_fn, str(tmp_path / name)).train(input_fn, steps=3)
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=train, args=[name]) for name in ("a", "b")]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not errors
+    estimators = [est.Estimator(model_fn, str(tmp_path / name)) for name in ("a", "b")]
+    with futures.ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda estimator: estimator.train(input_fn, steps=3), estimators))
     assert _attributes() == before
-    names = [est.Estimator(_uses_keras, str(tmp_path / name)) for name in ("a", "b")]
-    kernels = [estimator.get_variable_value("dense/kernel") for estimator in names]
+    kernels = [estimator.get_variable_value("dense/kernel") for estimator in estimators]
     np.testing.assert_array_equal(*kernels)
     assert not np.allclose(kernels[0], KERNEL)
 
@@ -166,8 +134,7 @@ def _fit():
     layers = [keras.layers.Dropout(0.5, seed=1), keras.layers.BatchNormalization(), dense()]
     model = keras.Sequential([keras.Input((2,)), *layers])
     model.compile(keras.optimizers.Adam(0.1), "mse", metrics=["mae"])
-    history = model.fit(X, Y, epochs=3, verbose=0).history
-    return history, model.get_weights()
+    return model.fit(X, Y, epochs=3, verbose=0).history, model.get_weights()
 
 
 @pytest.mark.more
@@ -279,33 +246,29 @@ def test_a_model_fn_may_train_another_model(tmp_path):
         if mode == est.ModeKeys.PREDICT:
             return est.EstimatorSpec(mode, {"y": prediction})
         loss = tf.reduce_mean(tf.square(prediction - labels))
-        train_op = None
-        if mode == est.ModeKeys.TRAIN:
-            weights = [variable.value for variable in layer.trainable_variables]
-            gradients = tf.gradients(loss, weights)
-            update = keras.optimizers.SGD(0.01).apply_gradients(
-                zip(gradients, layer.trainable_variables, strict=True)
-            )
-            train_op = tf.group(update, tf1.train.get_global_step().assign_add(1))
+        gradients = tf.gradients(loss, [variable.value for variable in layer.trainable_variables])
+        pairs = zip(gradients, layer.trainable_variables, strict=True)
+        train_op = tf.group(
+            keras.optimizers.SGD(0.01).apply_gradients(pairs), tf1.train.get_global_step().assign_add(1)
+        )
         return est.EstimatorSpec(mode, {"y": prediction}, loss, train_op)
 
     def model_fn(features, labels, mode):
-        teacher = est.Estimator(teacher_fn, tmp_path / "teacher")
-        teacher.train(input_fn, steps=2)
+        teacher = est.Estimator(teacher_fn, tmp_path / "teacher").train(input_fn, steps=2)
         taught = next(teacher.predict(input_fn))["y"]
         return teacher_fn({"x": features["x"]}, np.stack([taught, taught]), mode)
 
-    student = est.Estimator(model_fn, tmp_path / "student")
-    student.train(input_fn, steps=3)
-    assert student.get_variable_value("global_step") == 3
-    assert est.Estimator(teacher_fn, tmp_path / "teacher").get_variable_value("global_step") == 2
-    # From the teacher's prediction for the first example, three steps by hand.
-    bias, kernel = np.zeros(1), KERNEL.astype(float)
-    for target, steps in ((Y.astype(float), 2), (None, 3)):
-        if target is None:
-            target = np.repeat((X @ kernel + bias)[:1], 2, axis=0)
-            bias, kernel = np.zeros(1), KERNEL.astype(float)
+    def by_hand(target, steps):
+        bias, kernel = np.zeros(1), KERNEL.astype(float)
         for _ in range(steps):
             error = 2 * (X @ kernel + bias - target) / 2
             bias, kernel = bias - 0.01 * error.sum(0), kernel - 0.01 * X.T @ error
+        return bias, kernel
+
+    student = est.Estimator(model_fn, tmp_path / "student").train(input_fn, steps=3)
+    assert student.get_variable_value("global_step") == 3
+    assert est.Estimator(teacher_fn, tmp_path / "teacher").get_variable_value("global_step") == 2
+    bias, kernel = by_hand(Y.astype(float), 2)
+    # From the teacher's prediction for the first example.
+    _, kernel = by_hand(np.repeat((X @ kernel + bias)[:1], 2, axis=0), 3)
     np.testing.assert_allclose(student.get_variable_value("dense/kernel"), kernel, rtol=1e-5)

@@ -50,8 +50,7 @@ def two_by_two():
     wide, deep = keras.Input((2,), name="wide"), keras.Input((2,), name="deep")
     joined = keras.layers.Concatenate()([wide, deep])
     value = keras.layers.Dense(1, name="value")(joined)
-    kind = keras.layers.Dense(2, "softmax", name="kind")(joined)
-    model = keras.Model([wide, deep], [value, kind])
+    model = keras.Model([wide, deep], [value, keras.layers.Dense(2, "softmax", name="kind")(joined)])
     model.compile(
         "adam",
         {"value": "mse", "kind": "sparse_categorical_crossentropy"},

@@ -1,12 +1,11 @@
 import keras
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.keras_models.graph_model import Conversion
 from tests.estimator_core.keras_models.models import TWO_FEATURES, TWO_LABELS, batches, two_by_two
-
-tf1 = tf.compat.v1
 
 
 def _signatures(estimator, tmp_path, shapes):
@@ -34,15 +33,14 @@ _PREDICT, _REGRESS = est.export.PredictOutput, est.export.RegressionOutput
 
 
 # The signatures are those of tf.estimator 2.15, which does not take a "serving_default".
+KIND_AND_VALUE = {"serving_default": ("predict", ["kind", "value"])}
+
+
 @pytest.mark.parametrize(
     ("make", "export_outputs", "signatures"),
     [
-        (
-            two_by_two,
-            {"kind": _PREDICT},
-            {"serving_default": ("predict", ["kind", "value"]), "kind": ("predict", ["output"])},
-        ),
-        (two_by_two, {}, {"serving_default": ("predict", ["kind", "value"])}),
+        (two_by_two, {"kind": _PREDICT}, {**KIND_AND_VALUE, "kind": ("predict", ["output"])}),
+        (two_by_two, {}, KIND_AND_VALUE),
         (
             _plain,
             {"out": _REGRESS},
@@ -71,33 +69,27 @@ def test_signatures_of_what_is_no_output_are_refused(tmp_path):
 
 @pytest.mark.more
 def test_metrics_and_signatures_by_other_names(tmp_path):
-    features, labels = TWO_FEATURES["by name"], TWO_LABELS["by name"]
-    plain = est.model_to_estimator(two_by_two(), model_dir=tmp_path / "plain")
+    def input_fn():
+        return batches(TWO_FEATURES["by name"], TWO_LABELS["by name"])
+
+    found = est.model_to_estimator(two_by_two(), model_dir=tmp_path / "plain").evaluate(input_fn)
     # Releases of Keras differ in the name of this metric.
-    (mse,) = {"value_mse", "value_mean_squared_error"} & plain.evaluate(
-        lambda: batches(features, labels)
-    ).keys()
+    (mse,) = {"value_mse", "value_mean_squared_error"} & found.keys()
     names = {"value_mae": "error", "kind_accuracy": "hits", mse: "mse"}
-    estimator = est.model_to_estimator(
-        two_by_two(),
-        model_dir=tmp_path / "model",
-        metric_names_map=names,
-        export_outputs={"value": est.export.RegressionOutput, "kind": est.export.PredictOutput},
-    )
-    assert _signatures(estimator, tmp_path, {"wide": [None, 2], "deep": [None, 2]}) == {
-        "serving_default": ("predict", ["kind", "value"]),
-        "value": ("regress", ["outputs"]),
-        "kind": ("predict", ["output"]),
-    }
-    results = estimator.evaluate(lambda: batches(features, labels))
-    assert set(results) == {"error", "hits", "mse", "loss", "global_step"}
-    incomplete = est.model_to_estimator(two_by_two(), metric_names_map={"value_mae": "error"})
-    with pytest.raises(ValueError, match=r"lacks.*kind_accuracy"):
-        incomplete.evaluate(lambda: batches(features, labels))
-    for unknown in ("value_nonsense", "loss"):
-        excessive = est.model_to_estimator(two_by_two(), metric_names_map={**names, unknown: "other"})
-        with pytest.raises(ValueError, match=rf"not metrics of the Keras model: \['{unknown}'\]"):
-            excessive.evaluate(lambda: batches(features, labels))
+    outputs = {"value": est.export.RegressionOutput, "kind": est.export.PredictOutput}
+    given = {"metric_names_map": names, "export_outputs": outputs}
+    estimator = est.model_to_estimator(two_by_two(), model_dir=tmp_path / "model", **given)
+    signatures = {"value": ("regress", ["outputs"]), "kind": ("predict", ["output"])}
+    shapes = {"wide": [None, 2], "deep": [None, 2]}
+    assert _signatures(estimator, tmp_path, shapes) == KIND_AND_VALUE | signatures
+    assert set(estimator.evaluate(input_fn)) == {"error", "hits", "mse", "loss", "global_step"}
+    for wrong, message in (
+        ({"value_mae": "error"}, r"lacks.*kind_accuracy"),
+        ({**names, "value_nonsense": "other"}, r"not metrics of the Keras model: \['value_nonsense'\]"),
+        ({**names, "loss": "other"}, r"not metrics of the Keras model: \['loss'\]"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            est.model_to_estimator(two_by_two(), metric_names_map=wrong).evaluate(input_fn)
 
 
 def test_metrics_keep_their_names_without_a_map():

@@ -3,9 +3,9 @@
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
 import estimator_core as est
+from tests.estimator_core.keras_models.models import batches
 
 _SIZE = 32
 
@@ -27,48 +27,36 @@ def _on_top_of(base):
 
 
 def _small_base():
-    return keras.Sequential(
-        [
-            keras.Input((_SIZE, _SIZE, 3)),
-            keras.layers.Conv2D(8, 3, strides=2, padding="same", name="convolution"),
-            keras.layers.BatchNormalization(name="norm"),
-            keras.layers.ReLU(),
-            keras.layers.DepthwiseConv2D(3, padding="same", name="depthwise"),
-        ],
-        name="base",
-    )
+    layers = keras.layers
+    convolution = layers.Conv2D(8, 3, strides=2, padding="same", name="convolution")
+    depthwise = layers.DepthwiseConv2D(3, padding="same", name="depthwise")
+    given = [
+        keras.Input((_SIZE, _SIZE, 3)),
+        convolution,
+        layers.BatchNormalization(name="norm"),
+        layers.ReLU(),
+    ]
+    return keras.Sequential([*given, depthwise], name="base")
+
+
+def _mobile_net():
+    return keras.applications.MobileNetV2(input_shape=(_SIZE, _SIZE, 3), include_top=False, weights=None)
 
 
 @pytest.mark.more
-@pytest.mark.parametrize(
-    "make_base",
-    [
-        pytest.param(_small_base, id="small"),
-        pytest.param(
-            lambda: keras.applications.MobileNetV2(
-                input_shape=(_SIZE, _SIZE, 3), include_top=False, weights=None
-            ),
-            id="MobileNetV2",
-            marks=pytest.mark.slow,
-        ),
-    ],
-)
+@pytest.mark.parametrize("make_base", [_small_base, pytest.param(_mobile_net, marks=pytest.mark.slow)])
 def test_a_frozen_base_with_a_dense_on_top(tmp_path, make_base):
     keras.utils.set_random_seed(1)
     images, labels = _images()
     model = _on_top_of(make_base())
     frozen = [variable.numpy() for variable in model.layers[0].variables]
     estimator = est.model_to_estimator(model, model_dir=tmp_path)
-
-    def input_fn():
-        return tf.data.Dataset.from_tensor_slices((images, labels)).batch(8)
-
-    before = estimator.evaluate(input_fn)
-    estimator.train(lambda: input_fn().repeat(), steps=50)
-    after = estimator.evaluate(input_fn)
+    before = estimator.evaluate(lambda: batches(images, labels))
+    estimator.train(lambda: batches(images, labels).repeat(), steps=50)
+    after = estimator.evaluate(lambda: batches(images, labels))
     assert after["global_step"] == 50
     assert after["loss"] < before["loss"]
-    predictions = [row["top"] for row in estimator.predict(input_fn)]
+    predictions = [row["top"] for row in estimator.predict(lambda: batches(images, labels))]
     returned = est.to_keras(estimator)
     np.testing.assert_allclose(returned.predict(images, verbose=0), predictions, rtol=1e-5, atol=1e-5)
     for variable, value in zip(returned.layers[0].variables, frozen, strict=True):

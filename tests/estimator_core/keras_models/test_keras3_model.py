@@ -45,16 +45,10 @@ def _recurrent():
 
 
 def _frozen_inside():
-    inner = keras.Sequential(
-        [
-            keras.Input((4,)),
-            keras.layers.Dense(4, name="inner"),
-            keras.layers.BatchNormalization(name="inner_norm"),
-        ],
-        name="base",
-    )
-    inner.layers[1].trainable = False
-    inner.layers[0].trainable = False
+    layers = [keras.layers.Dense(4, name="inner"), keras.layers.BatchNormalization(name="inner_norm")]
+    inner = keras.Sequential([keras.Input((4,)), *layers], name="base")
+    for layer in layers:
+        layer.trainable = False
     inputs = keras.Input((4,), name="x")
     model = keras.Model(inputs, keras.layers.Dense(1, name="out")(inner(inputs)))
     model.compile("adam", "mse", metrics=["mae"])
@@ -97,35 +91,37 @@ def _tripled_error(labels, predictions):
     return 3.0 * _error(labels, predictions)
 
 
+def _wrapped_metrics():
+    wrapped = [("own", _tripled_error), ("other", _error)]
+    metrics = [keras.metrics.MeanMetricWrapper(function, name=name) for name, function in wrapped]
+    return functional(metrics=[*metrics, Scaled(), keras.metrics.AUC(multi_label=True, num_labels=1)])
+
+
+def _loss_scale():
+    sgd = keras.optimizers.SGD(0.1)
+    return functional(keras.optimizers.LossScaleOptimizer(sgd, initial_scale=4, dynamic_growth_steps=3))
+
+
+def _schedule():
+    return functional(keras.optimizers.Adam(keras.optimizers.schedules.ExponentialDecay(0.1, 2, 0.5)))
+
+
 _MODELS = {
     "lambdas": _lambdas,
-    "wrapped metrics": lambda: functional(
-        metrics=[
-            keras.metrics.MeanMetricWrapper(_tripled_error, name="own"),
-            keras.metrics.MeanMetricWrapper(_error, name="other"),
-            Scaled(),
-            keras.metrics.AUC(multi_label=True, num_labels=1),
-        ]
-    ),
+    "wrapped metrics": _wrapped_metrics,
     "functional": functional,
     "sequential": _sequential,
     "subclassed": _subclassed,
     "recurrent": _recurrent,
     "frozen inside": _frozen_inside,
     "own functions": _own_functions,
-    "schedule": lambda: functional(
-        keras.optimizers.Adam(keras.optimizers.schedules.ExponentialDecay(0.1, 2, 0.5))
-    ),
+    "schedule": _schedule,
     "clipnorm": lambda: functional(keras.optimizers.SGD(0.5, clipnorm=0.01)),
     "clipvalue": lambda: functional(keras.optimizers.SGD(0.5, clipvalue=0.01)),
     "global clipnorm": lambda: functional(keras.optimizers.Adam(0.1, global_clipnorm=0.01)),
     "accumulated": lambda: functional(keras.optimizers.Adam(0.1, gradient_accumulation_steps=2)),
     "moving average": lambda: functional(keras.optimizers.Adam(0.1, use_ema=True, ema_overwrite_frequency=3)),
-    "loss scale": lambda: functional(
-        keras.optimizers.LossScaleOptimizer(
-            keras.optimizers.SGD(0.1), initial_scale=4, dynamic_growth_steps=3
-        )
-    ),
+    "loss scale": _loss_scale,
     "weight decay": lambda: functional(keras.optimizers.SGD(0.1, weight_decay=0.1)),
     **{name: lambda name=name: functional(name) for name in ("adafactor", "ftrl", "lion", "nadam")},
 }
@@ -140,10 +136,8 @@ def _assert_same_values(found, expected, rtol=1e-5):
 
 
 def _assert_same_metrics(results, expected):
-    results = {name: value for name, value in results.items() if name != "global_step"}
-    assert results.keys() == expected.keys()
-    for name, value in expected.items():
-        assert results[name] == pytest.approx(value, rel=1e-5, abs=1e-6), name
+    found = {name: value for name, value in results.items() if name != "global_step"}
+    assert found == pytest.approx(expected, rel=1e-5, abs=1e-6)
 
 
 @pytest.mark.more
@@ -159,9 +153,7 @@ def test_training_and_evaluation_are_those_of_keras(tmp_path, name):
     for value, old in zip(model.get_weights(), before, strict=True):
         np.testing.assert_array_equal(value, old)
     results = estimator.evaluate(batches)
-    rows = list(estimator.predict(batches))
-    assert len(rows[0]) == 1
-    predictions = [next(iter(row.values())) for row in rows]
+    predictions = [value for row in estimator.predict(batches) for value in row.values()]  # of one output
 
     model.fit(batches(), verbose=0, shuffle=False)
     fitted = model.get_weights()
@@ -215,10 +207,7 @@ def test_two_inputs_and_outputs(tmp_path, structure, weights):
 
 @pytest.mark.more
 def test_a_loss_scale_grows_as_in_keras(tmp_path):
-    scaled = keras.optimizers.LossScaleOptimizer(
-        keras.optimizers.SGD(0.1), initial_scale=4, dynamic_growth_steps=3
-    )
-    estimator = est.model_to_estimator(functional(scaled), model_dir=tmp_path, checkpoint_format="saver")
+    estimator = est.model_to_estimator(_loss_scale(), model_dir=tmp_path, checkpoint_format="saver")
     estimator.train(batches, steps=4)
     names = [name for name in estimator.get_variable_names() if "dynamic_scale" in name]
     # Doubled after the third step.
@@ -226,8 +215,7 @@ def test_a_loss_scale_grows_as_in_keras(tmp_path):
 
 
 def test_names_in_checkpoints_are_those_of_the_layers(tmp_path):
-    model = functional()
-    estimator = est.model_to_estimator(model, model_dir=tmp_path, checkpoint_format="saver")
+    estimator = est.model_to_estimator(functional(), model_dir=tmp_path, checkpoint_format="saver")
     estimator.train(batches, steps=1)
     trained = ["hidden/kernel", "hidden/bias", "norm/gamma", "norm/beta", "out/kernel", "out/bias"]
     slots = [f"adam/{name.replace('/', '_')}_{slot}" for name in trained for slot in ("momentum", "velocity")]
@@ -237,11 +225,9 @@ def test_names_in_checkpoints_are_those_of_the_layers(tmp_path):
     }  # fmt: skip
 
 
-def test_predictions_go_by_the_names_of_outputs():
-    rows = est.model_to_estimator(_sequential()).predict(batches)
-    assert list(next(rows)) == ["b"]
-    rows = est.model_to_estimator(_subclassed()).predict(batches)
-    assert list(next(rows)) == ["output_1"]
+@pytest.mark.parametrize(("make", "name"), [(_sequential, "b"), (_subclassed, "output_1")])
+def test_predictions_go_by_the_names_of_outputs(make, name):
+    assert list(next(est.model_to_estimator(make()).predict(batches))) == [name]
 
 
 def test_a_class_of_a_package_named_like_keras_is_not_keras_own(tmp_path):

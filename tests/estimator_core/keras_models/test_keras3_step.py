@@ -2,11 +2,10 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.keras_in_graph.side_effects import collected_side_effects
 from estimator_core.keras_models import keras3_step
-
-tf1 = tf.compat.v1
 
 _X = np.float32([[1.0], [3.0]])
 _Y = np.float32([[0.0], [0.0]])
@@ -14,12 +13,9 @@ _Y = np.float32([[0.0], [0.0]])
 
 def _linear(**compile_args):
     """y = 2 x, of the current graph, with a regularizer that adds 0.1 * 2^2."""
+    two, penalty = keras.initializers.Constant(2.0), keras.regularizers.L2(0.1)
     layer = keras.layers.Dense(
-        1,
-        use_bias=False,
-        kernel_initializer=keras.initializers.Constant(2.0),
-        kernel_regularizer=keras.regularizers.L2(0.1),
-        name="dense",
+        1, use_bias=False, kernel_initializer=two, kernel_regularizer=penalty, name="dense"
     )
     model = keras.Sequential([keras.Input((1,)), layer])
     model.compile(keras.optimizers.SGD(0.01), "mse", **compile_args)

@@ -9,8 +9,7 @@ from tests.estimator_core.keras_models.models import Scaled, batches, functional
 
 @pytest.mark.parametrize("arguments", [{"factor": 3.0}, {"places": 3}])
 def test_a_metric_with_less_configuration_than_arguments_is_refused(tmp_path, arguments):
-    model = functional(metrics=[Scaled(**arguments)])
-    estimator = est.model_to_estimator(model, model_dir=tmp_path)
+    estimator = est.model_to_estimator(functional(metrics=[Scaled(**arguments)]), model_dir=tmp_path)
     with pytest.raises(ValueError, match=r"get_config\(\) must return all arguments.*Scaled"):
         estimator.evaluate(batches)
 

@@ -2,6 +2,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from tests.estimator_core.keras_models.models import (
@@ -15,8 +16,7 @@ from tests.estimator_core.keras_models.models import (
     functional,
     two_by_two,
 )
-
-tf1 = tf.compat.v1
+from tests.estimator_core.programs import saved_steps
 
 
 @pytest.mark.more
@@ -54,8 +54,7 @@ def test_object_based_checkpoints_are_read_by_keras(tmp_path):
     checkpoint.restore(tf.train.latest_checkpoint(str(tmp_path))).expect_partial()
     np.testing.assert_allclose(other.predict(X, verbose=0), est.to_keras(estimator).predict(X, verbose=0))
     assert optimizer.iterations.numpy() == 4
-    kept = tf.train.get_checkpoint_state(str(tmp_path)).all_model_checkpoint_paths
-    assert [path.rpartition("-")[2] for path in kept] == ["3", "4"]
+    assert saved_steps(tmp_path) == [3, 4]
 
 
 def test_a_model_is_loaded_from_a_path(tmp_path):

@@ -2,10 +2,9 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.keras_models.model_weights import ModelWeights, check_is_not_of_layers
-
-tf1 = tf.compat.v1
 
 _VALUES = [np.float32([[1.0], [2.0]]), np.float32([3.0])]
 _KEYS = {
@@ -57,15 +56,14 @@ def test_a_checkpoint_of_another_shape_or_format_is_refused(tmp_path):
             ModelWeights(_VALUES, "checkpoint").read(variables, path)
 
 
-def test_without_values_variables_start_from_their_initializers():
-    with tf.Graph().as_default():
-        model, variables = _model()
-        scaffold = ModelWeights([], "saver").scaffold(model, variables)
-        scaffold.finalize()
-        with tf1.Session() as session:
-            session.run(scaffold.init_op)
-            assert scaffold.init_fn is None
-            assert session.run(variables[1]).tolist() == [0.0]
+def test_without_values_variables_start_from_their_initializers(graph):
+    model, variables = _model()
+    scaffold = ModelWeights([], "saver").scaffold(model, variables)
+    scaffold.finalize()
+    with tf1.Session() as session:
+        session.run(scaffold.init_op)
+        assert scaffold.init_fn is None
+        assert session.run(variables[1]).tolist() == [0.0]
 
 
 def test_a_checkpoint_by_layers_is_told_from_ours(tmp_path):
@@ -76,12 +74,11 @@ def test_a_checkpoint_by_layers_is_told_from_ours(tmp_path):
     check_is_not_of_layers(ours.write(str(tmp_path / "ours")))
 
 
-def test_keras_variables_are_named_by_position_whatever_keras_counts():
+def test_keras_variables_are_named_by_position_whatever_keras_counts(graph):
     weights = ModelWeights([], "checkpoint")
-    with tf.Graph().as_default():
-        layers = [keras.layers.Dense(1) for _ in range(2)]
-        for layer in layers:
-            layer.build((None, 2))
-        variables = [variable.value for layer in layers for variable in layer.variables]
-        keys = [key.partition("/.")[0] for key in weights.keys(variables)]
+    layers = [keras.layers.Dense(1) for _ in range(2)]
+    for layer in layers:
+        layer.build((None, 2))
+    variables = [variable.value for layer in layers for variable in layer.variables]
+    keys = [key.partition("/.")[0] for key in weights.keys(variables)]
     assert keys == ["variables/0_kernel", "variables/1_bias", "variables/2_kernel", "variables/3_bias"]

@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
+from tests.estimator_core.programs import batch_of
 
 keras = pytest.importorskip("tf_keras", reason="tf_keras is not installed")
-tf1 = tf.compat.v1
 
 _RANDOM = np.random.RandomState(0)
 _X = _RANDOM.randn(32, 4).astype(np.float32)
@@ -40,6 +41,11 @@ def _named_batches():
     return _batches({"x": _X})
 
 
+def _assert_same_weights(found, expected, rtol=1e-5, atol=1e-6):
+    for value, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(value, other, rtol=rtol, atol=atol)
+
+
 def _assert_predicts_as_fitted(estimator, model, output="out", data=None):
     """The predictions of the Estimator are those of the model once it is fitted to the same batches."""
     predictions = [row[output] for row in estimator.predict(_batches)]
@@ -57,17 +63,14 @@ def test_training_and_evaluation_are_those_of_tf_keras(tmp_path, name, checkpoin
     estimator.train(_named_batches, steps=2)
     estimator.train(lambda: _named_batches().skip(2))  # continues from the checkpoint
     results = estimator.evaluate(_batches)
-    for value, before in zip(model.get_weights(), initial, strict=True):
-        np.testing.assert_array_equal(value, before)
+    _assert_same_weights(model.get_weights(), initial, rtol=0, atol=0)
 
     _assert_predicts_as_fitted(estimator, model)
     expected = model.evaluate(_batches(), verbose=0, return_dict=True)
     assert results.pop("global_step") == 4
     assert results == pytest.approx(expected, rel=1e-5)
     fitted = model.get_weights()
-    returned = est.to_keras(estimator)
-    for value, other in zip(returned.get_weights(), fitted, strict=True):
-        np.testing.assert_allclose(value, other, rtol=1e-5, atol=1e-6)
+    _assert_same_weights(est.to_keras(estimator).get_weights(), fitted)
 
 
 @pytest.mark.more
@@ -75,8 +78,7 @@ def test_variables_have_the_names_of_tf_estimator_whatever_adam_it_is(tmp_path):
     for name, optimizer in (("new", "adam"), ("legacy", keras.optimizers.legacy.Adam())):
         estimator = est.model_to_estimator(
             _model(optimizer), model_dir=tmp_path / name, checkpoint_format="saver"
-        )
-        estimator.train(_batches, steps=1)
+        ).train(_batches, steps=1)
         trained = ["hidden/kernel", "hidden/bias", "norm/gamma", "norm/beta", "out/kernel", "out/bias"]
         settings = ["learning_rate", "decay", "beta_1", "beta_2"]
         assert set(estimator.get_variable_names()) == {
@@ -92,9 +94,7 @@ def test_variables_have_the_names_of_tf_estimator_whatever_adam_it_is(tmp_path):
 @pytest.mark.more
 def test_an_optimizer_without_a_legacy_one_that_does_the_same(tmp_path):
     model = _model(keras.optimizers.AdamW(0.01, weight_decay=0.1))
-    estimator = est.model_to_estimator(model, model_dir=tmp_path)
-    estimator.train(_batches)
-    _assert_predicts_as_fitted(estimator, model)
+    _assert_predicts_as_fitted(est.model_to_estimator(model, model_dir=tmp_path).train(_batches), model)
 
 
 def _on_two_devices(tmp_path):
@@ -110,8 +110,7 @@ def test_two_replicas_with_half_the_batch_learn_what_fit_does(tmp_path, checkpoi
     model.compile(keras.optimizers.SGD(0.05, momentum=0.9), "mse", metrics=["mae"])
     estimator = est.model_to_estimator(
         model, config=_on_two_devices(tmp_path), checkpoint_format=checkpoint_format
-    )
-    estimator.train(_batches, steps=1)
+    ).train(_batches, steps=1)
     estimator.train(lambda: _batches().skip(2), steps=1)  # continues from the checkpoint
     error = np.mean(np.abs([row["out"] for row in estimator.predict(_batches)] - _Y))
     np.testing.assert_allclose(estimator.evaluate(_batches)["mae"], error, rtol=1e-5)
@@ -140,13 +139,9 @@ def test_sample_weights_train_as_in_keras(tmp_path):
 
 
 def test_dropout_and_statistics_change_in_training_only(tmp_path):
-    model = keras.Sequential(
-        [
-            keras.layers.Dropout(0.5, seed=1, input_shape=(4,)),
-            keras.layers.BatchNormalization(momentum=0.5, name="norm"),
-            keras.layers.Dense(1, trainable=False, kernel_initializer="ones", name="dense"),
-        ]
-    )
+    norm = keras.layers.BatchNormalization(momentum=0.5, name="norm")
+    top = keras.layers.Dense(1, trainable=False, kernel_initializer="ones", name="dense")
+    model = keras.Sequential([keras.layers.Dropout(0.5, seed=1, input_shape=(4,)), norm, top])
     model.compile("sgd", "mse")
     estimator = est.model_to_estimator(model, model_dir=tmp_path, checkpoint_format="saver")
     estimator.train(_batches, steps=1)
@@ -165,11 +160,7 @@ def test_dropout_and_statistics_change_in_training_only(tmp_path):
 
 def test_an_untrained_model_is_exported_as_it_is(tmp_path):
     model = _model()
-
-    def receiver_fn():
-        x = tf1.placeholder(tf.float32, [None, 4])
-        return est.export.ServingInputReceiver({"x": x}, {"x": x})
-
+    receiver_fn = est.export.build_raw_serving_input_receiver_fn({"x": tf.TensorSpec([None, 4])})
     estimator = est.model_to_estimator(model, model_dir=tmp_path / "model")
     path = estimator.export_saved_model(str(tmp_path / "export"), receiver_fn)
     serve = tf.saved_model.load(path.decode()).signatures["serving_default"]
@@ -213,8 +204,7 @@ def test_a_subclass_trains_as_in_tf_keras(tmp_path, checkpoint_format):
     estimator.train(lambda: _own_batches().skip(2))
     results = estimator.evaluate(_own_batches)
     predictions = [row["output_1"] for row in estimator.predict(_named_batches)]
-    for value, before in zip(model.get_weights(), initial, strict=True):
-        np.testing.assert_array_equal(value, before)
+    _assert_same_weights(model.get_weights(), initial, rtol=0, atol=0)
 
     model.fit(_own_batches(), verbose=0, shuffle=False)
     expected = model.evaluate(_own_batches(), verbose=0, return_dict=True)
@@ -222,8 +212,7 @@ def test_a_subclass_trains_as_in_tf_keras(tmp_path, checkpoint_format):
     assert results["loss"] == pytest.approx(expected["loss"], rel=1e-5)
     np.testing.assert_allclose(predictions, model({"x": _X})[0], rtol=1e-5, atol=1e-6)
     fitted = model.get_weights()
-    for value, other in zip(est.to_keras(estimator).get_weights(), fitted, strict=True):
-        np.testing.assert_allclose(value, other, rtol=1e-5, atol=1e-6)
+    _assert_same_weights(est.to_keras(estimator).get_weights(), fitted)
 
 
 def test_a_subclass_that_was_never_called_starts_from_its_initializers(tmp_path):
@@ -287,8 +276,7 @@ def test_an_object_based_checkpoint_of_tf_estimator_says_how_to_go_on(tmp_path):
     # tf.estimator 2.15 wrote the model itself as the root: "layer_with_weights-0/kernel".
     step = tf.Variable(8, dtype=tf.int64)
     saved = tf.train.Checkpoint(root=_model(), estimator_global_step=step)
-    path = saved.write(str(tmp_path / "model.ckpt-8"))
-    tf1.train.update_checkpoint_state(str(tmp_path), path)
+    tf1.train.update_checkpoint_state(str(tmp_path), saved.write(str(tmp_path / "model.ckpt-8")))
     with pytest.raises(ValueError, match=r"Checkpoint\(root=model\).*another model_dir.*ckpt-8"):
         est.model_to_estimator(model, model_dir=tmp_path)
 
@@ -307,10 +295,9 @@ def test_a_wide_and_deep_model_of_two_optimizers_is_refused():
     with pytest.raises(ValueError, match="two optimizers can't be made an Estimator: compile it with"):
         made([sgd(0.1), sgd(0.2)])
     # From a prediction of 0 * 1 + 1 * 1, all gradients are 2 * (1 - 3).
-    estimator = made(sgd(0.1))
-    batch = (([[1.0]], [[1.0]]), [[3.0]])
-    estimator.train(lambda: tf.data.Dataset.from_tensors(batch), steps=1)
-    predictions = estimator.predict(lambda: tf.data.Dataset.from_tensors((batch[0],)))
+    features = ([[1.0]], [[1.0]])
+    estimator = made(sgd(0.1)).train(batch_of(features, [[3.0]]), steps=1)
+    predictions = estimator.predict(batch_of((features,)))
     assert next(predictions)["output_1"] == pytest.approx(0.4 + 0.4 + 1.4 + 0.4)
 
 

@@ -2,11 +2,10 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from tests.estimator_core.programs import zeros
-
-tf1 = tf.compat.v1
 
 
 def _model():

@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.logits import baseline_logit_fn_builder
-
-tf1 = tf.compat.v1
 
 
 def logits_of(make_features, units=2, feed=None):

@@ -1,11 +1,10 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.logits import dnn_logit_fn_builder
 from estimator_core.logits.dnn import batch_normalization
-
-tf1 = tf.compat.v1
 
 fc = tf.feature_column
 PRICE = fc.numeric_column("price")
@@ -41,10 +40,9 @@ def test_forward_pass_by_hand():
     assert not values
 
 
-def test_no_hidden_layer_and_linear_activation():
-    with tf.Graph().as_default():
-        dnn_logit_fn_builder(2, [], [PRICE])({"price": tf.constant([[3.0]])}, "train")
-        assert [v.op.name for v in tf1.trainable_variables()] == ["dnn/logits/kernel", "dnn/logits/bias"]
+def test_no_hidden_layer_and_linear_activation(graph):
+    dnn_logit_fn_builder(2, [], [PRICE])({"price": tf.constant([[3.0]])}, "train")
+    assert [v.op.name for v in tf1.trainable_variables()] == ["dnn/logits/kernel", "dnn/logits/bias"]
 
 
 @pytest.mark.parametrize(
@@ -63,36 +61,32 @@ def test_dropout_is_for_training_only():
     assert trained == pytest.approx(1000.0, abs=100.0)
 
 
-def test_batch_normalization_serves_with_moving_averages():
-    with tf.Graph().as_default():
-        value = tf.constant([[1.0], [3.0]])
-        trained = batch_normalization(value, training=True)
-        updates = tf1.get_collection(tf1.GraphKeys.UPDATE_OPS)
-        with tf1.variable_scope(tf1.get_variable_scope(), reuse=True):
-            served = batch_normalization(value, training=False)
-        mean, variance = [v for v in tf1.global_variables() if "moving" in v.op.name]
-        with tf1.Session() as session:
-            session.run(tf1.global_variables_initializer())
-            # Mean 2, variance 1.
-            scale = 1 / np.sqrt(1.001)
-            np.testing.assert_allclose(session.run(trained), [[-scale], [scale]], rtol=1e-5)
-            session.run(updates)
-            assert session.run([mean, variance]) == [pytest.approx(0.002), pytest.approx(1.0)]
-            np.testing.assert_allclose(
-                session.run(served), [[(1 - 0.002) * scale], [(3 - 0.002) * scale]], rtol=1e-5
-            )
+def test_batch_normalization_serves_with_moving_averages(session):
+    value = tf.constant([[1.0], [3.0]])
+    trained = batch_normalization(value, training=True)
+    updates = tf1.get_collection(tf1.GraphKeys.UPDATE_OPS)
+    with tf1.variable_scope(tf1.get_variable_scope(), reuse=True):
+        served = batch_normalization(value, training=False)
+    averages = [v for v in tf1.global_variables() if "moving" in v.op.name]
+    session.run(tf1.global_variables_initializer())
+    # Mean 2, variance 1.
+    scale = 1 / np.sqrt(1.001)
+    np.testing.assert_allclose(session.run(trained), [[-scale], [scale]], rtol=1e-5)
+    session.run(updates)
+    assert session.run(averages) == [pytest.approx(0.002), pytest.approx(1.0)]
+    expected = [[(1 - 0.002) * scale], [(3 - 0.002) * scale]]
+    np.testing.assert_allclose(session.run(served), expected, rtol=1e-5)
 
 
-def test_a_batch_without_rows_leaves_the_moving_averages_of_batch_normalization():
-    with tf.Graph().as_default(), tf1.Session() as session:
-        value = tf1.placeholder(tf.float32, [None, 1])
-        batch_normalization(value, training=True)
-        updates = tf1.get_collection(tf1.GraphKeys.UPDATE_OPS)
-        averages = [each for each in tf1.global_variables() if "moving" in each.op.name]
-        session.run(tf1.global_variables_initializer())
-        session.run(updates, {value: [[1.0], [3.0]]})
-        session.run(updates, {value: np.zeros([0, 1])})
-        assert session.run(averages) == [pytest.approx(0.002), pytest.approx(1.0)]
+def test_a_batch_without_rows_leaves_the_moving_averages_of_batch_normalization(session):
+    value = tf1.placeholder(tf.float32, [None, 1])
+    batch_normalization(value, training=True)
+    updates = tf1.get_collection(tf1.GraphKeys.UPDATE_OPS)
+    averages = [each for each in tf1.global_variables() if "moving" in each.op.name]
+    session.run(tf1.global_variables_initializer())
+    session.run(updates, {value: [[1.0], [3.0]]})
+    session.run(updates, {value: np.zeros([0, 1])})
+    assert session.run(averages) == [pytest.approx(0.002), pytest.approx(1.0)]
 
 
 @pytest.mark.parametrize(
@@ -117,9 +111,8 @@ def test_what_can_not_work(kwargs, message):
 
 
 @pytest.mark.parametrize("size", [np.int32(4), 4.0, "4", " 4", "+4"])  # as 2.15, which calls int()
-def test_sizes_may_be_whole_numbers_of_any_type_or_text(size):
-    with tf.Graph().as_default():
-        dnn_logit_fn_builder(np.int64(2), [size], [PRICE])({"price": tf.constant([[3.0]])}, "train")
-        shapes = {v.op.name: v.shape.as_list() for v in tf1.trainable_variables()}
+def test_sizes_may_be_whole_numbers_of_any_type_or_text(graph, size):
+    dnn_logit_fn_builder(np.int64(2), [size], [PRICE])({"price": tf.constant([[3.0]])}, "train")
+    shapes = {v.op.name: v.shape.as_list() for v in tf1.trainable_variables()}
     assert shapes["dnn/hiddenlayer_0/kernel"] == [1, 4]
     assert shapes["dnn/logits/kernel"] == [4, 2]

@@ -2,10 +2,9 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.logits.rnn import rnn_logit_fn_builder
-
-tf1 = tf.compat.v1
 
 fc = tf.feature_column
 VALUE = fc.sequence_numeric_column("value")
@@ -17,20 +16,17 @@ def features():
     return {"value": tf.ragged.constant(ROWS), "size": tf.constant([10.0, 20.0, 30.0])}
 
 
-def run(assign=None, mode="infer", make_features=features, **arguments):
+def run(assign=None, mode="infer", make_features=features, units=1, columns=(VALUE,), **arguments):
     """Returns the logits, the mask and all variables by name, of which some are assigned before."""
-    with tf.Graph().as_default():
+    with tf.Graph().as_default(), tf1.Session() as session:
         tf1.set_random_seed(3)
-        output = rnn_logit_fn_builder(
-            arguments.pop("units", 1), arguments.pop("columns", [VALUE]), **arguments
-        )(make_features(), mode)
+        output = rnn_logit_fn_builder(units, list(columns), **arguments)(make_features(), mode)
         variables = {v.op.name: v for v in tf1.global_variables()}
-        with tf1.Session() as session:
-            session.run([tf1.global_variables_initializer(), tf1.local_variables_initializer()])
-            for name, value in (assign or {}).items():
-                variables[name].load(np.float32(value), session)
-            (logits, mask), values = session.run((output, variables))
-            return logits, mask, values
+        session.run([tf1.global_variables_initializer(), tf1.local_variables_initializer()])
+        for name, value in (assign or {}).items():
+            variables[name].load(np.float32(value), session)
+        (logits, mask), values = session.run((output, variables))
+        return logits, mask, values
 
 
 SIMPLE = {
@@ -62,8 +58,7 @@ def test_sequences_go_on_with_the_last_valid_output():
 def test_the_context_comes_after_the_values_of_each_step():
     assign = {**SIMPLE, "rnn_model/rnn/simple_rnn_cell/kernel": [[0.5], [0.01]]}
     logits, _, _ = run(assign, rnn_units=[1], context_feature_columns=[fc.numeric_column("size")])
-    first = np.tanh(0.5 * 1.0 + 0.01 * 10 + 0.1)
-    second = np.tanh(0.5 * 2.0 + 0.01 * 10 + 2.0 * first + 0.1)
+    second = np.tanh(0.5 * 2.0 + 0.01 * 10 + 2.0 * np.tanh(0.5 * 1.0 + 0.01 * 10 + 0.1) + 0.1)
     third = np.tanh(0.5 * 3.0 + 0.01 * 30 + 0.1)
     np.testing.assert_allclose(logits, [[10 * second + 1], [1], [10 * third + 1]], rtol=1e-5)
 
@@ -98,11 +93,10 @@ def test_two_layers_are_those_of_keras(cell_type, keras_layer, return_sequences,
     ("mode", "units", "is_one_operation"),
     [("train", 8, True), ("eval", 8, True), ("infer", 8, False), ("train", 9, False), ("train", 80, False)],
 )
-def test_a_small_lstm_is_one_operation_where_it_is_not_served(mode, units, is_one_operation):
+def test_a_small_lstm_is_one_operation_where_it_is_not_served(graph, mode, units, is_one_operation):
     """A large one is faster in a loop; of odd numbers of units the operation warns at each step."""
-    with tf.Graph().as_default() as graph:
-        rnn_logit_fn_builder(1, [VALUE], rnn_units=units, cell_type="lstm")(features(), mode)
-        types = {operation.type for operation in graph.get_operations()}
+    rnn_logit_fn_builder(1, [VALUE], rnn_units=units, cell_type="lstm")(features(), mode)
+    types = {operation.type for operation in graph.get_operations()}
     assert ("BlockLSTM" in types) == is_one_operation
     assert bool({"While", "StatelessWhile"} & types) != is_one_operation
 
@@ -124,21 +118,16 @@ def test_initial_values_are_those_of_keras(cell_type):
 
 @pytest.mark.parametrize("cell_type", ["simple_rnn", "lstm"])
 @pytest.mark.parametrize("return_sequences", [False, True])
-def test_only_empty_sequences(return_sequences, cell_type):
+def test_only_empty_sequences(return_sequences, cell_type, session):
     """As when a request holds a single example without a token: its size is known late."""
-    with tf.Graph().as_default():
-        values = tf.RaggedTensor.from_row_lengths(
-            tf.constant([], tf.float32), tf1.placeholder_with_default([0, 0], [None])
-        )
-        logit_fn = rnn_logit_fn_builder(
-            1, [VALUE], rnn_units=[2], cell_type=cell_type, return_sequences=return_sequences
-        )
-        logits = logit_fn({"value": values}, "train").logits
-        gradients = tf.gradients(tf.reduce_sum(logits), tf1.trainable_variables())
-        with tf1.Session() as session:
-            session.run(tf1.global_variables_initializer())
-            assert session.run(logits).tolist() == ([[], []] if return_sequences else [[0.0]] * 2)
-            assert not any(gradient.any() for gradient in session.run(gradients[:3]))
+    lengths = tf1.placeholder_with_default([0, 0], [None])
+    values = tf.RaggedTensor.from_row_lengths(tf.constant([], tf.float32), lengths)
+    arguments = {"rnn_units": [2], "cell_type": cell_type, "return_sequences": return_sequences}
+    logits = rnn_logit_fn_builder(1, [VALUE], **arguments)({"value": values}, "train").logits
+    gradients = tf.gradients(tf.reduce_sum(logits), tf1.trainable_variables())
+    session.run(tf1.global_variables_initializer())
+    assert session.run(logits).tolist() == ([[], []] if return_sequences else [[0.0]] * 2)
+    assert not any(gradient.any() for gradient in session.run(gradients[:3]))
 
 
 def test_names_of_variables():

@@ -6,10 +6,9 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.logits.rnn_cells import CELLS, LSTMCell, unroll
-
-tf1 = tf.compat.v1
 
 
 def sigmoid(x):
@@ -84,8 +83,7 @@ def test_gradients_of_an_lstm_are_those_of_keras(is_served, return_sequences):
 
     with tf.Graph().as_default():
         given = tf.constant(inputs)
-        cell = CELLS["lstm"](2, 4)
-        found = unroll(cell, given, tf.constant(mask), return_sequences, is_served)
+        found = unroll(CELLS["lstm"](2, 4), given, tf.constant(mask), return_sequences, is_served)
         variables = tf1.trainable_variables()
         found = [found, *tf.gradients(found**2, [given, *variables])]
         with tf1.Session() as session:
@@ -109,8 +107,7 @@ def test_a_gru_updates_and_resets_by_its_gates():
     for x in (1.0, 2.0):
         keep = sigmoid(0.1 * x + 0.01 + 1.0 * output + 0.4)
         reset = sigmoid(0.2 * x + 0.02 - 1.0 * output + 0.5)
-        candidate = math.tanh(0.3 * x + 0.03 + reset * (0.5 * output + 0.6))
-        output = keep * output + (1 - keep) * candidate
+        output = keep * output + (1 - keep) * math.tanh(0.3 * x + 0.03 + reset * (0.5 * output + 0.6))
         expected.append(output)
     assert run("gru", weights, **ONE_SEQUENCE)[0, :, 0] == pytest.approx(expected, rel=1e-5)
 
@@ -127,44 +124,37 @@ def test_which_lstm_is_small(input_size, units, is_small):
 
 @pytest.mark.more
 @pytest.mark.parametrize("return_sequences", [True, False])
-def test_second_gradients_of_one_operation_are_those_of_the_loop(return_sequences):
+def test_second_gradients_of_one_operation_are_those_of_the_loop(return_sequences, session):
     """As for a penalty of large gradients."""
-    random = np.random.default_rng(2)
-    with tf.Graph().as_default():
-        inputs = tf.constant(random.normal(size=(3, 4, 2)), tf.float32)
-        mask = tf.sequence_mask([4, 0, 2], 4)
-        cell = CELLS["lstm"](2, 4)
-        given = [inputs, *tf1.trainable_variables()]
-        found = []
-        for is_served in (True, False):
-            outputs = unroll(cell, inputs, mask, return_sequences, is_served)
-            gradients = tf.gradients(outputs**3, given)
-            penalty = tf.add_n([tf.reduce_sum(each**2) for each in gradients])
-            found.append(tf.gradients(penalty, given))
-        with tf1.Session() as session:
-            session.run(tf1.global_variables_initializer())
-            by_loop, by_one = session.run(found)
-    for loop, one in zip(by_loop, by_one, strict=True):
+    inputs = tf.constant(np.random.default_rng(2).normal(size=(3, 4, 2)), tf.float32)
+    mask = tf.sequence_mask([4, 0, 2], 4)
+    cell = CELLS["lstm"](2, 4)
+    given = [inputs, *tf1.trainable_variables()]
+    found = []
+    for is_served in (True, False):
+        gradients = tf.gradients(unroll(cell, inputs, mask, return_sequences, is_served) ** 3, given)
+        penalty = tf.add_n([tf.reduce_sum(each**2) for each in gradients])
+        found.append(tf.gradients(penalty, given))
+    session.run(tf1.global_variables_initializer())
+    for loop, one in zip(*session.run(found), strict=True):
         assert np.abs(loop).max() > 1e-4
         np.testing.assert_allclose(one, loop, rtol=1e-4, atol=1e-7)
 
 
 @pytest.mark.parametrize("return_sequences", [True, False])
 @pytest.mark.parametrize("is_served", [True, False])
-def test_an_lstm_of_no_examples_has_gradients_of_zero(is_served, return_sequences):
+def test_an_lstm_of_no_examples_has_gradients_of_zero(is_served, return_sequences, session):
     """As when a replica gets nothing of the last batch."""
-    with tf.Graph().as_default():
-        inputs = tf1.placeholder(tf.float32, [None, None, 3])
-        mask = tf1.placeholder(tf.bool, [None, None])
-        outputs = unroll(CELLS["lstm"](3, 4), inputs, mask, return_sequences, is_served)
-        gradients = tf.gradients(outputs, tf1.trainable_variables())
-        with tf1.Session() as session:
-            session.run(tf1.global_variables_initializer())
-            feeds = {inputs: np.zeros([0, 5, 3]), mask: np.zeros([0, 5])}
-            for _ in range(20):  # the former values of the memory may be zeros
-                found, *of_kernels = session.run([outputs, *gradients], feeds)
-                assert found.shape == ((0, 5, 4) if return_sequences else (0, 4))
-                assert [np.abs(each).max() for each in of_kernels] == [0, 0, 0]
+    inputs = tf1.placeholder(tf.float32, [None, None, 3])
+    mask = tf1.placeholder(tf.bool, [None, None])
+    outputs = unroll(CELLS["lstm"](3, 4), inputs, mask, return_sequences, is_served)
+    gradients = tf.gradients(outputs, tf1.trainable_variables())
+    session.run(tf1.global_variables_initializer())
+    feeds = {inputs: np.zeros([0, 5, 3]), mask: np.zeros([0, 5])}
+    for _ in range(20):  # the former values of the memory may be zeros
+        found, *of_kernels = session.run([outputs, *gradients], feeds)
+        assert found.shape == ((0, 5, 4) if return_sequences else (0, 4))
+        assert [np.abs(each).max() for each in of_kernels] == [0, 0, 0]
 
 
 @pytest.mark.parametrize("return_sequences", [True, False])
@@ -188,21 +178,15 @@ def test_steps_that_the_mask_leaves_out_change_nothing(return_sequences):
     [("simple_rnn", 1, [0.0] * 3), ("lstm", 4, [0.0] * 3 + [1.0] * 3 + [0.0] * 6),
      ("gru", 3, [[0.0] * 9] * 2)],
 )  # fmt: skip
-def test_variables_start_as_those_of_keras(name, gates, bias):
-    with tf.Graph().as_default():
-        assert CELLS[name].name == name
-        assert CELLS[name](2, 3).num_gates == gates
-        with tf1.Session() as session:
-            session.run(tf1.global_variables_initializer())
-            values = session.run({v.op.name: v for v in tf1.trainable_variables()})
-    assert {key: value.shape for key, value in values.items() if key != "bias"} == {
-        "kernel": (2, 3 * gates),
-        "recurrent_kernel": (3, 3 * gates),
-    }
+def test_variables_start_as_those_of_keras(name, gates, bias, session):
+    assert CELLS[name].name == name
+    assert CELLS[name](2, 3).num_gates == gates
+    session.run(tf1.global_variables_initializer())
+    values = session.run({v.op.name: v for v in tf1.trainable_variables()})
+    kernel, recurrent = values["kernel"], values["recurrent_kernel"]
+    assert (kernel.shape, recurrent.shape) == ((2, 3 * gates), (3, 3 * gates))
     assert values["bias"].tolist() == bias
     # Orthogonal: the rows are of length one and at right angles to each other.
-    recurrent = values["recurrent_kernel"]
     np.testing.assert_allclose(recurrent @ recurrent.T, np.eye(3), atol=1e-5)
     # Glorot uniform: between -limit and limit, the root of 6 / (rows + columns).
-    limit = math.sqrt(6 / (2 + 3 * gates))
-    assert 0 < np.abs(values["kernel"]).max() <= limit
+    assert 0 < np.abs(kernel).max() <= math.sqrt(6 / (2 + 3 * gates))

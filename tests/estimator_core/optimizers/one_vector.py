@@ -2,10 +2,9 @@
 
 import numpy as np
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.optimizers.minimize import minimize
-
-tf1 = tf.compat.v1
 
 
 def train(make_optimizer, steps=3, sparse=False):

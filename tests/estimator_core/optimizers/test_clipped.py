@@ -1,12 +1,11 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.optimizers.clipped import ClippedOptimizer
 from estimator_core.optimizers.minimize import get_optimizer, minimize
 from tests.estimator_core.programs import zeros
-
-tf1 = tf.compat.v1
 
 
 def after_one_step(build_loss, optimizer="SGD", shape=(2,)):
@@ -25,10 +24,8 @@ def after_one_step(build_loss, optimizer="SGD", shape=(2,)):
 
 @pytest.mark.parametrize(
     ("slopes", "moved"),
-    [
-        pytest.param([30.0, 40.0], [-3.0, -4.0], id="above the norm"),  # of 50, to [3, 4]
-        pytest.param([0.3, 0.4], [-0.3, -0.4], id="below the norm"),
-    ],
+    [([30.0, 40.0], [-3.0, -4.0]), ([0.3, 0.4], [-0.3, -0.4])],
+    ids=["above the norm: of 50, to [3, 4]", "below the norm"],
 )
 def test_the_gradient_of_each_variable_is_scaled_down_to_the_norm(slopes, moved):
     weight, other, step, _ = after_one_step(lambda w: slopes[0] * w[0] + slopes[1] * w[1])
@@ -56,5 +53,4 @@ def test_variables_and_slots_of_the_optimizer_have_its_names():
         clipped = ClippedOptimizer(get_optimizer("Adagrad", 1.0, step), 5.0)
         minimize(clipped, tf.reduce_sum(weight))
         assert clipped.get_slot_names() == ["accumulator"]
-        slot = clipped.get_slot(weight, "accumulator")
-        assert slot.op.name == "training/Adagrad/weight/accumulator"
+        assert clipped.get_slot(weight, "accumulator").op.name == "training/Adagrad/weight/accumulator"

@@ -1,15 +1,10 @@
 import numpy as np
 import pytest
-import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.optimizers.minimize import get_optimizer
 from estimator_core.optimizers.named import optimizer_named
 from tests.estimator_core.optimizers.one_vector import train
-
-tf1 = tf.compat.v1
-
-
-SPARSE, DENSE = np.array([2.0, 1.0, 0.0]), np.array([1.0, -2.0, 0.0])
 
 
 @pytest.fixture(params=[False, True], ids=["dense", "sparse"])
@@ -19,7 +14,7 @@ def sparse(request):
 
 @pytest.fixture
 def slopes(sparse):
-    return SPARSE if sparse else DENSE
+    return np.array([2.0, 1.0, 0.0] if sparse else [1.0, -2.0, 0.0])
 
 
 def test_adam_steps_by_the_learning_rate(sparse, slopes):

@@ -2,11 +2,10 @@
 
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.optimizers import minimize
 from estimator_core.optimizers.named import Adam
-
-tf1 = tf.compat.v1
 
 
 class Own(tf1.train.GradientDescentOptimizer):
@@ -65,11 +64,10 @@ def directly(value):
         (in_old_condition, False),
     ],
 )
-def test_reads_of_a_variable_do_not_count_as_updates(call, use_resource):
-    with tf.Graph().as_default():
-        step = tf1.get_variable("step", [], tf.int64, use_resource=use_resource)
-        before = minimize.find_updates(step)
-        call(step.read_value)
-        assert minimize.find_updates(step) == before
-        call(lambda: tf.identity(tf1.assign_add(step, 1)))
-        assert len(minimize.find_updates(step) - before) == 1
+def test_reads_of_a_variable_do_not_count_as_updates(call, use_resource, graph):
+    step = tf1.get_variable("step", [], tf.int64, use_resource=use_resource)
+    before = minimize.find_updates(step)
+    call(step.read_value)
+    assert minimize.find_updates(step) == before
+    call(lambda: tf.identity(tf1.assign_add(step, 1)))
+    assert len(minimize.find_updates(step) - before) == 1

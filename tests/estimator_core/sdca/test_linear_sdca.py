@@ -40,14 +40,10 @@ def input_fn(labels=LABELS, batch_size=10, repeat=None):
     return lambda: (tf.data.Dataset.from_tensor_slices((FEATURES, labels)).repeat(repeat).batch(batch_size))
 
 
-def variables(estimator):
-    """Returns the variables in the order of `DESIGN`."""
-    return np.concatenate(
-        [
-            estimator.get_variable_value(f"linear/linear_model/{name}").ravel()
-            for name in ("x/weights", "kind/weights", "bias_weights")
-        ]
-    )
+def variables(estimator, names=("x/weights", "kind/weights", "bias_weights")):
+    """Returns the variables, by default in the order of `DESIGN`."""
+    values = [estimator.get_variable_value(f"linear/linear_model/{name}") for name in names]
+    return np.concatenate([value.ravel() for value in values])
 
 
 def test_a_classifier_ends_in_the_weights_of_scikit_learn(tmp_path):
@@ -60,14 +56,9 @@ def test_a_classifier_ends_in_the_weights_of_scikit_learn(tmp_path):
 
 
 def test_weights_words_and_shards(tmp_path):
-    sdca = LinearSDCA("id", num_table_shards=3)
-    model = est.LinearClassifier(
-        COLUMNS,
-        model_dir=str(tmp_path),
-        optimizer=sdca,
-        weight_column=fc.numeric_column("weight"),
-        label_vocabulary=["no", "yes"],
-    )
+    settings = {"optimizer": LinearSDCA("id", num_table_shards=3), "label_vocabulary": ["no", "yes"]}
+    settings["weight_column"] = fc.numeric_column("weight")
+    model = est.LinearClassifier(COLUMNS, model_dir=str(tmp_path), **settings)
     model.train(input_fn(np.array(["no", "yes"])[LABELS]), steps=100)
     theirs = sklearn.linear_model.LogisticRegression(C=1.0, fit_intercept=False, tol=1e-8)
     theirs.fit(DESIGN, LABELS, sample_weight=WEIGHT)
@@ -99,8 +90,7 @@ def test_regressions_with_a_loss_of_their_own(tmp_path, head, labels, mean):
     model = est.LinearEstimator(head, COLUMNS, model_dir=str(tmp_path), optimizer=sdca)
     model.train(input_fn(labels.astype("f4")), steps=200)
     found = variables(model)
-    gradient = DESIGN.T @ (mean(DESIGN @ found) - labels) + 4.0 * found
-    np.testing.assert_allclose(gradient, 0.0, atol=0.05)
+    np.testing.assert_allclose(DESIGN.T @ (mean(DESIGN @ found) - labels) + 4.0 * found, 0.0, atol=0.05)
 
 
 @pytest.mark.more
@@ -145,16 +135,11 @@ def test_categories_of_all_kinds(tmp_path):
     model = est.LinearRegressor(columns, model_dir=str(tmp_path), optimizer=sdca)
     model.train(input_fn, steps=300)
     counts = 1.5 * np.array([[lists[i % 4].count(w) for w in "abc"] for i in range(N)])
-    buckets = np.digitize(X, [-0.5, 0.5])
-    design = np.concatenate(
-        [counts, np.eye(3)[buckets[:, 0]], np.eye(3)[buckets[:, 1]], np.ones([N, 1])], axis=1
-    )
+    buckets = np.eye(3)[np.digitize(X, [-0.5, 0.5])]
+    design = np.concatenate([counts, buckets[:, 0], buckets[:, 1], np.ones([N, 1])], axis=1)
     expected = np.linalg.solve(design.T @ design + 4.0 * np.eye(10), design.T @ number)
-    found = [
-        model.get_variable_value(f"linear/linear_model/{name}").ravel()
-        for name in ("words_weighted_by_word_weights/weights", "x_bucketized/weights", "bias_weights")
-    ]
-    np.testing.assert_allclose(np.concatenate(found), expected, atol=5e-3)
+    names = ("words_weighted_by_word_weights/weights", "x_bucketized/weights", "bias_weights")
+    np.testing.assert_allclose(variables(model, names), expected, atol=5e-3)
 
 
 @pytest.mark.more
@@ -173,10 +158,8 @@ def test_a_second_training_remembers_the_examples(tmp_path):
 
 def test_summaries_show_the_examples_seen_and_the_duality_gap(tmp_path):
     config = est.RunConfig(model_dir=str(tmp_path), save_summary_steps=1)
-    model = est.LinearClassifier(COLUMNS, config=config, optimizer=LinearSDCA("id"))
-    model.train(input_fn(), steps=60)
-    examples_seen = scalars_of(tmp_path)["examples_seen"]
-    assert [*examples_seen.values()][:5] == [10, 20, 30, 40, 40]
+    est.LinearClassifier(COLUMNS, config=config, optimizer=LinearSDCA("id")).train(input_fn(), steps=60)
+    assert [*scalars_of(tmp_path)["examples_seen"].values()][:5] == [10, 20, 30, 40, 40]
     gaps = [*scalars_of(tmp_path)["approximate_duality_gap"].values()]
     assert gaps[3] > 0.05
     assert -1e-5 < gaps[-1] < 1e-3  # the optimum; both sums are float32

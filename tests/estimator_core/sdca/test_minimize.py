@@ -5,13 +5,12 @@ A single example of least squares has a dual whose maximum is known in closed fo
 
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.experimental import LinearSDCA
 from estimator_core.sdca.examples import DenseFeature, Examples
 from estimator_core.sdca.minimize import ExampleStates, minimize
 from tests.estimator_core.programs import zeros
-
-tf1 = tf.compat.v1
 
 KEYS = [[7, 1], [8, 1], [-9, 2]]  # negative fingerprints have a shard as well
 STATES = [[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0], [0.5, 0.5, 0.5, 0.5]]
@@ -60,8 +59,7 @@ def step():
                 for value in tf1.Summary.FromString(serialized).value:
                     tags[value.tag] = value.simple_value
             variables = session.run({v.op.name: v for v in tf1.global_variables()})
-            trainable = [v.op.name for v in tf1.trainable_variables()]
-            return variables, tags, trainable
+            return variables, tags, [v.op.name for v in tf1.trainable_variables()]
 
     return run
 

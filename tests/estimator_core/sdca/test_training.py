@@ -1,14 +1,13 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.canned.compose import ModelPart, compose
 from estimator_core.experimental import LinearSDCA
 from estimator_core.logits import linear_logit_fn_builder
 from estimator_core.sdca.training import SdcaTraining
-
-tf1 = tf.compat.v1
 
 fc = tf.feature_column
 SDCA = LinearSDCA("id", symmetric_l2_regularization=2.0)
@@ -21,30 +20,28 @@ def model_of(head, columns):
     return compose(head, [ModelPart(logit_fn, None)], training)
 
 
-def test_weighted_least_squares_of_a_bias():
+def test_weighted_least_squares_of_a_bias(session):
     """Two examples without any column: the least of 1 (b - 6)^2 / 2 + 3 (b - 2)^2 / 2 + 2 b^2 / 2.
 
     The slope, b - 6 + 3 b - 6 + 2 b, is 0 where b = 2.
     """
-    head = est.RegressionHead(weight_column="weight")
-    model_fn = model_of(head, [fc.numeric_column("zero")])
-    with tf.Graph().as_default(), tf1.Session() as session:
-        step = tf1.train.create_global_step()
-        features = {
-            "id": tf.constant([["a"], ["b"]]),
-            "zero": tf.zeros([2]),
-            "weight": tf.constant([1.0, 3.0]),
-        }
-        spec = model_fn(features, tf.constant([6.0, 2.0]), "train")
-        session.run(tf1.global_variables_initializer())
-        # The mean of 1 * 36 and 3 * 4, from the bias 0.
-        assert session.run(spec.loss) == pytest.approx(24.0)
-        for _ in range(60):
-            session.run(spec.train_op)
-        bias = session.run(tf1.global_variables("linear/linear_model/bias_weights")[0])
-        assert bias.item() == pytest.approx(2.0, rel=1e-3)
-        assert session.run(step) == 60
-        np.testing.assert_allclose(session.run(spec.predictions["predictions"]), [[2], [2]], rtol=1e-3)
+    model_fn = model_of(est.RegressionHead(weight_column="weight"), [fc.numeric_column("zero")])
+    step = tf1.train.create_global_step()
+    features = {
+        "id": tf.constant([["a"], ["b"]]),
+        "zero": tf.zeros([2]),
+        "weight": tf.constant([1.0, 3.0]),
+    }
+    spec = model_fn(features, tf.constant([6.0, 2.0]), "train")
+    session.run(tf1.global_variables_initializer())
+    # The mean of 1 * 36 and 3 * 4, from the bias 0.
+    assert session.run(spec.loss) == pytest.approx(24.0)
+    for _ in range(60):
+        session.run(spec.train_op)
+    bias = session.run(tf1.global_variables("linear/linear_model/bias_weights")[0])
+    assert bias.item() == pytest.approx(2.0, rel=1e-3)
+    assert session.run(step) == 60
+    np.testing.assert_allclose(session.run(spec.predictions["predictions"]), [[2], [2]], rtol=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,7 @@ def test_the_model_dir_of_either_place():
     assert config.session_config is None
     assert found.session_config.allow_soft_placement
     assert arguments.config_with_model_dir(config, "a").model_dir == "a"
-    plain = est.RunConfig(save_summary_steps=7)
-    found = arguments.config_with_model_dir(plain, pathlib.Path("b"))
+    found = arguments.config_with_model_dir(est.RunConfig(save_summary_steps=7), pathlib.Path("b"))
     assert (found.model_dir, found.save_summary_steps) == ("b", 7)
     with pytest.raises(ValueError, match=r"'c'.*'a'"):
         arguments.config_with_model_dir(config, "c")

@@ -4,11 +4,11 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.spec import calling
-
-tf1 = tf.compat.v1
+from tests.estimator_core.programs import Fetching, counting
 
 
 def _accepts(model_fn, params=None):
@@ -80,49 +80,39 @@ def test_calls_that_fail(model_fn, labels, message):
         calling.call_model_fn(model_fn, 1, labels, "train", {}, None)
 
 
-def test_a_spec_without_a_mode_gets_the_mode_of_the_call():
+def test_a_spec_without_a_mode_gets_the_mode_of_the_call(graph):
     def model_fn(features):
         return est.EstimatorSpec(None, predictions={"p": features})
 
-    with tf.Graph().as_default():
-        x = tf.constant([1.0])
-        spec = calling.call_model_fn(model_fn, x, None, "infer", {}, None)
-        assert spec.mode == "infer"
-        assert spec.export_outputs["serving_default"].outputs == {"p": x}
-        with pytest.raises(ValueError, match="Missing loss"):
-            calling.call_model_fn(model_fn, x, None, "train", {}, None)
+    x = tf.constant([1.0])
+    spec = calling.call_model_fn(model_fn, x, None, "infer", {}, None)
+    assert spec.mode == "infer"
+    assert spec.export_outputs["serving_default"].outputs == {"p": x}
+    with pytest.raises(ValueError, match="Missing loss"):
+        calling.call_model_fn(model_fn, x, None, "train", {}, None)
 
 
-def test_a_spec_of_another_mode_counts_for_the_mode_of_the_call():
+def test_a_spec_of_another_mode_counts_for_the_mode_of_the_call(graph):
     """As in 2.15: a model_fn may always return the spec of TRAIN."""
 
     def model_fn(features):
-        loss = tf.reduce_sum(features)
-        return est.EstimatorSpec("train", {"p": features}, loss, train_op=tf.no_op())
+        return est.EstimatorSpec("train", {"p": features}, tf.reduce_sum(features), train_op=tf.no_op())
 
-    with tf.Graph().as_default():
-        spec = calling.call_model_fn(model_fn, tf.constant([1.0]), None, "infer", {}, None)
-        assert spec.mode == "infer"
-        assert spec.export_outputs.keys() == {"serving_default"}
+    spec = calling.call_model_fn(model_fn, tf.constant([1.0]), None, "infer", {}, None)
+    assert spec.mode == "infer"
+    assert spec.export_outputs.keys() == {"serving_default"}
 
 
 def _half_dropped(features, labels, mode):
     """Prediction and loss depend on the ones, of 40, that a dropout leaves: Monte Carlo dropout."""
-    del labels
     ones = tf.ones([1, 40]) + 0.0 * features["x"][:, None]
     left = keras.layers.Dropout(0.5, seed=3)(ones, training=True) / 2.0
     predictions = {"left": left, "x": features["x"]}
     told = tf.reduce_sum(left * 2.0 ** tf.range(-20.0, 20.0))
     tf1.add_to_collection(tf1.GraphKeys.LOSSES, told)
-    step = tf1.train.get_global_step().assign_add(1)
-    return est.EstimatorSpec(
-        mode,
-        predictions=predictions,
-        loss=told,
-        train_op=step,
-        eval_metric_ops={"told": tf1.metrics.mean(told)},
-        export_outputs={"serving_default": est.export.PredictOutput(predictions)},
-    )
+    outputs = {"serving_default": est.export.PredictOutput(predictions)}
+    metrics = {"told": tf1.metrics.mean(told)}
+    return counting(mode, told, predictions=predictions, eval_metric_ops=metrics, export_outputs=outputs)
 
 
 def _six_batches():
@@ -133,30 +123,20 @@ def _each_draws_anew(rows):
     return len({tuple(row) for row in rows}) == len(rows)
 
 
-class _Losses(est.SessionRunHook):
+def _losses():
     """Collects the loss of every replica for each of its batches."""
-
-    def __init__(self):
-        self.rows = []
-
-    def before_run(self, run_context):
-        return est.SessionRunArgs(tf1.get_collection(tf1.GraphKeys.LOSSES))
-
-    def after_run(self, run_context, run_values):
-        self.rows.append(run_values.results)
+    return Fetching(lambda graph: graph.get_collection(tf1.GraphKeys.LOSSES))
 
 
 def test_random_numbers_of_keras_go_on_from_batch_to_batch(tmp_path):
-    estimator = est.Estimator(_half_dropped, str(tmp_path / "model"))
-    estimator.train(_six_batches, steps=1)
+    estimator = est.Estimator(_half_dropped, str(tmp_path / "model")).train(_six_batches, steps=1)
     first, second = ([r["left"] for r in estimator.predict(_six_batches)] for _ in range(2))
     assert len(first) == 6
     assert _each_draws_anew(first)
     np.testing.assert_array_equal(second, first)  # each call starts from the checkpoint
-    losses = _Losses()
-    metrics = [estimator.evaluate(_six_batches, hooks=[losses]), estimator.evaluate(_six_batches)]
-    assert metrics[0] == metrics[1]
-    assert _each_draws_anew(losses.rows)
+    losses = _losses()
+    assert estimator.evaluate(_six_batches, hooks=[losses]) == estimator.evaluate(_six_batches)
+    assert _each_draws_anew(losses.values)
     receiver_fn = est.export.build_raw_serving_input_receiver_fn({"x": tf.TensorSpec([None], tf.float32)})
     path = estimator.export_saved_model(str(tmp_path / "export"), receiver_fn).decode()
     serve = tf.saved_model.load(path).signatures["serving_default"]
@@ -166,12 +146,11 @@ def test_random_numbers_of_keras_go_on_from_batch_to_batch(tmp_path):
 def test_random_numbers_of_keras_go_on_in_each_replica(tmp_path):
     strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
     config = est.RunConfig(model_dir=str(tmp_path), train_distribute=strategy, eval_distribute=strategy)
-    estimator = est.Estimator(_half_dropped, config=config)
-    estimator.train(_six_batches, steps=1)
-    losses = _Losses()
+    estimator = est.Estimator(_half_dropped, config=config).train(_six_batches, steps=1)
+    losses = _losses()
     assert estimator.evaluate(_six_batches, hooks=[losses])["global_step"] > 0
-    assert [len(row) for row in losses.rows] == [2, 2, 2]
-    for replica in zip(*losses.rows, strict=True):
+    assert [len(row) for row in losses.values] == [2, 2, 2]
+    for replica in zip(*losses.values, strict=True):
         assert _each_draws_anew([(loss,) for loss in replica])
     assert _each_draws_anew([row["left"] for row in estimator.predict(_six_batches)])
 
@@ -180,20 +159,15 @@ def test_a_keras_metric_may_be_exported_with_the_training_graph(tmp_path):
     def model_fn(features, labels, mode):
         metric = keras.metrics.MeanAbsoluteError(name="mae")
         metric.update_state(labels, features["x"])
-        step = tf1.train.get_global_step().assign_add(1)
-        loss = tf.reduce_sum(features["x"])
-        return est.EstimatorSpec(mode, {"x": features["x"]}, loss, step, eval_metric_ops={"mae": metric})
+        parts = {"predictions": {"x": features["x"]}, "eval_metric_ops": {"mae": metric}}
+        return counting(mode, tf.reduce_sum(features["x"]), **parts)
 
-    estimator = est.Estimator(model_fn, str(tmp_path / "model"))
-    estimator.train(_six_batches, steps=2)
+    estimator = est.Estimator(model_fn, str(tmp_path / "model")).train(_six_batches, steps=2)
     # As in tf.estimator, a checkpoint does not hold the variables of a metric.
     assert set(estimator.get_variable_names()) == {"global_step"}
-    receiver_fn = est.experimental.build_raw_supervised_input_receiver_fn(
-        {"x": tf.TensorSpec([None])}, tf.TensorSpec([None])
-    )
-    path = estimator.export_saved_model(
-        str(tmp_path / "export"), receiver_fn, experimental_mode="train"
-    ).decode()
+    specs = {"x": tf.TensorSpec([None])}, tf.TensorSpec([None])
+    receiver_fn = est.experimental.build_raw_supervised_input_receiver_fn(*specs)
+    path = estimator.export_saved_model(str(tmp_path / "export"), receiver_fn, experimental_mode="train")
     with tf.Graph().as_default(), tf1.Session() as session:
-        signature = tf1.saved_model.load(session, ["train"], path).signature_def["train"]
+        signature = tf1.saved_model.load(session, ["train"], path.decode()).signature_def["train"]
     assert set(signature.outputs) == {"loss", "predictions/x", "metrics/mae/value", "metrics/mae/update_op"}

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.export import PredictOutput
@@ -8,8 +9,6 @@ from estimator_core.spec.metric_fn import MetricFn
 from estimator_core.spec.mode_keys import ModeKeys
 
 pytestmark = pytest.mark.usefixtures("graph")
-
-tf1 = tf.compat.v1
 
 
 def _output():
@@ -101,13 +100,12 @@ def test_operations_of_another_graph_are_refused():
 def test_a_keras_metric_without_updates_is_refused():
     """As in 2.15: Please call update_state(...) on the "mean" metric."""
     metrics = pytest.importorskip("tf_keras").metrics
-    with tf.Graph().as_default():
-        metric, loss = metrics.Mean(name="mean"), tf.constant(1.0)
-        with pytest.raises(ValueError, match=r"call its update_state\(\)\. Received: mean=<tf_keras"):
-            est.EstimatorSpec("eval", loss=loss, eval_metric_ops={"mean": metric})
-        metric.update_state(loss)
-        spec = est.EstimatorSpec("eval", loss=loss, eval_metric_ops={"mean": metric})
-        assert spec.eval_metric_ops == {"mean": metric}
+    metric, loss = metrics.Mean(name="mean"), tf.constant(1.0)
+    with pytest.raises(ValueError, match=r"call its update_state\(\)\. Received: mean=<tf_keras"):
+        est.EstimatorSpec("eval", loss=loss, eval_metric_ops={"mean": metric})
+    metric.update_state(loss)
+    spec = est.EstimatorSpec("eval", loss=loss, eval_metric_ops={"mean": metric})
+    assert spec.eval_metric_ops == {"mean": metric}
 
 
 def test_export_outputs_get_a_default():

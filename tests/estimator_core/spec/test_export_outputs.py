@@ -34,15 +34,12 @@ def test_an_eval_output_of_single_tensors_and_of_nothing(one):
 
 
 def test_all_are_export_outputs(one):
-    for output in (
-        EvalOutput(one),
-        est.export.PredictOutput(one),
-        est.export.RegressionOutput(one),
-        est.export.ClassificationOutput(scores=one),
-    ):
-        assert isinstance(output, est.export.ExportOutput)
+    export = est.export
+    outputs = EvalOutput(one), export.PredictOutput(one), export.RegressionOutput(one)
+    for output in (*outputs, export.ClassificationOutput(scores=one)):
+        assert isinstance(output, export.ExportOutput)
     with pytest.raises(TypeError):
-        est.export.ExportOutput()
+        export.ExportOutput()
 
 
 @pytest.mark.parametrize("make", ["PredictOutput", "RegressionOutput", "ClassificationOutput"])

@@ -13,9 +13,9 @@ import tempfile
 
 import numpy as np
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 from tensorflow.core.protobuf import saved_model_pb2
 
-tf1 = tf.compat.v1
 _X = np.ones([8, 3], np.float32)
 # Operations of a save and a restore, which differ between versions of TensorFlow.
 _CASES = {
@@ -46,8 +46,7 @@ def seen_by(estimator_api, case):
             if params.get("columns"):
                 column = tf.feature_column.numeric_column("x", shape=(3,))
                 x = tf1.feature_column.input_layer({"x": x}, [column])
-            weights = tf1.get_variable("weights", [3, 1], initializer=tf1.ones_initializer())
-            return tf.matmul(x, weights)
+            return tf.matmul(x, tf1.get_variable("weights", [3, 1], initializer=tf1.ones_initializer()))
 
         if params["use_tpu"] and params.get("rewrite"):
             logits = tf1.tpu.rewrite(logits_of, [features["x"]])[0]
@@ -85,8 +84,7 @@ def seen_by(estimator_api, case):
         train_batch_size=4,
         predict_batch_size=4,
         export_saved_model_api_version=version,
-    )
-    estimator.train(input_fn, max_steps=2)
+    ).train(input_fn, max_steps=2)
     receiver_fn = estimator_api.export.build_parsing_serving_input_receiver_fn(
         {"x": tf.io.FixedLenFeature([3], tf.float32)}
     )

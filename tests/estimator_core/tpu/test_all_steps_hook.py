@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from tests.estimator_core.shard_programs import input_fn
-
-tf1 = tf.compat.v1
 
 
 def test_evaluation_needs_steps_and_an_input_that_lasts(make_sharded):

@@ -1,11 +1,10 @@
 """A program of a question about TPUEstimator, on this machine."""
 
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.tpu import RunConfig, TPUEstimator, TPUEstimatorSpec
-
-tf1 = tf.compat.v1
 
 
 def keras_model_fn(features, labels, mode, params):
@@ -23,15 +22,13 @@ def keras_model_fn(features, labels, mode, params):
             return {"mae": metric}
 
         return TPUEstimatorSpec(mode, loss=loss, eval_metrics=(keras_metric_fn, [labels, outputs]))
-    optimizer = tf1.train.GradientDescentOptimizer(0.25)
-    optimizer = tf1.tpu.CrossShardOptimizer(optimizer)
+    optimizer = tf1.tpu.CrossShardOptimizer(tf1.train.GradientDescentOptimizer(0.25))
     train_op = optimizer.minimize(loss, tf1.train.get_global_step(), var_list=tf1.trainable_variables())
     return TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
 
 
 def keras_input_fn(params):
-    dataset = tf.data.Dataset.from_tensors(({"x": [1.0, 0.0]}, 3.0)).repeat(40)
-    return dataset.batch(params["batch_size"])
+    return tf.data.Dataset.from_tensors(({"x": [1.0, 0.0]}, 3.0)).repeat(40).batch(params["batch_size"])
 
 
 def test_a_keras_model_learns_in_a_model_fn(tmp_path):
@@ -42,8 +39,7 @@ def test_a_keras_model_learns_in_a_model_fn(tmp_path):
         train_batch_size=2,
         eval_batch_size=2,
         predict_batch_size=2,
-    )
-    tpu_est.train(keras_input_fn)
+    ).train(keras_input_fn)
     # Each of 20 steps halves the distance to an output of 3.
     assert abs(next(tpu_est.predict(keras_input_fn))["outputs"] - 3.0) < 1e-4
     assert tpu_est.evaluate(keras_input_fn)["mae"] < 1e-4

@@ -1,17 +1,19 @@
 """EmbeddingConfigSpec on virtual shards: its parameters train the tables, and not model_fn's optimizer."""
 
 import os
+import types
 
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core import tpu
 from estimator_core.experimental import input_layer
+from tests.estimator_core import shard_programs
 from tests.estimator_core.programs import zeros
 
-tf1 = tf.compat.v1
 embedding = tf.tpu.experimental.embedding
 
 IDS = np.array([0, 1, 0, 3])
@@ -61,9 +63,17 @@ PLAIN = tf.feature_column.embedding_column(
 NUMBER = tf.feature_column.numeric_column("number")
 
 
-def input_fn(params):
-    dataset = tf.data.Dataset.from_tensor_slices(({"id": IDS}, LABELS)).repeat()
-    return dataset.batch(params["batch_size"], drop_remainder=True)
+def batches_of(features):
+    """An input_fn of these features and the labels, again and again."""
+
+    def input_fn(params):
+        dataset = tf.data.Dataset.from_tensor_slices((features, LABELS)).repeat()
+        return dataset.batch(params["batch_size"], drop_remainder=True)
+
+    return input_fn
+
+
+input_fn = batches_of({"id": IDS})
 
 
 def predict_input_fn(params):
@@ -72,24 +82,11 @@ def predict_input_fn(params):
 
 @pytest.fixture
 def make(tmp_path):
-    def make_estimator(columns=None, optimizer=None, model_fn=None, num_shards=2, **arguments):
-        columns = columns or [column()]
-        names = ("clipping_limit", "experimental_gradient_multiplier_fn")
-        of_spec = {name: arguments.pop(name) for name in names if name in arguments}
-        spec = tpu.experimental.EmbeddingConfigSpec(columns, optimizer or embedding.SGD(0.25), **of_spec)
-        config = tpu.RunConfig(tpu.TPUConfig(num_shards=num_shards), model_dir=str(tmp_path))
-        return tpu.TPUEstimator(
-            model_fn or model_fn_of(columns),
-            **{
-                "config": config,
-                "embedding_config_spec": spec,
-                "params": {},
-                "train_batch_size": 4,
-                "eval_batch_size": 4,
-                "predict_batch_size": 4,
-                **arguments,
-            },
-        )
+    def make_estimator(columns=None, optimizer=None, model_fn=None, of_spec=None, **arguments):
+        columns, optimizer = columns or [column()], optimizer or embedding.SGD(0.25)
+        spec = tpu.experimental.EmbeddingConfigSpec(columns, optimizer, **(of_spec or {}))
+        settings = {"embedding_config_spec": spec, "params": {}, **arguments}
+        return shard_programs.estimator(tmp_path, model_fn or model_fn_of(columns), **settings)
 
     return make_estimator
 
@@ -123,57 +120,46 @@ def test_tables_are_trained_by_their_parameters(make, name, num_shards):
     np.testing.assert_allclose(estimator.get_variable_value(TABLE), table, rtol=1e-5)
     names = estimator.get_variable_names()
     for slot, value in kept.items():
-        found = estimator.get_variable_value(f"{TABLE}/{slot}")
-        np.testing.assert_allclose(found, value, rtol=1e-5)
+        np.testing.assert_allclose(estimator.get_variable_value(f"{TABLE}/{slot}"), value, rtol=1e-5)
     # model_fn's optimizer trains the weight alone: -0.5 * 2.5 * (1 + 1.5 + 1.75).
     assert estimator.get_variable_value("weight") == -0.5 * 2.5 * 4.25
     assert [name for name in names if "Momentum" in name] == ["weight/Momentum"]
 
 
-# Of each row: what a table of ones loses in some steps.
-@pytest.mark.parametrize(
-    ("arguments", "steps", "moved"),
-    [
-        pytest.param(
-            {"params": {"reduction": tf1.losses.Reduction.SUM}},
-            1,
-            0.25 * 2 * GRADIENT,  # CrossShardOptimizer does not divide the loss by the shards
-            id="a sum over shards",
-        ),
-        pytest.param(
-            {"optimizer": embedding.SGD(lambda: 0.5)},
-            1,
-            0.5 * GRADIENT,
-            id="a learning rate that is a function",
-        ),
-        pytest.param(
-            {
-                "clipping_limit": 1.25,
-                "experimental_gradient_multiplier_fn": lambda step: tf.cast(step, tf.float32) + 2.0,
-            },
-            2,
-            0.25 * (np.minimum(2 * GRADIENT, 1.25) + np.minimum(3 * GRADIENT, 1.25)),
-            id="a multiplier and a limit of gradients",
-        ),
-        pytest.param(
-            {"columns": [PLAIN, NUMBER], "model_fn": model_fn_of([PLAIN])},
-            1,
-            0.25 * GRADIENT,
-            id="columns that are not for TPUs and numbers",
-        ),
-    ],
-)
+TWO_GRADIENTS = {
+    "clipping_limit": 1.25,
+    "experimental_gradient_multiplier_fn": lambda step: tf.cast(step, tf.float32) + 2.0,
+}
+# What is set, and what a table of ones loses in some steps.
+LOST = {
+    # CrossShardOptimizer does not divide the loss by the shards.
+    "a sum over shards": ({"params": {"reduction": tf1.losses.Reduction.SUM}}, 1, 0.25 * 2 * GRADIENT),
+    "a learning rate that is a function": ({"optimizer": embedding.SGD(lambda: 0.5)}, 1, 0.5 * GRADIENT),
+    "a multiplier and a limit of gradients": (
+        {"of_spec": TWO_GRADIENTS},
+        2,
+        0.25 * (np.minimum(2 * GRADIENT, 1.25) + np.minimum(3 * GRADIENT, 1.25)),
+    ),
+    "columns that are not for TPUs and numbers": (
+        {"columns": [PLAIN, NUMBER], "model_fn": model_fn_of([PLAIN])},
+        1,
+        0.25 * GRADIENT,
+    ),
+    "a learning rate that depends on the step": (
+        {
+            "columns": [column(lambda step: 0.5 / (1.0 + tf.cast(step, tf.float32)))],
+            "optimizer": embedding.SGD(100.0),
+        },
+        3,
+        (0.5 + 0.25 + 0.5 / 3) * GRADIENT,  # it sees the steps before the updates: 0, 1 and 2
+    ),
+}
+
+
+@pytest.mark.parametrize(("arguments", "steps", "moved"), LOST.values(), ids=LOST)
 def test_what_a_table_loses(make, arguments, steps, moved):
     estimator = make(**arguments).train(input_fn, steps=steps)
-    np.testing.assert_allclose(estimator.get_variable_value(TABLE), 1 - np.tile(moved, 2))
-
-
-def test_a_learning_rate_that_depends_on_the_step(make):
-    """It sees the steps before the updates: 0, 1 and 2."""
-    seen = column(learning_rate_fn=lambda step: 0.5 / (1.0 + tf.cast(step, tf.float32)))
-    estimator = make([seen], embedding.SGD(100.0)).train(input_fn, steps=3)
-    expected = 1 - (0.5 + 0.25 + 0.5 / 3) * np.tile(GRADIENT, 2)
-    np.testing.assert_allclose(estimator.get_variable_value(TABLE), expected, rtol=1e-6)
+    np.testing.assert_allclose(estimator.get_variable_value(TABLE), 1 - np.tile(moved, 2), rtol=1e-6)
 
 
 @pytest.mark.more
@@ -182,14 +168,11 @@ def test_the_tables_of_a_checkpoint_are_used_everywhere(make, tmp_path):
     rows = estimator.get_variable_value(TABLE).sum(axis=1)
     np.testing.assert_allclose(rows, [1.5, 1.75, 2.0, 1.5])
     assert estimator.evaluate(input_fn, steps=1)["total"] == pytest.approx(rows[IDS].mean())
-    predicted = [row["total"] for row in estimator.predict(predict_input_fn)]
-    np.testing.assert_allclose(predicted, rows)
+    np.testing.assert_allclose([row["total"] for row in estimator.predict(predict_input_fn)], rows)
     receiver_fn = est.export.build_raw_serving_input_receiver_fn({"id": tf.TensorSpec([None], tf.int64)})
-    exporter = make(export_to_tpu=False)
-    path = exporter.export_saved_model(str(tmp_path / "export"), receiver_fn)
+    path = make(export_to_tpu=False).export_saved_model(str(tmp_path / "export"), receiver_fn)
     signature = tf.saved_model.load(os.fsdecode(path)).signatures["serving_default"]
-    found = signature(id=tf.constant([3, 1], tf.int64))["total"]
-    np.testing.assert_allclose(found, rows[[3, 1]])
+    np.testing.assert_allclose(signature(id=tf.constant([3, 1], tf.int64))["total"], rows[[3, 1]])
     make().train(input_fn, steps=1)  # it goes on from there
     np.testing.assert_allclose(estimator.get_variable_value(TABLE), by_hand("SGD", 2)[0])
 
@@ -199,18 +182,13 @@ def test_shared_columns_have_one_table(make):
     ids = [tf.feature_column.categorical_column_with_identity(name, 4) for name in ("id", "other")]
     columns = tf1.tpu.experimental.shared_embedding_columns(ids, 2, initializer=tf1.ones_initializer())
 
-    def both_input_fn(params):
-        features = {"id": IDS, "other": IDS[::-1].copy()}
-        dataset = tf.data.Dataset.from_tensor_slices((features, LABELS)).repeat()
-        return dataset.batch(params["batch_size"], drop_remainder=True)
-
+    both_input_fn = batches_of({"id": IDS, "other": IDS[::-1].copy()})
     estimator = make(columns, model_fn=model_fn_of(columns, layer=input_layer))
     estimator.train(both_input_fn, steps=1)
     # "other" is 3, 0, 1, 0 with the labels 1, 2, 3, 4: rows 0, 1 and 3 have 6, 3 and 1, by 4.
     gradient = GRADIENT + np.array([1.5, 0.75, 0.0, 0.25])[:, np.newaxis]
     (name,) = [name for name in estimator.get_variable_names() if "shared" in name]
-    found = estimator.get_variable_value(name)
-    np.testing.assert_allclose(found, 1 - 0.25 * np.tile(gradient, 2))
+    np.testing.assert_allclose(estimator.get_variable_value(name), 1 - 0.25 * np.tile(gradient, 2))
 
 
 def clipped(loss, step):
@@ -250,8 +228,7 @@ def test_a_model_of_tables_alone(make):
         loss = tf.reduce_mean(
             labels * tf.reduce_sum(tf1.feature_column.input_layer(features, columns), axis=1)
         )
-        optimizer = tpu.CrossShardOptimizer(momentum())
-        train_op = optimizer.minimize(loss, tf1.train.get_global_step())
+        train_op = tpu.CrossShardOptimizer(momentum()).minimize(loss, tf1.train.get_global_step())
         return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
 
     estimator = make(columns, model_fn=tables_alone).train(input_fn, steps=3)
@@ -328,14 +305,9 @@ def test_what_shards_do_not_have(make, tmp_path):
     with pytest.raises(RuntimeError, match="AdagradMomentum"):
         make(optimizer=embedding.AdagradMomentum(0.1)).train(input_fn, steps=1)
 
-    class FeatureConfig:
-        table_id = "table"
-
-    class TableConfig:
-        vocabulary_size = 10
-
+    feature, table = types.SimpleNamespace(table_id="table"), types.SimpleNamespace(vocabulary_size=10)
     spec = tpu.experimental.EmbeddingConfigSpec(
-        feature_to_config_dict={"id": FeatureConfig()}, table_to_config_dict={"table": TableConfig()}
+        feature_to_config_dict={"id": feature}, table_to_config_dict={"table": table}
     )
     with pytest.raises(RuntimeError, match="leave feature_to_config_dict and table_to_config_dict"):
         make(embedding_config_spec=spec).train(input_fn, steps=1)
@@ -352,26 +324,21 @@ def sparse_ids(rows):
 @pytest.mark.more
 @pytest.mark.parametrize("per_host", [True, tpu.InputPipelineConfig.PER_HOST_V2])
 @pytest.mark.parametrize("num_shards", [1, 2])
-def test_rows_of_sparse_ids_are_averaged(make, num_shards, per_host, tmp_path):
+def test_rows_of_sparse_ids_are_averaged(make, num_shards, per_host):
     """Examples with the ids (0, 1), (1,), none and (3, 3), whose rows are averaged."""
     rows = [[0, 1], [1], [], [3, 3]]
-    tpu_config = tpu.TPUConfig(num_shards=num_shards, per_host_input_for_training=per_host)
+    config = {"per_host_input_for_training": per_host}
 
     def sparse_input_fn(params):
-        features = {"id": sparse_ids(rows)}
-        dataset = tf.data.Dataset.from_tensor_slices((features, LABELS)).repeat()
-        return dataset.batch(params["batch_size"], drop_remainder=True)
+        return batches_of({"id": sparse_ids(rows)})(params)
 
-    config = tpu.RunConfig(tpu_config, model_dir=str(tmp_path))
-    estimator = make(config=config).train(sparse_input_fn, steps=1)
+    estimator = make(config=config, num_shards=num_shards).train(sparse_input_fn, steps=1)
     # By 4: half of 1 for row 0, half of 1 and 2 for row 1, 4 for row 3.
-    gradient = np.array([0.125, 0.625, 0.0, 1.0])[:, np.newaxis]
-    table = 1 - 0.25 * np.tile(gradient, 2)
+    table = 1 - 0.25 * np.tile(np.array([0.125, 0.625, 0.0, 1.0])[:, np.newaxis], 2)
     np.testing.assert_allclose(estimator.get_variable_value(TABLE), table)
     of_rows = table.sum(axis=1)
     totals = [of_rows[[0, 1]].mean(), of_rows[1], 0.0, of_rows[3]]
-    metrics = estimator.evaluate(sparse_input_fn, steps=1)
-    assert metrics["total"] == pytest.approx(np.mean(totals))
+    assert estimator.evaluate(sparse_input_fn, steps=1)["total"] == pytest.approx(np.mean(totals))
 
     def sparse_predict_input_fn(params):  # the last batch is smaller
         dataset = tf.data.Dataset.from_tensor_slices({"id": sparse_ids([*rows, [0], [3]])})
@@ -383,8 +350,7 @@ def test_rows_of_sparse_ids_are_averaged(make, num_shards, per_host, tmp_path):
 
 def test_sparse_features_are_for_tables(make):
     def sparse_input_fn(params):
-        dataset = tf.data.Dataset.from_tensors(({"id": sparse_ids([[0], [1]])}, LABELS[:2]))
-        return dataset.repeat()
+        return tf.data.Dataset.from_tensors(({"id": sparse_ids([[0], [1]])}, LABELS[:2])).repeat()
 
     with pytest.raises(ValueError, match="must return tensors of static shape"):
         make(embedding_config_spec=None).train(sparse_input_fn, steps=1)

@@ -6,6 +6,8 @@ import tensorflow as tf
 
 import estimator_core as est
 from estimator_core import tf1
+from tests.estimator_core import shard_programs
+from tests.estimator_core.programs import assert_same, values_of
 
 MOMENTUM, EPSILON, RATE = 0.9, 1e-3, 0.25
 IMAGES = np.random.RandomState(3).randn(8, 4, 4, 2).astype(np.float32) * [2.0, 0.5] + [1.0, -3.0]
@@ -21,7 +23,7 @@ def model_fn(features, labels, mode, params):
     scale = tf1.get_variable("scale", [2], initializer=tf.constant_initializer(1.5))
     offset = tf1.get_variable("offset", [2], initializer=tf.constant_initializer(0.5))
     weights = tf1.get_variable("weights", [2, 1], initializer=tf.constant_initializer(0.2))
-    net, moments = NORMALIZE[params["how"]](features, scale, offset, averages)
+    net, moments = params["how"](features, scale, offset, averages)
     output = tf.reduce_mean(tf.square(net), [1, 2]) @ weights
     loss = tf.reduce_mean(tf.square(output - labels))
     optimizer = est.tpu.CrossShardOptimizer(tf1.train.GradientDescentOptimizer(RATE))
@@ -36,16 +38,8 @@ def model_fn(features, labels, mode, params):
 
 def fused(features, scale, offset, averages, is_training=True, factor=1.0):
     """As tf_keras's BatchNormalization: the op gets the averages, and in training ignores them."""
-    out = tf.raw_ops.FusedBatchNormV3(
-        x=features,
-        scale=scale,
-        offset=offset,
-        mean=averages["mean"],
-        variance=averages["variance"],
-        epsilon=EPSILON,
-        exponential_avg_factor=factor,
-        is_training=is_training,
-    )
+    settings = {"epsilon": EPSILON, "exponential_avg_factor": factor, "is_training": is_training}
+    out = tf.raw_ops.FusedBatchNormV3(x=features, scale=scale, offset=offset, **averages, **settings)
     return out.y, {"mean": out.batch_mean, "variance": out.batch_variance}
 
 
@@ -71,47 +65,32 @@ def by_averages(features, scale, offset, averages):
 def by_new_averages(features, scale, offset, averages):
     """Normalizes by averages that the operation has moved."""
     _, moved = fused(features, scale, offset, averages, factor=0.25)
-    net = (features - moved["mean"]) * scale + offset
-    return net, moved
-
-
-NORMALIZE = {
-    "fused": fused,
-    "by hand": by_hand,
-    "shape": with_shape_of_averages,
-    "averages": by_averages,
-    "new averages": by_new_averages,
-}
+    return (features - moved["mean"]) * scale + offset, moved
 
 
 def trained(how, folder, steps=2):
-    config = est.tpu.RunConfig(model_dir=str(folder), tpu_config=est.tpu.TPUConfig(steps, num_shards=2))
-    estimator = est.tpu.TPUEstimator(
-        model_fn, config=config, params={"how": how}, use_tpu=True, train_batch_size=4
-    )
+    loop = {"iterations_per_loop": steps}
+    estimator = shard_programs.estimator(folder, model_fn, config=loop, params={"how": how})
 
     def input_fn(params):
         dataset = tf.data.Dataset.from_tensor_slices((IMAGES.astype(np.float32), LABELS))
         return dataset.batch(params["batch_size"], drop_remainder=True).repeat()
 
-    estimator.train(input_fn, steps=steps)
-    names = ("scale", "offset", "weights", "mean", "variance")
-    return {name: estimator.get_variable_value(name) for name in names}
+    values = values_of(estimator.train(input_fn, steps=steps))
+    return {name: values[name] for name in ("scale", "offset", "weights", "mean", "variance")}
 
 
-@pytest.mark.parametrize("how", ["fused", "shape"])
+@pytest.mark.parametrize("how", [fused, with_shape_of_averages])
 def test_it_trains_as_normalization_by_hand_does(tmp_path, how):
-    values = trained(how, tmp_path / how)
-    expected = trained("by hand", tmp_path / "by hand")
-    for name in expected:
-        np.testing.assert_allclose(values[name], expected[name], rtol=1e-4, atol=1e-5)
+    values = trained(how, tmp_path / "model")
+    assert_same(values, trained(by_hand, tmp_path / "by hand"), rtol=1e-4, atol=1e-5)
     # The averages are the first shard's: rows 0 and 1 of each batch of four.
     means = [IMAGES[first : first + 2].mean((0, 1, 2)) for first in (0, 4)]
     moving = (1 - MOMENTUM) * (MOMENTUM * means[0] + means[1])
     np.testing.assert_allclose(values["mean"], moving, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("how", ["averages", "new averages"])
+@pytest.mark.parametrize("how", [by_averages, by_new_averages])
 def test_normalization_by_the_moving_averages_is_refused(tmp_path, how):
     with pytest.raises(ValueError, match=r"none can keep its own value.*'mean:0'"):
         trained(how, tmp_path)

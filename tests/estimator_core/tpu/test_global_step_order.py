@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core import tpu
 from estimator_core.tpu.user_functions import model_fn_on_host, read_before_write
 from tests.estimator_core.programs import zeros
-
-tf1 = tf.compat.v1
 
 NUM_STEPS = 60
 
@@ -35,8 +34,7 @@ def bert_train_op(loss, learning_rate, wrap):
     gradients = tf.gradients(loss, variables)
     global_step = tf1.train.get_or_create_global_step()
     train_op = optimizer.apply_gradients(zip(gradients, variables, strict=True), global_step=global_step)
-    new_global_step = global_step + 1
-    return tf.group(train_op, [global_step.assign(new_global_step)])
+    return tf.group(train_op, [global_step.assign(global_step + 1)])
 
 
 def minimize_train_op(loss, learning_rate, wrap):
@@ -53,8 +51,7 @@ def train(model_dir, train_op_of, wrap):
         return rate
 
     def model_fn(features, labels, mode, params):
-        weight = zeros("weight")
-        loss = tf.square(weight - labels[0])
+        loss = tf.square(zeros("weight") - labels[0])
         step = tf1.train.get_or_create_global_step()
         rate = tf1.train.polynomial_decay(1.0, step, NUM_STEPS, end_learning_rate=0.0)
         rate = tf.ensure_shape(tf.numpy_function(note, [step, rate], tf.float32), [])
@@ -89,28 +86,26 @@ def pairs_in_order(graph):
     }
 
 
-def test_reads_come_before_functions_and_these_before_writes():
+def test_reads_come_before_functions_and_these_before_writes(graph, session):
     """A race is lost too rarely for a test to see; so the order in the graph is checked."""
-    with tf.Graph().as_default() as graph:
-        step = tf1.train.create_global_step()
-        read = tf.convert_to_tensor(step).op
-        call = tf.function(lambda: step + 1)()
-        write = step.assign_add(1, read_value=False)
-        with tf.control_dependencies([write]):
-            late_read = tf.convert_to_tensor(step)
-        unused = tf.convert_to_tensor(step)
-        read_before_write(tf.group(read, call, write, late_read))
+    step = tf1.train.create_global_step()
+    read = tf.convert_to_tensor(step).op
+    call = tf.function(lambda: step + 1)()
+    write = step.assign_add(1, read_value=False)
+    with tf.control_dependencies([write]):
+        late_read = tf.convert_to_tensor(step)
+    unused = tf.convert_to_tensor(step)
+    read_before_write(tf.group(read, call, write, late_read))
     ordered = pairs_in_order(graph)
     call_op = next(op for op in graph.get_operations() if op.type == "StatefulPartitionedCall")
     assert {(read.name, call_op.name), (read.name, write.name), (call_op.name, write.name)} < ordered
     assert (late_read.op.name, write.name) not in ordered
     assert (unused.op.name, write.name) not in ordered
-    with tf1.Session(graph=graph) as session:
-        session.run(tf1.global_variables_initializer())
-        assert session.run(late_read) == 1
+    session.run(tf1.global_variables_initializer())
+    assert session.run(late_read) == 1
 
 
-def test_a_tpu_estimator_asks_for_this_order():
+def test_a_tpu_estimator_asks_for_this_order(graph):
     def model_fn(features, mode, params):
         weight = zeros("weight")
         step = tf1.train.get_global_step()
@@ -119,35 +114,29 @@ def test_a_tpu_estimator_asks_for_this_order():
         train_op = tf.group(weight.assign_sub(rate, read_value=False), count)
         return tpu.TPUEstimatorSpec(mode, loss=tf.constant(0.0), train_op=train_op)
 
-    with tf.Graph().as_default() as graph:
-        step = tf1.train.create_global_step()
-        on_host = model_fn_on_host(model_fn, {})
-        on_host(features={}, mode=est.ModeKeys.TRAIN, params={})
+    step = tf1.train.create_global_step()
+    model_fn_on_host(model_fn, {})(features={}, mode=est.ModeKeys.TRAIN, params={})
     (count,) = [op for op in step.handle.consumers() if op.type == "AssignAddVariableOp"]
-    read = graph.get_operation_by_name("rate").inputs[0].op
-    assert (read.name, count.name) in pairs_in_order(graph)
+    assert (graph.get_operation_by_name("rate").inputs[0].op.name, count.name) in pairs_in_order(graph)
 
 
-def test_a_train_op_that_reads_what_it_wrote():
+def test_a_train_op_that_reads_what_it_wrote(session):
     """No order is added that would make a cycle."""
-    with tf.Graph().as_default() as graph:
-        step = tf1.train.create_global_step()
-        first = step.assign(step + 1)
-        with tf.control_dependencies([first]):
-            second = step.assign(step * 10)
-        read_before_write(tf.group(second))
-        with tf1.Session(graph=graph) as session:
-            session.run(tf1.global_variables_initializer())
-            session.run(second.op)
-            assert session.run(step) == 10
+    step = tf1.train.create_global_step()
+    first = step.assign(step + 1)
+    with tf.control_dependencies([first]):
+        second = step.assign(step * 10)
+    read_before_write(tf.group(second))
+    session.run(tf1.global_variables_initializer())
+    session.run(second.op)
+    assert session.run(step) == 10
 
 
-def test_variables_that_are_no_resources():
+def test_variables_that_are_no_resources(graph):
     """Their reads are no copies: operations that take the value have to come before the write."""
-    with tf.Graph().as_default() as graph:
-        with tf1.variable_scope("", use_resource=False):
-            step = tf1.train.create_global_step()
-        rate = tf.cast(step, tf.float32, "rate")
-        write = tf1.assign_add(step, 1).op
-        read_before_write(tf.group(rate, write))
+    with tf1.variable_scope("", use_resource=False):
+        step = tf1.train.create_global_step()
+    rate = tf.cast(step, tf.float32, "rate")
+    write = tf1.assign_add(step, 1).op
+    read_before_write(tf.group(rate, write))
     assert (rate.op.name, write.name) in pairs_in_order(graph)

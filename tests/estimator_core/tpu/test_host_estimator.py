@@ -2,25 +2,22 @@
 
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.tpu.host_estimator import ConvertedModelFn, HostEstimator
-
-tf1 = tf.compat.v1
+from tests.estimator_core.programs import counting
 
 
 @pytest.mark.parametrize("on_tpu", [True, False])
 def test_a_graph_for_tpus_is_exported_when_there_is_a_model_for_it(tmp_path, on_tpu):
     def model_fn(features, mode):
-        step = tf1.train.get_global_step()
-        predictions = features["x"] * tf.cast(step, tf.float32)
-        return est.EstimatorSpec(
-            mode, predictions=predictions, loss=tf.constant(0.0), train_op=step.assign_add(1)
-        )
+        predictions = features["x"] * tf.cast(tf1.train.get_global_step(), tf.float32)
+        return counting(mode, tf.constant(0.0), predictions=predictions)
 
     other = (lambda features, mode: model_fn({"x": -features["x"]}, mode)) if on_tpu else None
-    config = est.RunConfig(model_dir=str(tmp_path / "model"))
-    estimator = HostEstimator(model_fn, other, config, None)
+
+    estimator = HostEstimator(model_fn, other, est.RunConfig(model_dir=str(tmp_path / "model")), None)
     estimator.train(lambda: tf.data.Dataset.from_tensors({"x": [1.0]}).repeat(), steps=3)
     receiver_fn = est.export.build_raw_serving_input_receiver_fn({"x": tf.TensorSpec([None])})
     path = estimator.export_saved_model(tmp_path / "export", receiver_fn).decode()

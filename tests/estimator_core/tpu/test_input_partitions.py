@@ -9,8 +9,6 @@ from estimator_core import tpu
 from estimator_core.tpu.input_partitions import input_fn_with_partitions
 from tests.estimator_core import shard_programs
 
-tf1 = tf.compat.v1
-
 IMAGE, SIZE, LABEL = (tf.TensorSpec(shape) for shape in ([4, 6, 8, 3], [4, 2], [4]))
 
 
@@ -67,8 +65,7 @@ def test_dims_that_it_does_not_take(dims, message):
 def test_nothing_is_split_on_virtual_shards(make_sharded):
     """The gradient of the first step is -4 * mean(1, 4, 9, 16) = -30, as without cores."""
     config = {"num_cores_per_replica": 2, "per_host_input_for_training": tpu.InputPipelineConfig.PER_HOST_V2}
-    dims = [{"x": [2]}, [2]]
-    estimator = make_sharded(config={**config, "input_partition_dims": dims})
+    estimator = make_sharded(config={**config, "input_partition_dims": [{"x": [2]}, [2]]})
     estimator.train(shard_programs.input_fn, steps=1)
     assert estimator.get_variable_value("weight") == 0.125 * 30
     assert estimator.evaluate(shard_programs.input_fn, steps=1)["batch_size"] == 4

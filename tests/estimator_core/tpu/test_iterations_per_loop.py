@@ -1,17 +1,14 @@
 """TPUConfig.iterations_per_loop on virtual shards: hooks, checkpoints and summaries go by loops."""
 
-import re
-
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core import tpu
-from tests.estimator_core.programs import scalars_of, zeros
+from tests.estimator_core.programs import saved_steps, scalars_of, zeros
 from tests.estimator_core.shard_programs import shared_descent
-
-tf1 = tf.compat.v1
 
 
 def model_fn(features, labels, mode, params):
@@ -24,8 +21,7 @@ def model_fn(features, labels, mode, params):
 
 
 def input_fn(params, batches=-1):
-    dataset = tf.data.Dataset.from_tensors(({"x": [1.0] * 4}, [2.0] * 4))
-    return dataset.repeat().take(batches)
+    return tf.data.Dataset.from_tensors(({"x": [1.0] * 4}, [2.0] * 4)).repeat().take(batches)
 
 
 class Seen(est.SessionRunHook):
@@ -79,8 +75,7 @@ def test_hooks_see_the_ends_of_loops(make, iterations, steps):
 
 def test_training_ends_exactly_and_goes_on(make):
     seen = Seen()
-    estimator = make(iterations_per_loop=4)
-    estimator.train(input_fn, [seen], steps=6)
+    estimator = make(iterations_per_loop=4).train(input_fn, [seen], steps=6)
     estimator.train(input_fn, [seen], max_steps=11)
     assert seen.steps == [4, 6, 10, 11]
     assert estimator.get_variable_value("global_step") == 11
@@ -90,9 +85,8 @@ def test_checkpoints_and_summaries_come_at_the_ends_of_loops(make):
     estimator = make(
         iterations_per_loop=3, save_checkpoints_steps=10, save_summary_steps=10, keep_checkpoint_max=10
     ).train(input_fn, steps=31)
-    saved = tf.train.get_checkpoint_state(estimator.model_dir).all_model_checkpoint_paths
     # The first loop that ends 10 steps after the last checkpoint, and the end.
-    assert [path.rpartition("-")[2] for path in saved] == ["0", "12", "24", "31"]
+    assert saved_steps(estimator.model_dir) == [0, 12, 24, 31]
     losses = scalars_of(estimator.model_dir)["loss"]
     # After the first loop, and of the first loop that begins 10 steps after the last summary.
     assert list(losses) == [3, 15, 27]
@@ -130,8 +124,7 @@ def test_the_loss_is_logged_every_so_many_loops(make, caplog):
     """log_step_count_steps=10 is every ceil(10 / 4) = 3 loops."""
     with caplog.at_level("INFO", logger="tensorflow"):
         make(iterations_per_loop=4, log_step_count_steps=10).train(input_fn, steps=26)
-    lines = [re.sub(r" \(.*", "", r.getMessage()) for r in caplog.records]
-    lines = [line for line in lines if line.startswith("loss = ")]
+    lines = [line.partition(" (")[0] for line in caplog.messages if line.startswith("loss = ")]
     assert [int(line.split("step = ")[1]) for line in lines] == [4, 16, 26]
     assert [float(line.split()[2].rstrip(",")) for line in lines] == pytest.approx(
         [4 / 4**3, 4 / 4**15, 4 / 4**25]
@@ -148,8 +141,7 @@ def test_what_a_hook_feeds_is_fed_to_each_step_of_a_loop(make):
 
     class Rate(est.SessionRunHook):
         def before_run(self, run_context):
-            graph = run_context.session.graph
-            step = run_context.session.run(tf1.train.get_global_step(graph))
+            step = run_context.session.run(tf1.train.get_global_step(run_context.session.graph))
             return est.SessionRunArgs(None, {"rate:0": 0.5 if step < 4 else 0.0})
 
     estimator = make(fed_model_fn, iterations_per_loop=4).train(input_fn, [Rate()], steps=11)

@@ -108,5 +108,4 @@ def test_equality_in_a_model_a_loss_and_a_metric_means_values(tmp_path):
     np.testing.assert_allclose(
         metrics["loss"], np.mean(np.where(Y == 1.0, 3.0, 1.0) * (Y - outputs) ** 2), rtol=1e-4
     )
-    predicted = next(estimator.predict(input_fn))["y"]
-    np.testing.assert_allclose(predicted, outputs[0], atol=1e-5)
+    np.testing.assert_allclose(next(estimator.predict(input_fn))["y"], outputs[0], atol=1e-5)

@@ -2,10 +2,9 @@ import collections
 
 import numpy as np
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.tpu.serving_graph import partitioned_call
-
-tf1 = tf.compat.v1
 
 
 def test_variables_stay_outside_and_can_be_shared():
@@ -22,8 +21,7 @@ def test_variables_stay_outside_and_can_be_shared():
             return [x @ first + own, tf.reduce_sum(x)]
 
         result, total = partitioned_call(computation)
-        outside = tf1.get_variable("outside", [], initializer=tf1.zeros_initializer())
-        assert outside.graph is graph
+        assert tf1.get_variable("outside", [], initializer=tf1.zeros_initializer()).graph is graph
         assert [variable.name for variable in tf1.global_variables()] == [
             "layer/kernel:0", "layer/bias:0", "outside:0",
         ]  # fmt: skip
@@ -41,8 +39,7 @@ def test_variables_stay_outside_and_can_be_shared():
     assert len(function.signature.input_arg) == 3
 
 
-def test_two_calls_are_two_functions():
-    with tf.Graph().as_default() as graph:
-        for factor in (2.0, 3.0):
-            partitioned_call(lambda factor=factor: [tf.constant(1.0) * factor])
-        assert len(graph.as_graph_def().library.function) == 2
+def test_two_calls_are_two_functions(graph):
+    for factor in (2.0, 3.0):
+        partitioned_call(lambda factor=factor: [tf.constant(1.0) * factor])
+    assert len(graph.as_graph_def().library.function) == 2

@@ -11,6 +11,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 import estimator_core
+from tests.estimator_core.programs import assert_same
 from tests.oracle import observe
 
 NUM_CORES = 2
@@ -66,8 +67,7 @@ def create_optimizer(loss, init_lr, num_train_steps, use_tpu):
     if use_tpu:  # the CrossShardOptimizer adds them up, and is not asked to compute them
         grads = [tf.convert_to_tensor(grad) / NUM_CORES for grad in grads]
     train_op = optimizer.apply_gradients(zip(grads, tvars, strict=True), global_step=global_step)
-    new_global_step = global_step + 1
-    return tf.group(train_op, [global_step.assign(new_global_step)])
+    return tf.group(train_op, [global_step.assign(global_step + 1)])
 
 
 def create_model(input_ids, input_mask, labels, num_labels):
@@ -182,11 +182,8 @@ def test_bert_trains_on_two_cores_as_on_one_device_and_warm_starts(installed, tm
         estimator = bert_estimator(str(tmp_path / f"bert_{use_tpu}"), use_tpu)
         estimator.train(input_fn=bert_input_fn_builder(True, True), max_steps=20)
         metrics.append(estimator.evaluate(bert_input_fn_builder(False, True), steps=5))
-    assert metrics[0].keys() == metrics[1].keys()
-    for name, value in metrics[0].items():
-        np.testing.assert_allclose(metrics[1][name], value, rtol=1e-4, err_msg=name)
-    rows = list(estimator.predict(bert_input_fn_builder(False, False)))
-    assert len(rows) == 40
+    assert_same(metrics[1], metrics[0], rtol=1e-4)
+    assert len(list(estimator.predict(bert_input_fn_builder(False, False)))) == 40
 
     tuned = bert_estimator(str(tmp_path / "tuned"), True, estimator.latest_checkpoint())
     tuned.train(input_fn=bert_input_fn_builder(True, True), max_steps=1)
@@ -214,8 +211,7 @@ def batch_norm(inputs, training, name):
             return tf.nn.batch_normalization(inputs, *averages, beta, gamma, 1e-3)
         moments = tf.nn.moments(inputs, [0, 1, 2])
         for average, moment in zip(averages, moments, strict=True):
-            update = average.assign_sub((average - moment) * 0.1)
-            tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, update)
+            tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, average.assign_sub((average - moment) * 0.1))
         return tf.nn.batch_normalization(inputs, *moments, beta, gamma, 1e-3)
 
 
@@ -228,8 +224,7 @@ def resnet_model_fn(features, labels, mode, params):
     net = tf.reduce_mean(net, [1, 2])
     dense = tf.get_variable("dense/kernel", [4, 2], initializer=tf.random_normal_initializer(seed=2))
     logits = net @ dense
-    one_hot = tf.one_hot(labels, 2)
-    cross_entropy = tf.losses.softmax_cross_entropy(logits=logits, onehot_labels=one_hot)
+    cross_entropy = tf.losses.softmax_cross_entropy(logits=logits, onehot_labels=tf.one_hot(labels, 2))
     loss = cross_entropy + 1e-4 * tf.add_n(
         [tf.nn.l2_loss(v) for v in tf.trainable_variables() if "bn" not in v.name]
     )
@@ -260,8 +255,7 @@ def resnet_model_fn(features, labels, mode, params):
     if mode == tf.estimator.ModeKeys.EVAL:
 
         def metric_fn(labels, logits):
-            predictions = tf.argmax(logits, axis=1)
-            return {"top_1_accuracy": tf.metrics.accuracy(labels, predictions)}
+            return {"top_1_accuracy": tf.metrics.accuracy(labels, tf.argmax(logits, axis=1))}
 
         eval_metrics = (metric_fn, [labels, logits])
     return tf.estimator.tpu.TPUEstimatorSpec(
@@ -317,8 +311,7 @@ def test_resnet_trains_the_same_with_transposed_batches(installed, tmp_path):
     for transpose in (False, True):
         estimator = resnet_estimator(str(tmp_path / f"resnet_{transpose}"), True, transpose)
         estimator.train(ImageNetInput(transpose).input_fn, max_steps=12)
-        metrics = estimator.evaluate(ImageNetInput(transpose).input_fn, steps=4)
-        assert metrics["top_1_accuracy"] > 0.9
+        assert estimator.evaluate(ImageNetInput(transpose).input_fn, steps=4)["top_1_accuracy"] > 0.9
         values.append(estimator.get_variable_value("conv/kernel"))
     np.testing.assert_allclose(*values, rtol=1e-4, atol=1e-5)  # however the batch lies
     found = collections.defaultdict(dict)

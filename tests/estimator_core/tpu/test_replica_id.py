@@ -7,6 +7,7 @@ from tensorflow.compiler.tf2xla.python import xla
 
 import estimator_core as est
 from estimator_core import tf1
+from tests.estimator_core import shard_programs
 from tests.estimator_core.shard_programs import shared_descent
 
 NUM_SHARDS, BATCH = 3, 6
@@ -19,15 +20,13 @@ def replica_id():
 
 def gathered(tensor):
     """Returns the tensors of all shards, `[num_shards * rows, columns]`, on each of them."""
-    shape = [NUM_SHARDS, *tensor.shape]
-    scattered = tf.scatter_nd([[replica_id()]], tensor[tf.newaxis], shape)
+    scattered = tf.scatter_nd([[replica_id()]], tensor[tf.newaxis], [NUM_SHARDS, *tensor.shape])
     return tf.reshape(tf1.tpu.cross_replica_sum(scattered), [-1, tensor.shape[-1]])
 
 
 def contrastive_model_fn(features, labels, mode, params):
     """Each row is compared with those of all shards; its own one is number `2 * shard + row`."""
-    weight = tf1.get_variable("weight", [], initializer=tf.constant_initializer(0.1))
-    hidden = features * weight
+    hidden = features * tf1.get_variable("weight", [], initializer=tf.constant_initializer(0.1))
     distances = tf.abs(hidden - tf.transpose(gathered(hidden)))  # [2, 6]
     own = tf.one_hot(tf.range(2) + 2 * replica_id(), BATCH)
     loss = tf.reduce_sum(distances * (1.0 - own)) + 100.0 * tf.reduce_sum(distances * own)
@@ -38,14 +37,8 @@ def contrastive_model_fn(features, labels, mode, params):
 
 
 def estimator_of(model_fn, folder):
-    tpu_config = est.tpu.TPUConfig(1, num_shards=NUM_SHARDS)
-    return est.tpu.TPUEstimator(
-        model_fn,
-        config=est.tpu.RunConfig(model_dir=str(folder), tpu_config=tpu_config),
-        use_tpu=True,
-        train_batch_size=BATCH,
-        predict_batch_size=BATCH,
-    )
+    sizes = {"train_batch_size": BATCH, "predict_batch_size": BATCH}
+    return shard_programs.estimator(folder, model_fn, NUM_SHARDS, {"iterations_per_loop": 1}, **sizes)
 
 
 def input_fn(params):
@@ -54,8 +47,7 @@ def input_fn(params):
 
 
 def test_a_model_gathers_over_the_shards_by_their_numbers(tmp_path):
-    estimator = estimator_of(contrastive_model_fn, tmp_path)
-    estimator.train(input_fn, steps=1)
+    estimator = estimator_of(contrastive_model_fn, tmp_path).train(input_fn, steps=1)
     differences = np.abs(ROWS - ROWS.T)
     # The mean over shards of d(loss)/dw: each shard also gets the gradients of its rows on the others.
     slope = differences.sum() / NUM_SHARDS
@@ -73,8 +65,7 @@ def test_an_exported_model_is_copy_0(tmp_path):
             return est.tpu.TPUEstimatorSpec(mode, predictions={"shard": shard})
         return contrastive_model_fn(features, labels, mode, params)
 
-    estimator = estimator_of(model_fn, tmp_path / "model")
-    estimator.train(input_fn, steps=1)
+    estimator = estimator_of(model_fn, tmp_path / "model").train(input_fn, steps=1)
 
     def receiver_fn():
         rows = tf1.placeholder(tf.float32, [None, 1])

@@ -92,8 +92,8 @@ def test_masters_of_arguments_and_tf_config(monkeypatch, value, arguments, maste
     assert (config.master, config.evaluation_master) == masters
 
 
-def test_cluster_of_tf_config(monkeypatch):
-    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": _CLUSTER, "task": {"type": "chief", "index": 0}}))
+def test_cluster_of_tf_config(as_task):
+    as_task("chief", tasks=_CLUSTER)
     config = tpu.RunConfig()
     assert config.cluster is None
     assert config.is_distributed

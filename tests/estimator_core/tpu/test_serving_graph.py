@@ -6,13 +6,13 @@ import sys
 
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core import tpu
 from estimator_core.tpu import serving_graph
 from tests.estimator_core.tpu import serving_graph_program as program
 
-tf1 = tf.compat.v1
 EXPECTED = json.loads(pathlib.Path(program.__file__).with_suffix(".json").read_text())
 
 
@@ -43,11 +43,9 @@ def export(tmp_path):
             use_tpu=False,
             train_batch_size=4,
             **arguments,
-        )
-        estimator.train(input_fn, steps=1)
+        ).train(input_fn, steps=1)
         receiver_fn = est.export.build_raw_serving_input_receiver_fn({"x": tf.TensorSpec([None, 3])})
-        path = estimator.export_saved_model(tmp_path / "export", receiver_fn).decode()
-        return estimator, path
+        return estimator, estimator.export_saved_model(tmp_path / "export", receiver_fn).decode()
 
     return run
 
@@ -102,8 +100,7 @@ def test_what_the_graph_can_not_have_names_the_setting_that_leaves_it_out(export
     def model_fn(features, mode, params):
         output = Other()
         output.x = features["x"] * 2.0
-        outputs = {"serving_default": output}
-        return est.EstimatorSpec(mode, predictions=output.x, export_outputs=outputs)
+        return est.EstimatorSpec(mode, predictions=output.x, export_outputs={"serving_default": output})
 
     with pytest.raises(TypeError, match=r"Received: export_outputs.* export_to_tpu=False"):
         export(model_fn)

@@ -42,8 +42,7 @@ def test_a_batch_goes_around_the_shards():
 
 
 def test_evaluation_and_prediction_need_a_batch_size(make_sharded):
-    estimator = make_sharded(eval_batch_size=None, predict_batch_size=None)
-    estimator.train(input_fn, steps=1)
+    estimator = make_sharded(eval_batch_size=None, predict_batch_size=None).train(input_fn, steps=1)
     with pytest.raises(ValueError, match="eval_batch_size can't be None"):
         estimator.evaluate(input_fn, steps=1)
     with pytest.raises(ValueError, match="predict_batch_size can't be None"):
@@ -62,8 +61,7 @@ def test_evaluation_and_prediction_need_a_batch_size(make_sharded):
 )
 def test_a_loop_has_steps_or_takes_a_time(iterations, size):
     assert loop_size(iterations) == size
-    config = tpu.TPUConfig(iterations, num_shards=4)
-    assert MODES.sharding(TRAIN, config).loop_size == size
+    assert MODES.sharding(TRAIN, tpu.TPUConfig(iterations, num_shards=4)).loop_size == size
 
 
 @pytest.mark.parametrize(

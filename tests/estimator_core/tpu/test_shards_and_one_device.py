@@ -5,11 +5,12 @@ import shutil
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core import tpu, v1
-
-tf1 = tf.compat.v1
+from tests.estimator_core import shard_programs
+from tests.estimator_core.programs import Fetching, assert_same, values_of
 
 BATCH_SIZE = 8
 RANDOM = np.random.RandomState(0)
@@ -30,24 +31,9 @@ def tpu_input_fn(mode, params):
     return input_fn(mode)
 
 
-class Losses(tf1.train.SessionRunHook):
-    """The loss of each step."""
-
-    def __init__(self):
-        self.values = []
-
-    def before_run(self, run_context):
-        (loss,) = run_context.session.graph.get_collection(tf1.GraphKeys.LOSSES)[-1:]
-        return tf1.train.SessionRunArgs(loss)
-
-    def after_run(self, run_context, run_values):
-        self.values.append(float(run_values.results))
-
-
 def logits_of(features):
     table = tf1.get_variable("table", [20, 4], initializer=tf1.random_normal_initializer(seed=1))
-    embedded = tf.nn.embedding_lookup(table, features["word"])
-    inputs = tf.concat([features["x"], embedded], axis=1)
+    inputs = tf.concat([features["x"], tf.nn.embedding_lookup(table, features["word"])], axis=1)
     kernel = tf1.get_variable("kernel", [7, 1], initializer=tf1.random_normal_initializer(seed=2))
     return tf.squeeze(inputs @ kernel, axis=1)
 
@@ -89,16 +75,10 @@ def for_tpu(optimizer):
     """A function of the model_dir and the number of shards, 0 for one device, that makes the Estimator."""
 
     def make(model_dir, num_shards):
-        return tpu.TPUEstimator(
-            tpu_model_fn(optimizer),
-            config=tpu.RunConfig(
-                tpu.TPUConfig(iterations_per_loop=1, num_shards=num_shards or 1), model_dir=model_dir
-            ),
-            use_tpu=num_shards > 0,
-            train_batch_size=BATCH_SIZE,
-            eval_batch_size=BATCH_SIZE,
-            predict_batch_size=BATCH_SIZE,
-        )
+        settings = {f"{mode}_batch_size": BATCH_SIZE for mode in ("train", "eval", "predict")}
+        settings["use_tpu"] = num_shards > 0
+        loop, model_fn = {"iterations_per_loop": 1}, tpu_model_fn(optimizer)
+        return shard_programs.estimator(model_dir, model_fn, num_shards or 1, loop, **settings)
 
     return make
 
@@ -229,25 +209,15 @@ def compare(make, tmp_path, num_shards, steps):
     one.train(takes, steps=1)
     shutil.copytree(start, str(tmp_path / "shards"))
     shards = make(str(tmp_path / "shards"), num_shards)
-    losses = []
-    for estimator in (one, shards):
-        hook = Losses()
-        losses.append(hook.values)
-        estimator.train(takes, [hook], steps=steps)
-    np.testing.assert_allclose(*losses, rtol=1e-5, atol=1e-5)
-    names = one.get_variable_names()
-    assert shards.get_variable_names() == names
-    for name in names:
-        if name == "_CHECKPOINTABLE_OBJECT_GRAPH":
-            continue  # the objects of the variables, in checkpoints of Keras models
-        np.testing.assert_allclose(
-            shards.get_variable_value(name), one.get_variable_value(name), 1e-5, 1e-5, err_msg=name
-        )
-    expected = one.evaluate(takes, steps=5)
-    found = shards.evaluate(takes, steps=5)
-    assert found.keys() == expected.keys()
-    for name, value in expected.items():
-        np.testing.assert_allclose(found[name], value, rtol=1e-5, atol=1e-5, err_msg=name)
+    losses = [Fetching(), Fetching()]
+    one.train(takes, losses[:1], steps=steps)
+    shards.train(takes, losses[1:], steps=steps)
+    np.testing.assert_allclose(losses[0].values, losses[1].values, rtol=1e-5, atol=1e-5)
+    values, expected = values_of(shards), values_of(one)
+    for each in (values, expected):  # the objects of the variables, in checkpoints of Keras models
+        each.pop("_CHECKPOINTABLE_OBJECT_GRAPH", None)
+    assert_same(values, expected, rtol=1e-5, atol=1e-5)
+    assert_same(shards.evaluate(takes, steps=5), one.evaluate(takes, steps=5), rtol=1e-5, atol=1e-5)
     rows = list(shards.predict(takes)), list(one.predict(takes))
     assert len(rows[0]) == len(rows[1]) == 64
     for shard_row, row in zip(*rows, strict=True):

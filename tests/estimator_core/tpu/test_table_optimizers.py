@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.tpu.table_optimizers import row_optimizer, update_rows
+from tests.estimator_core.programs import assert_same
 
-tf1 = tf.compat.v1
 embedding = tf.tpu.experimental.embedding
 
 START = np.arange(8, dtype=np.float32).reshape(4, 2) - 3.5
@@ -51,29 +52,19 @@ def with_tensorflow(optimizer):
     ("parameters", "optimizer"),
     [
         (embedding.SGD(9.0), lambda: tf1.train.GradientDescentOptimizer(0.5)),
-        (
-            embedding.Adagrad(9.0, initial_accumulator_value=0.25),
-            lambda: tf1.train.AdagradOptimizer(0.5, initial_accumulator_value=0.25),
-        ),
+        (embedding.Adagrad(9.0, 0.25), lambda: tf1.train.AdagradOptimizer(0.5, 0.25)),
         (embedding.FTRL(9.0), lambda: tf1.train.FtrlOptimizer(0.5)),
         (
-            embedding.FTRL(
-                9.0,
-                learning_rate_power=-0.75,
-                l1_regularization_strength=0.5,
-                l2_regularization_strength=0.25,
-                initial_accumulator_value=0.5,
-            ),
+            embedding.FTRL(9.0, -0.75, 0.5, 0.25, initial_accumulator_value=0.5),
             lambda: tf1.train.FtrlOptimizer(0.5, -0.75, 0.5, 0.5, 0.25),
         ),
         (embedding.FTRL(9.0, beta=0.75), lambda: tf1.train.FtrlOptimizer(0.5, beta=0.75)),
     ],
 )
 def test_as_tensorflow_does(parameters, optimizer):
-    found, expected = run(parameters), with_tensorflow(optimizer)
-    assert found.keys() == expected.keys()  # slots have the names that TensorFlow gives them
-    for name, value in expected.items():
-        np.testing.assert_allclose(found[name], value, rtol=2e-6, atol=1e-6, err_msg=name)
+    found = run(parameters)
+    # Slots have the names that TensorFlow gives them.
+    assert_same(found, with_tensorflow(optimizer), rtol=2e-6, atol=1e-6)
     np.testing.assert_array_equal(found["table"][2], START[2])  # nobody looked it up
 
 
@@ -92,9 +83,7 @@ def test_adam_makes_its_steps_without_bias_correction(inside, lazy, is_dense):
         square = 0.75 * square + 0.25 * GRADIENT**2
         divisor = np.sqrt(square + 0.0625) if inside else np.sqrt(square) + 0.25
         table = table - 0.5 * mean / divisor
-    np.testing.assert_allclose(found["table"], table, rtol=1e-6)
-    np.testing.assert_allclose(found["table/Adam/m"], mean, rtol=1e-6)
-    np.testing.assert_allclose(found["table/Adam/v"], square, rtol=1e-6)
+    assert_same(found, {"table": table, "table/Adam/m": mean, "table/Adam/v": square}, rtol=1e-6)
 
 
 def test_lazy_adam_leaves_rows_alone_that_are_not_looked_up():
@@ -121,13 +110,11 @@ def test_lazy_adam_leaves_rows_alone_that_are_not_looked_up():
 def test_gradients_of_a_row_and_weights_are_clipped():
     # The gradients when they are added up, and the weights where they are updated.
     clipped = START - 0.5 * np.clip(GRADIENT, -0.5, 2.0)
-    found = run(embedding.SGD(clipvalue=(-0.5, 2.0)), steps=1)
-    np.testing.assert_allclose(found["table"], clipped)
+    np.testing.assert_allclose(run(embedding.SGD(clipvalue=(-0.5, 2.0)), steps=1)["table"], clipped)
     found = run(embedding.SGD(), steps=1, clipping_limit=0.75)
     np.testing.assert_allclose(found["table"], START - 0.5 * np.clip(GRADIENT, -0.75, 0.75))
     found = run(embedding.SGD(clip_weight_min=-2.0, clip_weight_max=0.5), steps=1)["table"]
-    expected = np.clip(START - 0.5 * GRADIENT, -2.0, 0.5)
-    np.testing.assert_allclose(found[[0, 1, 3]], expected[[0, 1, 3]])
+    np.testing.assert_allclose(found[[0, 1, 3]], np.clip(START - 0.5 * GRADIENT, -2.0, 0.5)[[0, 1, 3]])
     np.testing.assert_array_equal(found[2], START[2])
 
 
@@ -139,10 +126,7 @@ def test_gradients_of_a_row_and_weights_are_clipped():
         (embedding.FTRL(multiply_linear_by_learning_rate=True), "multiply_linear_by_learning_rate=True"),
         (embedding.FTRL(allow_zero_accumulator=True), "allow_zero_accumulator=True"),
         (embedding.Adagrad(use_gradient_accumulation=False), "use_gradient_accumulation=False"),
-        (
-            embedding.Adam(slot_variable_creation_fn=lambda table, names, initializers: {}),
-            "slot_variable_creation_fn=<function",
-        ),
+        (embedding.Adam(slot_variable_creation_fn=lambda *_: {}), "slot_variable_creation_fn=<function"),
     ],
 )
 def test_what_shards_do_not_have(parameters, message):

@@ -5,20 +5,18 @@ import re
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core import tpu
 from tests.estimator_core.programs import descent, zeros
 from tests.estimator_core.shard_programs import shared_descent
 
-tf1 = tf.compat.v1
-
 X = np.arange(1, 11, dtype=np.float32)
 
 
 def model_fn(features, labels, mode, params):
-    weight = zeros("weight")
-    prediction = weight * features["x"]
+    prediction = zeros("weight") * features["x"]
     if mode == est.ModeKeys.PREDICT:
         return est.EstimatorSpec(mode, {"y": prediction, "x": features["x"]})
     loss = tf.reduce_mean(tf.square(prediction - labels))
@@ -186,8 +184,7 @@ def test_what_is_no_estimator(plain):
 
 
 def test_an_estimator_that_has_replicas_already(tmp_path):
-    strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
-    config = est.RunConfig(str(tmp_path), train_distribute=strategy)
+    config = est.RunConfig(str(tmp_path), train_distribute=tf.distribute.OneDeviceStrategy("/cpu:0"))
     with pytest.raises(ValueError, match="train_distribute"):
         converted(est.Estimator(model_fn, config=config, params={"rate": 0.1}))
 
@@ -220,8 +217,7 @@ def test_an_update_that_no_optimizer_makes_is_refused(tmp_path):
 
 def test_linear_sdca_is_refused(tmp_path):
     columns = [tf.feature_column.numeric_column("x")]
-    optimizer = est.experimental.LinearSDCA("id")
-    linear = est.LinearRegressor(columns, str(tmp_path), optimizer=optimizer)
+    linear = est.LinearRegressor(columns, str(tmp_path), optimizer=est.experimental.LinearSDCA("id"))
 
     def with_ids():
         features = {"x": X[:8], "id": tf.as_string(tf.range(8))}

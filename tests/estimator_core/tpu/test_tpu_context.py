@@ -1,12 +1,9 @@
 """The context in params["context"]."""
 
 import pytest
-import tensorflow as tf
 
 from estimator_core.tpu.tpu_context import TPUContext
 from tests.estimator_core.shard_programs import input_fn
-
-tf1 = tf.compat.v1
 
 
 def test_the_context_of_a_model_fn_is_not_that_of_an_input_fn(make_sharded):

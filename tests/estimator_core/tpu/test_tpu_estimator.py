@@ -1,18 +1,16 @@
 import functools
-import json
 import os
 
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core import tpu
 from estimator_core.experimental.local_cluster import free_ports
 from tests.estimator_core import shard_programs
 from tests.estimator_core.programs import scalars_of
-
-tf1 = tf.compat.v1
 
 _kept = []  # a server lives as long as its object
 
@@ -105,12 +103,8 @@ def test_params_of_another_kind(make):
 def test_functions_without_params(make):
     with pytest.raises(ValueError, match=r"input_fn .* does not include params"):
         make().train(lambda: None, steps=1)
-
-    def no_params(features, labels, mode):
-        return model_fn(features, labels, mode, {})
-
     with pytest.raises(ValueError, match=r"model_fn .* does not include params"):
-        make(no_params).train(input_fn, steps=1)
+        make(lambda features, labels, mode: None).train(input_fn, steps=1)
 
 
 def test_speed_is_logged_in_examples(make, tmp_path):
@@ -132,8 +126,7 @@ def test_the_exported_model_answers_and_is_built_without_a_batch_size(make, tmp_
         seen.append(dict(params))
         return model_fn(features, labels, mode, params)
 
-    estimator = make(noting_model_fn, params={"a": 1}, export_to_tpu=False)
-    estimator.train(input_fn, steps=3)
+    estimator = make(noting_model_fn, params={"a": 1}, export_to_tpu=False).train(input_fn, steps=3)
     receiver_fn = est.export.build_raw_serving_input_receiver_fn({"x": tf.TensorSpec([None], tf.float32)})
     path = estimator.export_saved_model(str(tmp_path / "export"), receiver_fn)
     assert seen[-1] == {"a": 1, "use_tpu": False}
@@ -209,7 +202,7 @@ def test_one_copy_runs_on_the_server_of_master(make, tmp_path):
     assert any(device.startswith("/job:there/") for device in devices)
 
 
-PER_SHARD = {"per_host_input_for_training": False}
+TWO_CORES = tpu.RunConfig(tpu.TPUConfig(num_cores_per_replica=2, per_host_input_for_training=False))
 
 
 # The types are those that tf.estimator 2.15 raises.
@@ -226,14 +219,7 @@ PER_SHARD = {"per_host_input_for_training": False}
         ({"use_tpu": True, "train_batch_size": 2.5}, TypeError, "train_batch_size"),
         ({"use_tpu": True, "eval_batch_size": -1}, ValueError, "eval_batch_size"),
         ({"use_tpu": True, "predict_batch_size": "8"}, TypeError, "predict_batch_size"),
-        (
-            {
-                "use_tpu": True,
-                "config": tpu.RunConfig(tpu.TPUConfig(num_cores_per_replica=2, **PER_SHARD)),
-            },
-            ValueError,
-            "per host input",
-        ),
+        ({"use_tpu": True, "config": TWO_CORES}, ValueError, "per host input"),
         ({"embedding_config_spec": 5}, TypeError, "EmbeddingConfigSpec"),
         *(
             ({"use_tpu": True, "config": tpu.RunConfig(**{name: object()})}, ValueError, f"leave {name} out")
@@ -246,10 +232,8 @@ def test_bad_arguments_are_refused(make, arguments, error, message):
         make(**arguments)
 
 
-def test_virtual_shards_are_no_cluster(make, monkeypatch):
-    cluster = {"chief": ["c:1"], "worker": ["w:1"], "ps": ["p:1"]}
-    value = {"cluster": cluster, "task": {"type": "worker", "index": 0}}
-    monkeypatch.setenv("TF_CONFIG", json.dumps(value))
+def test_virtual_shards_are_no_cluster(make, as_task):
+    as_task("worker", tasks={"chief": ["c:1"], "worker": ["w:1"], "ps": ["p:1"]})
     with pytest.raises(RuntimeError, match=r"Received: a cluster with .*'chief', 'ps', 'worker'"):
         make(use_tpu=True, config=tpu.RunConfig()).train(input_fn, steps=1)
 

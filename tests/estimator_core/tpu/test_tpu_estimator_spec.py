@@ -1,12 +1,12 @@
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core import tpu
 
 pytestmark = pytest.mark.usefixtures("graph")
 
-tf1 = tf.compat.v1
 TRAIN, EVAL, PREDICT = est.ModeKeys.TRAIN, est.ModeKeys.EVAL, est.ModeKeys.PREDICT
 
 
@@ -89,8 +89,7 @@ def test_hooks_and_scaffold():
     assert converted.training_hooks[0] is hooks[0]
     assert converted.evaluation_hooks[0] is hooks[1]
     assert converted.prediction_hooks[0] is hooks[2]
-    host = converted.training_hooks[1]
-    assert converted.evaluation_hooks[1] is converted.prediction_hooks[1] is host
+    assert converted.evaluation_hooks[1] is converted.prediction_hooks[1] is converted.training_hooks[1]
 
 
 def test_host_call_runs_whatever_structure_it_returns(graph):

@@ -6,19 +6,7 @@ import pytest
 
 import estimator_core as est
 from estimator_core.training.continuous_evaluation import evaluate_continuously
-
-
-class Recorder(est.Exporter):
-    """Notes each call: (global step of the checkpoint, True for the final one)."""
-
-    name = "recorder"
-
-    def __init__(self):
-        self.calls = []
-
-    def export(self, estimator, export_path, checkpoint_path, eval_result, is_the_final_export):
-        self.calls.append((int(eval_result["global_step"]), is_the_final_export))
-        return b"exported"
+from tests.estimator_core.programs import Recorder
 
 
 class Clock:
@@ -72,21 +60,21 @@ def evaluate(make_estimator, input_fn, eval_input_fn):
     return run
 
 
-def test_it_waits_for_checkpoints_and_ends_with_the_last_step(evaluate):
-    calls, waits, (metrics, exports) = evaluate([0, 2, 3], 5, start_delay_secs=5, throttle_secs=7)
-    assert waits == [5, 7, 7]
-    assert calls == [(2, False), (5, True)]
-    assert (metrics["global_step"], exports) == (5, [b"exported"])
-
-
-def test_a_checkpoint_beyond_max_steps_is_the_last_one(evaluate):
-    """A worker was in the middle of a step when the chief saved, and the chief saves once more."""
-    calls, waits, (metrics, _) = evaluate(
-        [5, 0, 1], 5, chief_ends_after=3, start_delay_secs=5, throttle_secs=7
-    )
-    assert waits == [5, 1, 1]
-    assert calls == [(6, True)]
-    assert metrics["global_step"] == 6
+@pytest.mark.parametrize(
+    ("steps", "chief_ends_after", "waits", "calls"),
+    [
+        ([0, 2, 3], 0, [5, 7, 7], [(2, False), (5, True)]),
+        # A worker was in the middle of a step when the chief saved, and the chief saves once more.
+        ([5, 0, 1], 3, [5, 1, 1], [(6, True)]),
+    ],
+    ids=["the last step", "a step beyond"],
+)
+def test_it_waits_for_checkpoints_and_ends_with_the_last_one(evaluate, steps, chief_ends_after, waits, calls):
+    settings = {"chief_ends_after": chief_ends_after, "start_delay_secs": 5, "throttle_secs": 7}
+    found, waited, (metrics, exports) = evaluate(steps, 5, **settings)
+    assert (waited, found) == (waits, calls)
+    step = calls[-1][0]
+    assert (metrics["global_step"], exports) == (step, [f"recorder-{step}".encode()])
 
 
 def test_a_chief_that_does_not_end_is_not_waited_for_longer_than_a_minute(evaluate):
@@ -142,7 +130,7 @@ def test_it_ends_with_the_last_checkpoint_when_training_ends_early(make_estimato
         make_estimator(), spec, 9, clock=clock, sleep=clock.sleep, is_over=is_over.is_set
     )
     assert recorder.calls == [(4, True)]
-    assert (metrics["global_step"], exports) == (4, [b"exported"])
+    assert (metrics["global_step"], exports) == (4, [b"recorder-4"])
 
 
 def test_a_training_that_saved_nothing_ends_it_too(make_estimator, eval_input_fn):

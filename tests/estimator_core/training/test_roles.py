@@ -33,8 +33,7 @@ TASKS = {
 )
 def test_workers_begin_one_after_the_other(as_task, kind, index, most, expected):
     as_task(kind, index, TASKS)
-    config = est.RunConfig(experimental_max_worker_delay_secs=most)
-    assert roles.start_delay_secs(config) == expected
+    assert roles.start_delay_secs(est.RunConfig(experimental_max_worker_delay_secs=most)) == expected
 
 
 @pytest.fixture
@@ -55,10 +54,15 @@ def run(make_estimator, input_fn, calls, **config):
     )
 
 
-def test_a_worker_starts_its_server_before_it_waits(as_task, make_estimator, input_fn, calls):
-    as_task("worker", 1, TASKS)
-    assert run(make_estimator, input_fn, calls, protocol="grpc+x") is None
-    assert calls == [("server", "grpc+x"), "sleep 10", "train"]
+@pytest.mark.parametrize(
+    ("kind", "index", "protocol", "waits"), [("worker", 1, "grpc+x", ["sleep 10"]), ("chief", 0, None, [])]
+)
+def test_a_task_starts_its_server_before_it_waits_and_the_chief_does_not_wait(
+    as_task, make_estimator, input_fn, calls, kind, index, protocol, waits
+):
+    as_task(kind, index, TASKS)
+    assert run(make_estimator, input_fn, calls, protocol=protocol) is None
+    assert calls == [("server", protocol), *waits, "train"]
 
 
 def test_a_task_of_another_type_has_no_part(as_task, make_estimator, input_fn, calls):
@@ -69,11 +73,12 @@ def test_a_task_of_another_type_has_no_part(as_task, make_estimator, input_fn, c
 
 
 TWO_WORKERS = {"chief": ["127.0.0.1:1"], "worker": ["127.0.0.1:2"]}
-ALL = ("chief", "worker", "ps", "evaluator")
+ALL_BUT_PS = ("chief", "worker", "evaluator")
+ALL = (*ALL_BUT_PS, "ps")
 
 
 def of_devices(number):
-    return mock.Mock(spec=ParameterServerStrategy, num_replicas_in_sync=number)
+    return {"train_distribute": mock.Mock(spec=ParameterServerStrategy, num_replicas_in_sync=number)}
 
 
 REFUSED = {
@@ -90,24 +95,9 @@ REFUSED = {
         r"leave other tasks out.*127\.0\.0\.1:99",
     ),
     "a cluster without parameter servers": (("chief", "worker"), TWO_WORKERS, dict, 'add "ps"'),
-    "a strategy without parameter servers": (
-        ("chief", "worker", "evaluator"),
-        TWO_WORKERS,
-        lambda: {"train_distribute": of_devices(1)},
-        'add "ps"',
-    ),
-    "several devices": (
-        ("chief", "worker"),
-        TASKS,
-        lambda: {"train_distribute": of_devices(2)},
-        "with 2 devices",
-    ),
-    "steps that can't be compiled": (
-        ALL,
-        TASKS,
-        lambda: {"jit_compile": True},
-        r"not for a cluster.*127\.0\.0\.1:99",
-    ),
+    "a strategy without parameter servers": (ALL_BUT_PS, TWO_WORKERS, lambda: of_devices(1), 'add "ps"'),
+    "several devices": (("chief", "worker"), TASKS, lambda: of_devices(2), "with 2 devices"),
+    "compiled steps": (ALL, TASKS, lambda: {"jit_compile": True}, r"not for a cluster.*127\.0\.0\.1:99"),
 }
 
 
@@ -127,13 +117,7 @@ def test_what_can_not_train_is_refused_before_a_task_waits(
 @pytest.mark.parametrize(("tasks", "devices"), [(TWO_WORKERS, None), (TASKS, 2)])
 def test_an_evaluator_is_not_refused_for_what_it_needs_less(as_task, tasks, devices):
     as_task("evaluator", tasks=tasks)
-    check_training(est.RunConfig(train_distribute=devices and of_devices(devices)))
-
-
-def test_the_chief_does_not_wait(as_task, make_estimator, input_fn, calls):
-    as_task("chief", tasks=TASKS)
-    assert run(make_estimator, input_fn, calls) is None
-    assert calls == [("server", None), "train"]
+    check_training(est.RunConfig(**(of_devices(devices) if devices else {})))
 
 
 def test_a_parameter_server_serves_until_it_is_ended_and_no_task_trains(
@@ -154,29 +138,18 @@ def test_a_parameter_server_serves_until_it_is_ended_and_no_task_trains(
     assert calls == [("server", None), True, ("server", None), False]
 
 
-def test_the_chief_of_a_cluster_of_one_trains_here_and_does_not_evaluate(
-    as_task, make_estimator, input_fn, tmp_path
+@pytest.mark.parametrize("kind", ["chief", "master"])
+def test_the_master_of_a_cluster_of_one_evaluates_and_the_chief_does_not(
+    as_task, make_estimator, input_fn, tmp_path, kind
 ):
-    as_task("chief", tasks={"chief": ["127.0.0.1:1"]})
+    as_task(kind, tasks={kind: ["127.0.0.1:1"]})
+    specs = est.TrainSpec(input_fn, 3), est.EvalSpec(input_fn, steps=1)
     estimator = make_estimator()
-    result = est.train_and_evaluate(estimator, est.TrainSpec(input_fn, 3), est.EvalSpec(input_fn, steps=1))
-    assert result is None
+    assert est.train_and_evaluate(estimator, *specs) is None
     assert estimator.get_variable_value("global_step") == 3
-    assert not (tmp_path / "model" / "eval").exists()
-
-
-def test_the_master_of_a_cluster_of_one_evaluates_and_exports_too(
-    as_task, make_estimator, input_fn, tmp_path
-):
-    as_task("master", tasks={"master": ["127.0.0.1:1"]})
-    result = est.train_and_evaluate(
-        make_estimator(), est.TrainSpec(input_fn, 3), est.EvalSpec(input_fn, steps=1)
-    )
-    assert result is None
-    assert (tmp_path / "model" / "eval").exists()
+    assert (tmp_path / "model" / "eval").exists() == (kind == "master")
 
 
 def test_workers_in_step_do_not_wait(as_task):
     as_task("worker", 3, {"worker": [f"localhost:{port}" for port in range(1, 6)]})
-    config = est.RunConfig(train_distribute=object())
-    assert roles.start_delay_secs(config) == 0
+    assert roles.start_delay_secs(est.RunConfig(train_distribute=object())) == 0

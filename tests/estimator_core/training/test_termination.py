@@ -7,6 +7,7 @@ import time
 
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.training.in_turns import train_and_evaluate_in_turns
@@ -16,8 +17,6 @@ from estimator_core.training.termination import (
     exits_on_sigterm,
     serve_until_sigterm,
 )
-
-tf1 = tf.compat.v1
 
 
 class SigtermAt(tf1.train.SessionRunHook):
@@ -55,9 +54,8 @@ def test_hooks_behind_save_too(make_estimator, input_fn, tmp_path):
     """Such as a saver among the training_hooks of a model_fn's spec: they come after the caller's."""
     saver = tf1.train.CheckpointSaverHook(str(tmp_path / "own"), save_steps=1000)
     estimator = make_estimator(save_checkpoints_steps=None, save_checkpoints_secs=None)
-    with pytest.raises(SystemExit), ends_on_sigterm() as termination:  # noqa: PT012
-        hooks = [SigtermAt(4), *termination.hooks, saver]
-        estimator.train(input_fn, hooks=hooks, max_steps=100)
+    with pytest.raises(SystemExit), ends_on_sigterm() as termination:
+        estimator.train(input_fn, hooks=[SigtermAt(4), *termination.hooks, saver], max_steps=100)
     assert tf.train.latest_checkpoint(str(tmp_path / "own")).endswith("-4")
 
 
@@ -186,12 +184,9 @@ def wait_for_the_signal():
     raise TimeoutError("the signal was lost")
 
 
-def test_a_signal_that_comes_where_python_drops_exceptions_is_not_lost(recwarn):
-    with pytest.raises(SystemExit) as exit_, exits_on_sigterm():  # noqa: PT012
-        Dropping()
-        wait_for_the_signal()
-    assert exit_.value.code == 143
-    with pytest.raises(SystemExit) as exit_, ends_on_sigterm():  # noqa: PT012
+@pytest.mark.parametrize("context", [exits_on_sigterm, ends_on_sigterm])
+def test_a_signal_that_comes_where_python_drops_exceptions_is_not_lost(recwarn, context):
+    with pytest.raises(SystemExit) as exit_, context():  # noqa: PT012
         Dropping()
         wait_for_the_signal()
     assert exit_.value.code == 143

@@ -3,11 +3,11 @@ import math
 import keras
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.v1 import heads
-
-tf1 = tf.compat.v1
+from tests.estimator_core.programs import Fetching
 
 
 @pytest.mark.parametrize(
@@ -34,8 +34,7 @@ def test_a_regressor_head_sums_its_weighted_loss():
     assert (head.logits_dimension, head.loss_reduction) == (2, "weighted_sum")
     labels, logits = [[1.0, 2.0], [0.0, 0.0]], tf.constant([[0.0, 0.0], [1.0, 3.0]])
     # 2 * (1 + 4) + 0.5 * (1 + 9)
-    loss = head.loss(labels, logits, {"w": [2.0, 0.5]})
-    assert loss.numpy() == pytest.approx(15.0)
+    assert head.loss(labels, logits, {"w": [2.0, 0.5]}).numpy() == pytest.approx(15.0)
 
 
 def test_the_area_under_precision_and_recall_is_summed_by_trapezoids():
@@ -71,29 +70,30 @@ def test_the_area_under_precision_and_recall_is_summed_by_trapezoids():
         ("own", ["own/beta1_power", "own/beta2_power"], "average_loss/own"),
     ],
 )
-def test_a_name_is_that_of_the_optimizers_variables_and_of_every_summary_and_metric(name, powers, tag, by):
+def test_a_name_is_that_of_the_optimizers_variables_and_of_every_summary_and_metric(
+    session, name, powers, tag, by
+):
     """As in 2.15, whose checkpoints have the former."""
     head = heads.CannedBinaryClassHead(
         loss_reduction="weighted_sum", loss_fn=lambda labels, logits: 3.0 + labels + 0.0 * logits, name=name
     )
-    with tf.Graph().as_default(), tf1.Session() as session:
-        tf1.train.create_global_step()
-        weight = tf1.get_variable("weight", [1, 1], initializer=tf1.zeros_initializer())
-        logits = tf.matmul([[1.0], [2.0]], weight)
-        optimizer = tf1.train.AdamOptimizer()
-        training = {"optimizer": optimizer, "train_op_fn": optimizer.minimize}[by]
-        head.create_estimator_spec({}, "train", logits, labels=[[0], [1]], **{by: training})
-        names = [variable.op.name for variable in tf1.global_variables()]
-        assert [found for found in names if "power" in found] == powers
-        session.run(tf1.global_variables_initializer())
-        summary = tf1.Summary.FromString(session.run(tf1.summary.merge_all()))
-        # The loss_fn gives 3 and 4.
-        values = {value.tag: value.simple_value for value in summary.value}
-        assert values == {tag: 3.5, tag.replace("average_", ""): 7.0}
-        spec = head.create_estimator_spec({}, "eval", logits, labels=[[0], [1]])
-        suffix = f"/{name}" if name else ""
-        assert {f"auc_precision_recall{suffix}", tag} <= set(spec.eval_metric_ops)
-        assert all(key.endswith(suffix) for key in spec.eval_metric_ops)
+    tf1.train.create_global_step()
+    weight = tf1.get_variable("weight", [1, 1], initializer=tf1.zeros_initializer())
+    logits = tf.matmul([[1.0], [2.0]], weight)
+    optimizer = tf1.train.AdamOptimizer()
+    training = {"optimizer": optimizer, "train_op_fn": optimizer.minimize}[by]
+    head.create_estimator_spec({}, "train", logits, labels=[[0], [1]], **{by: training})
+    names = [variable.op.name for variable in tf1.global_variables()]
+    assert [found for found in names if "power" in found] == powers
+    session.run(tf1.global_variables_initializer())
+    summary = tf1.Summary.FromString(session.run(tf1.summary.merge_all()))
+    # The loss_fn gives 3 and 4.
+    values = {value.tag: value.simple_value for value in summary.value}
+    assert values == {tag: 3.5, tag.replace("average_", ""): 7.0}
+    spec = head.create_estimator_spec({}, "eval", logits, labels=[[0], [1]])
+    suffix = f"/{name}" if name else ""
+    assert {f"auc_precision_recall{suffix}", tag} <= set(spec.eval_metric_ops)
+    assert all(key.endswith(suffix) for key in spec.eval_metric_ops)
 
 
 @pytest.mark.parametrize(
@@ -111,13 +111,8 @@ def test_what_can_not_work_is_refused_at_once(make, message):
 
 
 def test_each_replica_names_the_sum_that_its_mean_divides(tmp_path):
-    class Sums(tf1.train.SessionRunHook):
-        def before_run(self, run_context):
-            names = [f"{replica}linear/head/weighted_loss/Sum:0" for replica in ("", "replica_1/")]
-            return tf1.train.SessionRunArgs(names)
-
-        def after_run(self, run_context, run_values):
-            self.sums = [float(value) for value in run_values.results]
+    def sums(graph):
+        return [f"{replica}linear/head/weighted_loss/Sum:0" for replica in ("", "replica_1/")]
 
     def input_fn():
         features = {"x": [[1.0]] * 4, "w": [[2.0], [0.5], [1.0], [4.0]]}
@@ -130,7 +125,7 @@ def test_each_replica_names_the_sum_that_its_mean_divides(tmp_path):
         loss_reduction="weighted_mean",
         config=est.RunConfig(str(tmp_path), train_distribute=strategy),
     )
-    hook = Sums()
+    hook = Fetching(sums)
     estimator.train(input_fn, hooks=[hook], steps=1)
     # All logits are 0: 2 * 1^2 + 0.5 * 3^2, and 1 * 2^2 + 4 * 0^2.
-    assert hook.sums == [6.5, 4.0]
+    assert hook.values == [[6.5, 4.0]]

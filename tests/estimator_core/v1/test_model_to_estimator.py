@@ -11,12 +11,8 @@ from estimator_core import v1
 def test_checkpoints_are_name_based_unless_asked_otherwise(tmp_path):
     model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, name="dense")])
     model.compile("sgd", "mse")
-
-    def input_fn():
-        return tf.data.Dataset.from_tensors((np.ones([2, 1]), np.ones([2, 1])))
-
     estimator = v1.model_to_estimator(model, model_dir=tmp_path)
-    estimator.train(input_fn)
+    estimator.train(lambda: tf.data.Dataset.from_tensors((np.ones([2, 1]), np.ones([2, 1]))))
     assert "_CHECKPOINTABLE_OBJECT_GRAPH" not in estimator.get_variable_names()
     assert "dense/kernel" in estimator.get_variable_names()
 

@@ -1,11 +1,10 @@
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.v1 import model_fns
 from estimator_core.v1.heads import regressor_head
-
-tf1 = tf.compat.v1
 
 
 def bias_logits(features, mode):
@@ -21,8 +20,7 @@ def build(head, mode="train", scope=None):
         model_fn = model_fns.model_in_scope(model_fn, scope, None)
     with tf.Graph().as_default(), tf1.Session() as session:
         tf1.train.create_global_step()
-        features = {"x": tf.constant([0.0, 0.0])}
-        spec = model_fn(features, tf.constant([[1.0], [3.0]]), mode)
+        spec = model_fn({"x": tf.constant([0.0, 0.0])}, tf.constant([[1.0], [3.0]]), mode)
         session.run(tf1.global_variables_initializer())
         summaries = {}
         for serialized in session.run(tf1.get_collection(tf1.GraphKeys.SUMMARIES)):
@@ -49,14 +47,11 @@ def test_a_mean_is_the_loss_itself(head):
     assert {name: value.tolist() for name, value in variables.items()} == {"bias": [1.0]}
 
 
-def test_a_scope_of_variables_and_operations():
-    with tf.Graph().as_default():
-        features = {"x": tf.constant([0.0])}
-        logits = model_fns.in_scope(bias_logits, "part")(features, "train")
-        assert logits.op.name == "part/logits"
-        other = model_fns.in_name_scope(bias_logits, "named")(features, "train")
-        assert other.op.name == "named/logits"
-        assert [v.op.name for v in tf1.trainable_variables()] == ["part/bias", "bias"]
+def test_a_scope_of_variables_and_operations(graph):
+    features = {"x": tf.constant([0.0])}
+    assert model_fns.in_scope(bias_logits, "part")(features, "train").op.name == "part/logits"
+    assert model_fns.in_name_scope(bias_logits, "named")(features, "train").op.name == "named/logits"
+    assert [v.op.name for v in tf1.trainable_variables()] == ["part/bias", "bias"]
 
 
 def test_without_parameter_servers_nothing_is_split():

@@ -7,11 +7,10 @@ import math
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core import v1
-
-tf1 = tf.compat.v1
 
 SIZE = tf.feature_column.numeric_column("size")
 KIND = tf.feature_column.categorical_column_with_identity("kind", 5)
@@ -35,8 +34,7 @@ def make_linear(**kwargs):
 @pytest.mark.parametrize("optimizer", ["Adam", lambda: tf1.train.AdamOptimizer(0.1)])
 def test_heads_of_ones_own_train_and_continue(make, optimizer, tmp_path):
     """The reference refuses all optimizers for these two."""
-    estimator = make(optimizer=optimizer, model_dir=str(tmp_path))
-    estimator.train(input_fn)
+    estimator = make(optimizer=optimizer, model_dir=str(tmp_path)).train(input_fn)
     before = estimator.evaluate(input_fn)["loss"]
     again = make(optimizer=optimizer, model_dir=str(tmp_path))
     assert again.evaluate(input_fn)["loss"] == pytest.approx(before)
@@ -52,8 +50,7 @@ def test_default_learning_rates(tmp_path):
     columns = [tf.feature_column.numeric_column(f"size{i}") for i in range(36)]
 
     def many_columns():
-        features = {column.key: [[1.0]] for column in columns}
-        return tf.data.Dataset.from_tensors((features, [[1.0]]))
+        return tf.data.Dataset.from_tensors(({column.key: [[1.0]] for column in columns}, [[1.0]]))
 
     combined = functools.partial(
         v1.DNNLinearCombinedRegressor,
@@ -80,11 +77,9 @@ def test_default_learning_rates(tmp_path):
             assert np.abs(estimator.get_variable_value(name)) == pytest.approx([rate], rel=1e-4)
 
 
-def test_parameter_servers_split_large_variables(monkeypatch):
+def test_parameter_servers_split_large_variables(as_task):
     """One slice for every 64 MiB begun, of a table of 40, 80 and 400 MB, and no more than servers."""
-    cluster = '{"chief": ["a:1"], "ps": ["b:1", "c:1", "d:1"], "worker": ["e:1"]}'
-    task = '{"type": "chief", "index": 0}'
-    monkeypatch.setenv("TF_CONFIG", f'{{"cluster": {cluster}, "task": {task}}}')
+    as_task("chief", tasks={"chief": ["a:1"], "ps": ["b:1", "c:1", "d:1"], "worker": ["e:1"]})
     config = est.RunConfig()
     for rows, parts in ((10_000_000, 1), (20_000_000, 2), (100_000_000, 3)):
         column = tf.feature_column.categorical_column_with_identity("kind", rows)
@@ -100,8 +95,7 @@ def test_parameter_servers_split_large_variables(monkeypatch):
 
 @pytest.mark.parametrize("make", [v1.LinearClassifier, v1.BaselineClassifier, v1.DNNClassifier])
 def test_the_default_loss_is_the_sum(make):
-    default = inspect.signature(make).parameters["loss_reduction"].default
-    assert default == tf1.losses.Reduction.SUM
+    assert inspect.signature(make).parameters["loss_reduction"].default == tf1.losses.Reduction.SUM
 
 
 def test_linear_sdca_reports_the_summed_loss(tmp_path):
@@ -115,8 +109,7 @@ def test_linear_sdca_reports_the_summed_loss(tmp_path):
         [SIZE],
         model_dir=str(tmp_path),
         optimizer=v1.experimental.LinearSDCA("id", symmetric_l2_regularization=0.01),
-    )
-    classifier.train(examples)
+    ).train(examples)
     metrics = classifier.evaluate(examples)
     assert metrics["accuracy"] == 1.0
     assert metrics["loss"] == pytest.approx(4.0 * metrics["average_loss"])
@@ -145,8 +138,7 @@ def test_export_savedmodel_writes_a_model_that_answers(tmp_path):
     receiver_fn = est.export.build_raw_serving_input_receiver_fn({"size": tf.TensorSpec([None, 1])})
     path = estimator.export_savedmodel(str(tmp_path / "export"), receiver_fn, strip_default_attrs=True)
     served = tf.saved_model.load(path.decode()).signatures["predict"](size=tf.zeros([1, 1]))
-    expected = estimator.get_variable_value("baseline/bias")
-    np.testing.assert_allclose(served["predictions"], [expected])
+    np.testing.assert_allclose(served["predictions"], [estimator.get_variable_value("baseline/bias")])
 
 
 def test_canned_estimators_are_estimators():

@@ -2,14 +2,13 @@
 
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.execution import parameter_server
 from estimator_core.execution.cluster.chief_model import ChiefModel, Model
 from estimator_core.execution.cluster.server import Task
 from estimator_core.experimental.local_cluster import free_ports
 from tests.estimator_core.programs import AfterEachRun
-
-tf1 = tf.compat.v1
 
 _kept = []  # a server lives as long as its object
 

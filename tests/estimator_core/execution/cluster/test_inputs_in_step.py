@@ -6,12 +6,11 @@ Tasks that end together are tested in tests/integration/cluster.
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.execution.cluster.collectives import Peers, Watch
 from estimator_core.execution.cluster.inputs_in_step import InputsInStep, changed_by_batches
 from estimator_core.execution.cluster.server import Task
-
-tf1 = tf.compat.v1
 
 pytestmark = pytest.mark.usefixtures("graph")
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.execution.loops.compiled_step import CompiledSteps
@@ -10,7 +11,6 @@ from estimator_core.execution.loops.in_graph_loop import ManySteps
 from estimator_core.execution.single_device import SingleDevice
 from tests.estimator_core.programs import assert_same, values_of, zeros
 
-tf1 = tf.compat.v1
 BATCH = 8
 
 

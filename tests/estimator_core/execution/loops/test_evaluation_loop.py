@@ -2,14 +2,13 @@
 
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.execution.loops.evaluation_loop import RepeatedUpdate
 
-tf1 = tf.compat.v1
-
 
 def built(session, in_a_loop, batches=20, change=lambda batch: batch, beside=lambda: ()):
-    """An update that adds up the values of the input: 0, 1, 2, ..., and operations beside it."""
+    """An update that adds up the values of the input: 0, 1, 2, ..., and further operations."""
     iterator = tf1.data.make_initializable_iterator(tf.data.Dataset.range(batches))
     total = tf1.get_variable("total", initializer=tf.constant(0, tf.int64))
     update = total.assign_add(change(iterator.get_next()), read_value=False)

@@ -6,13 +6,12 @@ from unittest import mock
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 
 import estimator_core as est
 from estimator_core.execution.loops.in_graph_loop import ManySteps, RepeatedStep, with_calls_in_order
 from estimator_core.execution.single_device import SingleDevice
-
-tf1 = tf.compat.v1
 
 
 def built(loss_of, batches=20):

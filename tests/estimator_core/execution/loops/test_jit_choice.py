@@ -2,6 +2,7 @@
 
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.execution.loops.compiled_step import (
     NOT_COMPILED,
@@ -10,8 +11,6 @@ from estimator_core.execution.loops.compiled_step import (
     why_not_compiled,
 )
 from estimator_core.execution.loops.step_graph import StepGraph
-
-tf1 = tf.compat.v1
 
 
 def steps_of(layers, units, change=lambda values: values):
@@ -33,11 +32,10 @@ def steps_of(layers, units, change=lambda values: values):
         (3, 1500, "they mostly multiply matrices"),  # 32 * 1500 * 1500 products a layer, twice in gradients
     ],
 )
-def test_small_operations_are_compiled_if_there_are_enough(layers, units, reason):
-    with tf.Graph().as_default():
-        steps = steps_of(layers, units)
-        found = why_not_compiled(steps, chooses=True)
-        assert why_not_compiled(steps, chooses=False) is None
+def test_small_operations_are_compiled_if_there_are_enough(graph, layers, units, reason):
+    steps = steps_of(layers, units)
+    found = why_not_compiled(steps, chooses=True)
+    assert why_not_compiled(steps, chooses=False) is None
     assert found is None if reason is None else reason in found
 
 

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.execution.loops.kept_batches import KeptBatches
-
-tf1 = tf.compat.v1
 
 
 @pytest.fixture

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.execution.loops import in_graph_loop
 from estimator_core.execution.loops.in_graph_loop import LoopThreads
-
-tf1 = tf.compat.v1
 
 
 class Runs:

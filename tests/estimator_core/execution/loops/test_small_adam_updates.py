@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.execution.loops.step_graph import StepGraph
-
-tf1 = tf.compat.v1
 
 SHAPES = {"a": [65], "b": [13, 7], "c": [20, 64], "d": [4096], "e": [1, 1001]}
 

@@ -2,12 +2,11 @@
 
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.execution.loops.step_graph import StepGraph
 
 pytestmark = pytest.mark.usefixtures("graph")
-
-tf1 = tf.compat.v1
 
 
 def names(operations):

@@ -1,11 +1,10 @@
 """Dividing a step into a compiled part and the rest."""
 
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.execution.loops.step_graph import StepGraph
 from estimator_core.execution.loops.step_parts import AFTER, BEFORE, COMPILED_PART, StepParts
-
-tf1 = tf.compat.v1
 
 
 def parts_of(make_loss):

@@ -1,10 +1,9 @@
 """Operations that XLA compiles."""
 
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.execution.loops.xla_operations import COMPILED, can_be_compiled, fixed_inputs
-
-tf1 = tf.compat.v1
 
 
 def operations(make):
@@ -50,7 +49,7 @@ def test_a_divisor_of_integers_and_an_index_must_be_known():
     assert [each.name for each in fixed_inputs(gather)] == [gather.inputs[1].name, gather.inputs[2].name]
 
 
-def test_a_function_is_compiled_if_all_that_it_calls_is():
+def test_a_function_is_compiled_if_all_that_it_calls_is(graph):
     def make():
         number = tf1.placeholder(tf.float32, [3])
 
@@ -63,8 +62,7 @@ def test_a_function_is_compiled_if_all_that_it_calls_is():
         with tf.name_scope("bad"):
             tf.function(lambda value: inner(value) + 1)(number)
 
-    with tf.Graph().as_default() as graph:
-        make()
-        functions = {each.signature.name: each for each in graph.as_graph_def().library.function}
-        calls = [each for each in graph.get_operations() if each.type.endswith("PartitionedCall")]
+    make()
+    functions = {each.signature.name: each for each in graph.as_graph_def().library.function}
+    calls = [each for each in graph.get_operations() if each.type.endswith("PartitionedCall")]
     assert [can_be_compiled(each, functions) for each in calls] == [True, False]

@@ -5,12 +5,11 @@ import re
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.execution.shards.shards import place_on_shard
 from tests.estimator_core.shard_programs import input_fn, predict_input_fn
 from tests.estimator_core.shard_programs import model_fn as on_any_core
-
-tf1 = tf.compat.v1
 
 
 def on_cores(*cores):
@@ -50,20 +49,19 @@ def test_a_core_that_a_copy_does_not_have(make_sharded, cores, core):
     assert f"the cores 0 to {(cores or 1) - 1}" in str(refused.value)
 
 
-def test_cores_within_functions():
+def test_cores_within_functions(graph):
     @tf.function
     def on_core(x):
         with tf.device(tf1.tpu.core(1)):
             return tf.add(x, 1.0, name="one_more")
 
-    with tf.Graph().as_default() as graph:
-        result = on_core(tf.constant(2.0))
-        with pytest.raises(ValueError, match=r"tpu.core\(1\) for operation .*one_more"):
-            place_on_shard(graph.get_operations(), 1)
-        place_on_shard(graph.get_operations(), 2)
-        config = tf1.ConfigProto(allow_soft_placement=True)
-        with tf1.Session(config=config) as session:
-            assert session.run(result) == 3.0
+    result = on_core(tf.constant(2.0))
+    with pytest.raises(ValueError, match=r"tpu.core\(1\) for operation .*one_more"):
+        place_on_shard(graph.get_operations(), 1)
+    place_on_shard(graph.get_operations(), 2)
+    config = tf1.ConfigProto(allow_soft_placement=True)
+    with tf1.Session(config=config) as session:
+        assert session.run(result) == 3.0
 
 
 def test_a_task_of_a_device_stays(graph):

@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core import tpu
 from estimator_core.execution.shards.shard_inputs import ShardInput, padded_inputs
 from tests.estimator_core.programs import batch_of
-
-tf1 = tf.compat.v1
 
 MODES = tpu.InputPipelineConfig
 PER_HOST = "per_host_input_for_training"
@@ -207,17 +206,16 @@ def test_a_host_call_every_few_steps(tmp_path):
     assert [batch[0] for batch in seen.batches] == [[0.0], [6.0], [12.0]]
 
 
-def test_sparse_features_of_a_prediction_are_filled_up_in_their_first_dimension_alone():
+def test_sparse_features_of_a_prediction_are_filled_up_in_their_first_dimension_alone(session):
     """The three examples of an input whose batches have two: the last one is filled up."""
-    with tf.Graph().as_default(), tf1.Session() as session:
-        words = tf.sparse.from_dense([[1, 0, 0, 0, 0], [0, 2, 0, 0, 0], [0, 0, 0, 0, 3]])
-        dataset = tf.data.Dataset.from_tensor_slices({"words": words}).batch(2)
-        inputs = padded_inputs(dataset, ShardInput.SPLIT, 2, 1, takes_sparse=True)
-        ((features, mask),) = inputs.next_batches(1)
-        for hook in inputs.hooks:
-            hook.begin()
-            hook.after_create_session(session, None)
-        seen = [session.run((features["words"], mask)) for _ in range(2)]
+    words = tf.sparse.from_dense([[1, 0, 0, 0, 0], [0, 2, 0, 0, 0], [0, 0, 0, 0, 3]])
+    dataset = tf.data.Dataset.from_tensor_slices({"words": words}).batch(2)
+    inputs = padded_inputs(dataset, ShardInput.SPLIT, 2, 1, takes_sparse=True)
+    ((features, mask),) = inputs.next_batches(1)
+    for hook in inputs.hooks:
+        hook.begin()
+        hook.after_create_session(session, None)
+    seen = [session.run((features["words"], mask)) for _ in range(2)]
     (first, first_mask), (last, last_mask) = seen
     assert first.dense_shape.tolist() == last.dense_shape.tolist() == [2, 5]
     assert first_mask.tolist() == [0, 0]

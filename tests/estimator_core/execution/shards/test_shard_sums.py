@@ -2,13 +2,13 @@
 
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core import tpu
 from estimator_core.execution.shards.shard_copies import ModelGraph
 from tests.estimator_core.programs import Fetching, zeros
 from tests.estimator_core.shard_programs import input_fn, model_fn, noting, shared_descent
 
-tf1 = tf.compat.v1
 MEAN, SUM = tf1.losses.Reduction.MEAN, tf1.losses.Reduction.SUM
 
 

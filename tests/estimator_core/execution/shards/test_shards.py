@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core import tpu
 from tests.estimator_core.shard_programs import input_fn, model_fn, predict_input_fn
-
-tf1 = tf.compat.v1
 
 
 @pytest.mark.parametrize("num_shards", [1, 2, 4])

@@ -2,10 +2,9 @@
 
 import pytest
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.execution.shards.updates import called_functions, find_updated_handles
-
-tf1 = tf.compat.v1
 
 
 def in_function(a, b):
@@ -37,12 +36,11 @@ def by_itself(a, b):
 
 
 @pytest.mark.parametrize("update", [in_function, in_branch, in_case, in_loop, by_itself])
-def test_only_what_is_updated_is_found(update):
-    with tf.Graph().as_default() as graph:
-        a, b = tf.Variable(1.0, name="a"), tf.Variable(2.0, name="b")
-        before = set(graph.get_operations())
-        update(a, b)
-        created = [each for each in graph.get_operations() if each not in before]
-        functions = called_functions(created)
-        found = {tensor.op.name for each in created for tensor in find_updated_handles(each, functions)}
+def test_only_what_is_updated_is_found(graph, update):
+    a, b = tf.Variable(1.0, name="a"), tf.Variable(2.0, name="b")
+    before = set(graph.get_operations())
+    update(a, b)
+    created = [each for each in graph.get_operations() if each not in before]
+    functions = called_functions(created)
+    found = {tensor.op.name for each in created for tensor in find_updated_handles(each, functions)}
     assert found == {"a"}

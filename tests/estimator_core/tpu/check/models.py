@@ -2,10 +2,10 @@
 
 import keras
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 
-tf1 = tf.compat.v1
 COLUMN = tf.feature_column.numeric_column("x", shape=(32,))
 
 
@@ -64,15 +64,13 @@ def labelled_vectors():
 
 
 def sequences():
-    column = tf.ones([7, 2])
-    return tf.data.Dataset.from_tensors((column, [1])).repeat().batch(32)
+    return tf.data.Dataset.from_tensors((tf.ones([7, 2]), [1])).repeat().batch(32)
 
 
 def cnn_model_fn(features, labels, mode):
     hidden = tf.nn.relu(tf.nn.conv2d(features, tf1.get_variable("w", [3, 3, 3, 8]), 2, "SAME"))
     logits = tf.reshape(hidden, [-1, 16 * 16 * 8]) @ tf1.get_variable("out", [16 * 16 * 8, 10])
-    head = est.MultiClassHead(10)
-    return head.create_estimator_spec(
+    return est.MultiClassHead(10).create_estimator_spec(
         features, mode, logits, labels, optimizer="SGD", trainable_variables=tf1.trainable_variables()
     )
 

@@ -3,11 +3,10 @@
 import json
 
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from estimator_core.tpu.check import compile_program
 from estimator_core.tpu.check.check import write_program
-
-tf1 = tf.compat.v1
 
 
 def test_collectives_of_a_compiled_program():
@@ -37,17 +36,15 @@ def test_refused_operations_are_those_that_the_message_names():
     assert compile_program.refused_operations("out of memory") == []
 
 
-def test_the_part_that_a_step_takes(tmp_path):
-    with tf.Graph().as_default() as graph:
-        x, unused = (tf1.placeholder(tf.float32, [2, 3], "x"), tf1.placeholder(tf.int32, [], "unused"))
-        weight = tf1.get_variable("weight", [3, 1], use_resource=True)
-        with tf.control_dependencies([tf1.assert_positive(x)]):
-            loss = tf.reduce_sum(x @ weight, name="loss")
-        update = weight.assign(weight * 2.0, read_value=False)
-        tf.strings.as_string(loss)
+def test_the_part_that_a_step_takes(graph, tmp_path):
+    x, unused = (tf1.placeholder(tf.float32, [2, 3], "x"), tf1.placeholder(tf.int32, [], "unused"))
+    weight = tf1.get_variable("weight", [3, 1], use_resource=True)
+    with tf.control_dependencies([tf1.assert_positive(x)]):
+        loss = tf.reduce_sum(x @ weight, name="loss")
+    update = weight.assign(weight * 2.0, read_value=False)
+    tf.strings.as_string(loss)
     write_program(tmp_path / "train", graph, [x, unused], [loss, update], "v5e:2x2")
-    description = json.loads((tmp_path / "train" / "description.json").read_text())
-    assert description == {
+    assert json.loads((tmp_path / "train" / "description.json").read_text()) == {
         "topology": "v5e:2x2",
         "feeds": {"x": {"dtype": "float32", "shape": [2, 3]}},
         "variables": {"weight": {"dtype": "float32", "shape": [3, 1]}},
