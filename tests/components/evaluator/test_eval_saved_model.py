@@ -53,9 +53,7 @@ def test_each_metric_in_each_slice_is_that_of_then(path, make_examples, old_mode
 
 
 @pytest.mark.more
-def test_the_last_blessed_model_of_a_team_is_the_baseline_of_its_first_run(
-    make_examples, make_model, old_model, evaluate
-):
+def test_a_teams_last_blessed_model_is_its_first_baseline(make_examples, make_model, old_model, evaluate):
     new_model = make_model(
         {"x": FLOAT, "label": tf.io.FixedLenFeature([], tf.int64)},
         predict=lambda f: {"logistic": tf.sigmoid(-f["x"])[:, tf.newaxis]},  # the wrong way round

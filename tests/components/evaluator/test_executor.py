@@ -72,9 +72,7 @@ BINARY = """
 """
 
 
-def test_a_blessed_model_has_metrics_per_slice_and_stock_properties_files_and_results(
-    make_examples, binary_model, evaluate
-):
+def test_a_blessed_model_has_metrics_per_slice_and_stock_outputs(make_examples, binary_model, evaluate):
     binary_model.id = 5
     rows = binary_rows()
     result = evaluate(make_examples(rows), binary_model, eval_config(BINARY % 0.6))
@@ -425,9 +423,7 @@ def test_elements_are_not_copied_and_beams_own_runner_finds_the_same(
     assert len(ours.verdict.slices) == 3
 
 
-def test_tfma_computes_other_metrics_and_a_model_without_thresholds_is_not_blessed(
-    make_examples, binary_model, evaluate
-):
+def test_tfma_computes_other_metrics_and_a_model_needs_a_threshold(make_examples, binary_model, evaluate):
     rows = binary_rows(50)
     config = eval_config('metrics_specs { metrics { class_name: "BinaryCrossEntropy" } }')
     assert batched_evaluation.Computations.from_config(config) is None
@@ -492,9 +488,7 @@ DECISIONS = """
 """
 
 
-def test_a_baseline_whose_positive_class_was_the_other_one_keeps_its_decisions(
-    make_examples, make_binary_model, evaluate
-):
+def test_a_baseline_of_the_opposite_class_keeps_its_decisions(make_examples, make_binary_model, evaluate):
     """It says "not tipped" above 0.2, which is "tipped" below 0.8."""
     model, baseline = map(make_binary_model, ("new", "old"))
     decides(model, 0.3)

@@ -58,9 +58,7 @@ THRESHOLD = """
 """
 
 
-def test_a_threshold_is_for_the_models_own_metric_and_an_unknown_label_key_is_logged(
-    make_examples, model, evaluate, caplog
-):
+def test_a_threshold_for_the_models_own_metric_and_an_unknown_label(make_examples, model, evaluate, caplog):
     examples = make_examples(ROWS)
     passed = evaluate(examples, model, eval_config(THRESHOLD % ("accuracy", 0.2))).verdict
     assert "label_key" not in caplog.text

@@ -55,9 +55,7 @@ TRIPLED = {"derive": lambda f: {"tripled": 3 * f["weight"]}}
 
 
 @pytest.mark.parametrize(("key", "model"), [("weight", {}), ("tripled", TRIPLED)])
-def test_the_prior_is_that_of_the_training_examples_and_weights_count(
-    make_examples, make_scorer, evaluate, key, model
-):
+def test_the_prior_is_that_of_the_weighted_training_rows(make_examples, make_scorer, evaluate, key, model):
     """The weight is a raw feature, or a feature that the evaluation model derives."""
     evaluated, trained = rows(1, 200), rows(2, 300, positive=0.2)
     config = eval_config(AUC % f'example_weight_key: "{key}"')
