@@ -82,7 +82,7 @@ def test_the_runner_that_is_chosen_is_the_one_that_runs(run_csv, root, monkeypat
 def test_the_spans_are_said_at_once_and_noted(run_with, spans, shown):
     record = run_with(RunFailedError("Trainer", "stopped"), "data.spans=last 2", data=spans)
     said = f"data: spans 9..10 (version 1) of {spans}"
-    assert shown.getvalue().splitlines()[2] == f"! {said}"
+    assert shown.getvalue().splitlines()[2] == f"i {said}"
     assert record.notes[0] == said
     assert [span["span"] for span in record.summary()["spans"]] == [9, 10]
 
