@@ -225,13 +225,14 @@ def cast(values: Sequence[Any], column: Column) -> list[Any]:
     values. In a column of text, numbers, dates and booleans are written in the format of its cells.
     """
     convert = _CONVERT[column.type]
+    cell_format = column.format or column.text_format
     cells: list[Any] = []
     for row, value in enumerate(values):
         if column.takes_one and isinstance(value, list | tuple) and len(value) == 1:
             (item,) = value  # as in a tensor of shape [rows, 1]
             value = value if isinstance(item, list | tuple) else item
-        if column.format is not None:
-            value = column.format.written(value)
+        if cell_format is not None:
+            value = cell_format.written(value)
         try:
             cells.append(None if value is None else convert(value))
         except _UnfitError:
@@ -240,7 +241,7 @@ def cast(values: Sequence[Any], column: Column) -> list[Any]:
             if len(cells[-1]) > 1:
                 raise CellError(row, column.name, several(value))
             (cells[-1],) = cells[-1]
-    if column.format is not None and not column.format.text:
+    if column.format is not None:
         for row, cell in enumerate(cells):
             if cell is not None and not column.format.reads(cell.decode(errors="replace")):
                 raise CellError(row, column.name, unreadable(values[row], column.format))

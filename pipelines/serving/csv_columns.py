@@ -81,7 +81,7 @@ def inputs_of_columns(arrays: Mapping[str, Any], signature: Signature, num_rows:
 
 def _unread(cells: Any, column: Column) -> Iterator[UnreadCells]:
     """Yields the cells of text that are in no format of the column, if there are."""
-    if column.format is None or column.format.text:
+    if column.format is None:
         return
     trimmed, is_missing = find_missing(cells)
     is_read = column.format.is_read(trimmed)

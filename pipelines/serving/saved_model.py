@@ -15,7 +15,7 @@ import tensorflow as tf
 from google.protobuf import text_format
 from tensorflow.core.protobuf import saved_model_pb2
 
-from pipelines.data.formats.cell_format import CellFormat, read_formats
+from pipelines.data.formats.cell_format import CellFormat, TextFormat, read_formats, read_text_formats
 from pipelines.errors import BadInputError
 
 ColumnType = Literal["INT", "FLOAT", "BYTES"]
@@ -38,8 +38,9 @@ class Column:
     type: ColumnType
     is_required: bool = False  # True if each row needs a value
     takes_one: bool = False  # True if the model refuses several values in a row
-    # Format of the cells of a column of text; None for other columns, and where it is unknown
+    # Format of the numbers or dates of a column of text; None for other columns, and where it is unknown
     format: CellFormat | None = None
+    text_format: TextFormat | None = None  # Format of the cells of another column of text, if it is known
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def read_signatures(folder: Path) -> dict[str, Signature]:
     if not names:
         raise BadInputError(f"The model in {folder} has no signature. Export it with one.")
     try:
-        formats = read_formats(folder)
+        formats, text_formats = read_formats(folder), read_text_formats(folder)
     except ValueError as error:
         raise BadInputError(str(error)) from error
     signatures = {name: _signature(name, graph.signature_def[name], graph.graph_def) for name in names}
@@ -84,6 +85,7 @@ def read_signatures(folder: Path) -> dict[str, Signature]:
                     column,
                     takes_one=column.takes_one or key in rows or key in formats,
                     format=formats.get(key) if column.type == "BYTES" else None,
+                    text_format=text_formats.get(key) if column.type == "BYTES" else None,
                 )
                 for key, column in signature.columns.items()
             },

@@ -13,7 +13,7 @@ import estimator_core
 from components.errors import SettingError
 from components.tfx.decision_file import DECISION_FILE, INTERVAL_FILE
 from pipelines.config.trainer import describe_goal
-from pipelines.data.formats.cell_format import FILE, CellFormat, TextFormat, formats_to_json
+from pipelines.data.formats.cell_format import FILE, TEXT_FILE, CellFormat, TextFormat, formats_to_json
 from pipelines.tabular.best_checkpoint import LOSS, BestCheckpointExporter
 from pipelines.tabular.columns import keys_of_words
 from pipelines.tabular.decision import Decision, choose_decision, deciding, read_decision, write_decision
@@ -251,25 +251,23 @@ def _training(
 
 def _write_formats(plan: TabularPlan, schema: Any, folder: str) -> dict[str, str]:
     """Writes the formats of columns of text, for `assets.extra/`; empty without such columns."""
-    plain_numbers = {part.column: TextFormat(width=1, is_number=True) for part in plan.numeric}
-    text_formats = {**plan.text_formats, **plain_numbers}
     formats = {
-        feature.name: CellFormat(text=text_formats[feature.name])
-        for feature in schema.feature
-        if feature.type == schema_pb2.BYTES and feature.name in text_formats
-    }
-    formats |= {
         part.column: CellFormat(part.number_format, part.date, part.unreadable)
         for part in plan.numeric
         if any(part.kind)
     }
-    if not formats:
-        return {}
-    tf.io.gfile.makedirs(folder)
-    file = os.path.join(folder, FILE)
-    with tf.io.gfile.GFile(file, "w") as stream:
-        stream.write(formats_to_json(formats))
-    return {FILE: file}
+    plain_numbers = {part.column: TextFormat(width=1, is_number=True) for part in plan.numeric}
+    known = {**plan.text_formats, **plain_numbers}
+    texts = [feature.name for feature in schema.feature if feature.type == schema_pb2.BYTES]
+    text_formats = {name: known[name] for name in texts if name in known and name not in formats}
+    files: dict[str, str] = {}
+    for name, content in ((FILE, formats), (TEXT_FILE, text_formats)):
+        if content:
+            tf.io.gfile.makedirs(folder)
+            files[name] = os.path.join(folder, name)
+            with tf.io.gfile.GFile(files[name], "w") as stream:
+                stream.write(formats_to_json(content))
+    return files
 
 
 def _first_rung(plan: TabularPlan, estimator: Any) -> int | None:

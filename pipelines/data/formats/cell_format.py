@@ -1,18 +1,18 @@
 """Formats of a model's columns of text, in a file next to the model.
 
 A served model reads `1.234,56` or `27.02.1956` itself, and treats what it cannot read as missing.
-This file lets a client of the model report instead that a cell does not fit, and write numbers and booleans
-as text of the training data.
+A file lets a client of the model report instead that a cell does not fit. Another file tells how the training
+data write numbers and booleans in the other columns of text, for a client that has not kept the text.
 """
 
 import datetime
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 FILE = "cell_formats.json"
 """Name of the file in `assets.extra/` of a SavedModel."""
+
+TEXT_FILE = "text_formats.json"
+"""Name of the file there that has the formats of other columns of text."""
 
 _DIGIT = re.compile(r"\d")
 _WRITTEN: dict[DateName | None, str] = {
@@ -48,6 +51,8 @@ class TextFormat:
 
     def written(self, value: Any) -> Any:
         """Returns a whole number or a boolean as text, if that is certain, and anything else as it is."""
+        if isinstance(value, np.generic):
+            value = value.item()
         if isinstance(value, bool):
             return self.booleans[value] if self.booleans else value
         is_whole = isinstance(value, float) and value.is_integer() and abs(value) <= _MAX_EXACT
@@ -59,13 +64,12 @@ class TextFormat:
 
 @dataclass(frozen=True)
 class CellFormat:
-    """Format of the numbers or dates of a column of text, or of what else looks like a number there."""
+    """Format of the numbers or dates of a column of text."""
 
-    number: NumberFormat | None = None  # Format of the numbers; None for others
+    number: NumberFormat | None = None  # Format of the numbers; None for dates
     date: DateName | None = None
     # Cells of the training data, up to 100, that are in no such format and counted as missing.
     missing: tuple[str, ...] = ()
-    text: TextFormat | None = None  # Format of a column that has neither numbers nor dates; reads any cell
 
     def reads(self, cell: str) -> bool:
         """Returns whether a cell has a value in this format, or counts as missing.
@@ -74,7 +78,7 @@ class CellFormat:
         these cells and others without a digit, such as `on request`. A number in another format is neither.
         """
         text = cell.strip()
-        if self.text is not None or is_missing(text) or text in self.missing:
+        if is_missing(text) or text in self.missing:
             return True
         if self.missing and not _DIGIT.search(text):
             return True
@@ -124,8 +128,6 @@ class CellFormat:
         """
         if isinstance(value, np.generic):
             value = value.item()
-        if self.text is not None:
-            return self.text.written(value)
         if isinstance(value, datetime.date) and self.date in _WRITTEN and value == value:
             return value.strftime(_WRITTEN[self.date]) + (
                 value.strftime(" %H:%M:%S%z") if isinstance(value, datetime.datetime) else ""
@@ -160,7 +162,7 @@ class CellFormat:
         return re.compile(PLAIN if date_format is None or date_format.unit_secs else date_format.pattern)
 
 
-def formats_to_json(formats: Mapping[str, CellFormat]) -> str:
+def formats_to_json(formats: Mapping[str, CellFormat] | Mapping[str, TextFormat]) -> str:
     """Returns the content of the file that has the formats of columns, by name."""
     return json.dumps(
         {name: asdict(cell_format) for name, cell_format in formats.items()}, indent=1, sort_keys=True
@@ -194,23 +196,30 @@ def find_parsed_columns(
 
 def read_formats(model: Path) -> dict[str, CellFormat]:
     """Returns the formats of columns by name; empty if the model has no file of them."""
-    file = model / "assets.extra" / FILE
+    return _read(model / "assets.extra" / FILE, _format)
+
+
+def read_text_formats(model: Path) -> dict[str, TextFormat]:
+    """Returns the formats of the other columns of text by name; empty if the model has no file of them."""
+    return _read(model / "assets.extra" / TEXT_FILE, _text_format)
+
+
+_Format = TypeVar("_Format")
+
+
+def _read(file: Path, make: Callable[..., _Format]) -> dict[str, _Format]:
     if not file.exists():
         return {}
     try:
         fields = json.loads(file.read_text(encoding="utf-8"))
-        return {name: _format(**format_fields) for name, format_fields in fields.items()}
+        return {name: make(**format_fields) for name, format_fields in fields.items()}
     except (TypeError, AttributeError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise ValueError(f"{file} cannot be read: {error}") from error
 
 
-def _format(
-    number: dict[str, str] | None,
-    date: DateName | None,
-    missing: Sequence[str],
-    text: dict[str, Any] | None = None,
-) -> CellFormat:
-    if text:
-        booleans = text["booleans"] and tuple(text["booleans"])
-        return CellFormat(text=TextFormat(**{**text, "booleans": booleans}))
+def _format(number: dict[str, str] | None, date: DateName | None, missing: Sequence[str]) -> CellFormat:
     return CellFormat(NumberFormat(**number) if number else None, date, tuple(missing))  # type: ignore[arg-type]
+
+
+def _text_format(width: int | None, booleans: Sequence[str] | None, is_number: bool) -> TextFormat:
+    return TextFormat(width, (booleans[0], booleans[1]) if booleans else None, is_number)

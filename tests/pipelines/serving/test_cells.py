@@ -196,14 +196,14 @@ zip,plz,count,gap,amount,marked,vip,seen,city,day,at,price,comma,none
 FILE_COLUMNS = {
     column.name: column
     for column in (
-        Column("zip", "BYTES", format=CellFormat(text=TextFormat(width=5))),
-        Column("plz", "BYTES", format=CellFormat(text=TextFormat(width=5))),
+        Column("zip", "BYTES", text_format=TextFormat(width=5)),
+        Column("plz", "BYTES", text_format=TextFormat(width=5)),
         Column("count", "INT"),
         Column("gap", "INT"),
         Column("amount", "FLOAT"),
-        Column("marked", "BYTES", format=CellFormat(text=TextFormat(width=1, is_number=True))),
-        Column("vip", "BYTES", format=CellFormat(text=TextFormat(booleans=("False", "True")))),
-        Column("seen", "BYTES", format=CellFormat(text=TextFormat(booleans=("False", "True")))),
+        Column("marked", "BYTES", text_format=TextFormat(width=1, is_number=True)),
+        Column("vip", "BYTES", text_format=TextFormat(booleans=("False", "True"))),
+        Column("seen", "BYTES", text_format=TextFormat(booleans=("False", "True"))),
         Column("city", "BYTES"),
         Column("day", "INT"),
         Column("at", "BYTES", format=CellFormat(date="iso")),

@@ -7,6 +7,7 @@ import pytest
 
 from pipelines.data.formats.cell_format import (
     FILE,
+    TEXT_FILE,
     CellFormat,
     TextFormat,
     find_parsed_columns,
@@ -14,14 +15,15 @@ from pipelines.data.formats.cell_format import (
     formats_to_json,
     parse_cells,
     read_formats,
+    read_text_formats,
 )
 from pipelines.data.formats.number_format import COMMA, NumberFormat
 
 EUROS = CellFormat(NumberFormat(",", currency="EUR"))
-ZIP = CellFormat(text=TextFormat(width=5))
-CODE = CellFormat(text=TextFormat(width=1))
-ANY_NUMBER = CellFormat(text=TextFormat(width=1, is_number=True))
-TRUTH = CellFormat(text=TextFormat(booleans=("no", "yes")))
+ZIP = TextFormat(width=5)
+CODE = TextFormat(width=1)
+ANY_NUMBER = TextFormat(width=1, is_number=True)
+TRUTH = TextFormat(booleans=("no", "yes"))
 BERLIN = datetime.timezone(datetime.timedelta(hours=2))
 READ = {
     CellFormat(COMMA): ["1.234,56", "262,12", "-5", "(3,5)", "1e3", " 7 ", "", "NA"],
@@ -57,11 +59,22 @@ def test_a_cell_is_read_or_not(cell_format, cell, expected):
 
 
 def test_formats_are_written_and_read(tmp_path):
-    formats = {"a": EUROS, "b": CellFormat(date="week", missing=("?!",)), "c": ZIP, "d": TRUTH}
+    formats = {"a": EUROS, "b": CellFormat(date="week", missing=("?!",))}
     assert read_formats(tmp_path) == {}
     (tmp_path / "assets.extra").mkdir()
     (tmp_path / "assets.extra" / FILE).write_text(formats_to_json(formats))
     assert read_formats(tmp_path) == formats
+
+
+def test_formats_of_other_texts_are_in_a_separate_file(tmp_path):
+    formats = {"a": ZIP, "b": TRUTH, "c": ANY_NUMBER}
+    assert read_text_formats(tmp_path) == {}
+    (tmp_path / "assets.extra").mkdir()
+    (tmp_path / "assets.extra" / TEXT_FILE).write_text(formats_to_json(formats))
+    assert (read_text_formats(tmp_path), read_formats(tmp_path)) == (formats, {})
+    (tmp_path / "assets.extra" / TEXT_FILE).write_text('{"a": {"width": 5}}')
+    with pytest.raises(ValueError, match=r"text_formats.json cannot be read"):
+        read_text_formats(tmp_path)
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"a": {"number": null}}', '{"a": 7}'])
@@ -111,15 +124,6 @@ def test_cells_that_were_missing_in_the_training_are_and_others_without_a_digit(
             datetime.datetime(2024, 4, 6, 7, 8, tzinfo=BERLIN),
             "2024-04-06 07:08:00+0200",
         ),
-        (ZIP, 501, "00501"),
-        (ZIP, np.float64(501), "00501"),
-        (ZIP, 123456, "123456"),
-        (CODE, -7.0, "-7"),
-        (CODE, 2**63 - 1, "9223372036854775807"),
-        (ANY_NUMBER, 7.25, "7.25"),
-        (ANY_NUMBER, 20240406.0, "20240406"),
-        (TRUTH, np.True_, "yes"),
-        (TRUTH, False, "no"),
     ],
 )
 def test_a_number_or_a_date_is_written_as_the_cells_are(cell_format, value, text):
@@ -136,6 +140,33 @@ def test_a_number_or_a_date_is_written_as_the_cells_are(cell_format, value, text
         (CellFormat(NumberFormat(clock="h:mm")), 5.0),
         (CellFormat(date="day-first"), 5.0),
         (CellFormat(date="week"), datetime.date(2024, 4, 6)),
+    ],
+)
+def test_what_has_no_one_way_to_be_written_stays(cell_format, value):
+    assert cell_format.written(value) is value
+
+
+@pytest.mark.parametrize(
+    ("text_format", "value", "text"),
+    [
+        (ZIP, 501, "00501"),
+        (ZIP, np.float64(501), "00501"),
+        (ZIP, 123456, "123456"),
+        (CODE, -7.0, "-7"),
+        (CODE, 2**63 - 1, "9223372036854775807"),
+        (ANY_NUMBER, 7.25, "7.25"),
+        (ANY_NUMBER, 20240406.0, "20240406"),
+        (TRUTH, np.True_, "yes"),
+        (TRUTH, False, "no"),
+    ],
+)
+def test_a_number_or_a_boolean_is_written_as_the_text_of_the_training(text_format, value, text):
+    assert text_format.written(value) == text
+
+
+@pytest.mark.parametrize(
+    ("text_format", "value"),
+    [
         (ZIP, -5),
         (ZIP, 5.5),
         (ZIP, 2.0**60),
@@ -145,8 +176,8 @@ def test_a_number_or_a_date_is_written_as_the_cells_are(cell_format, value, text
         (ANY_NUMBER, float("nan")),
     ],
 )
-def test_what_has_no_one_way_to_be_written_stays(cell_format, value):
-    assert cell_format.written(value) is value
+def test_what_the_training_does_not_tell_stays(text_format, value):
+    assert text_format.written(value) is value
 
 
 def test_cells_are_parsed_as_the_model_reads_them_and_dates_into_days_and_hours():
