@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from components.example_gen.file_names import split_name
+from pipelines import atomic_files
 from pipelines.config.data import DataConfig, SplitConfig
 from pipelines.config.data_url import ExpandedUrl, is_url
 from pipelines.config.span_pattern import as_glob, has_placeholder
@@ -35,8 +36,7 @@ def local_copy(
 ) -> str:
     """Returns the path of data on this machine.
 
-    Data of a URL or a database are copied to a subfolder of `folder`, which is named by their versions or
-    contents, and never changes.
+    Data of a URL or a database are copied to a subfolder of `folder`, which is named by their contents.
     """
     if not is_url(data.path):
         return data.path
@@ -100,7 +100,7 @@ def store_table(table: Any, folder: Path, name: str) -> str:
     target = folder / FileState.read(partial).sha256[:16] / name
     target.parent.mkdir(exist_ok=True)
     partial.replace(target)
-    (target.parent / _ORIGIN).write_text(json.dumps({"path": name, "versions": {}}))
+    atomic_files.write(target.parent / _ORIGIN, json.dumps({"path": name, "versions": {}}))
     return str(target)
 
 
@@ -173,29 +173,33 @@ def _names_of_spans(
 
 
 def _download(system: Any, infos: Mapping[str, Any], folder: Path, path: str) -> str:
-    """Copies files to a subfolder that is named by their versions, without those that earlier copies have."""
+    """Copies files to a subfolder that is named by their contents, without those that earlier copies have."""
     versions = {name: _version(info) or _version(system.info(info["name"])) for name, info in infos.items()}
-    target = folder / _hash(versions)[:16]
-    if not all(versions.values()) or not target.exists():
-        copies = {
-            version: origin.parent / name
-            for origin in folder.glob(f"*/{_ORIGIN}")
-            for name, version in json.loads(origin.read_text())["versions"].items()
-        }
-        partial = folder / f".{target.name}.{os.getpid()}"
-        for name, version in list(versions.items()):
-            (partial / name).parent.mkdir(parents=True, exist_ok=True)
-            if version in copies:
-                shutil.copyfile(copies[version], partial / name)
-            else:
-                system.get_file(infos[name]["name"], str(partial / name))
-                versions[name] = version or FileState.read(partial / name).sha256
-        target = folder / _hash(versions)[:16]
-        (partial / _ORIGIN).write_text(json.dumps({"path": path, "versions": versions}))
-        if target.exists():
-            shutil.rmtree(partial)
+    origin = {"path": path, "versions": versions}
+    earlier = {file.parent: json.loads(file.read_text()) for file in folder.glob(f"*/{_ORIGIN}")}
+    for target, its_origin in earlier.items():
+        if its_origin == origin and all(versions.values()):
+            return str(target / path)
+    copies = {
+        version: target / name
+        for target, its_origin in earlier.items()
+        for name, version in its_origin["versions"].items()
+    }
+    partial = folder / f".{_hash(origin)[:16]}.{os.getpid()}"
+    for name, version in versions.items():
+        (partial / name).parent.mkdir(parents=True, exist_ok=True)
+        if version and version in copies:
+            shutil.copyfile(copies[version], partial / name)
         else:
-            partial.rename(target)
+            system.get_file(infos[name]["name"], str(partial / name))
+    # The same content always has the same folder: a cached CsvExampleGen has read that one.
+    contents = {name: FileState.read(partial / name).sha256 for name in versions}
+    target = folder / _hash([path, contents])[:16]
+    if target.exists():
+        shutil.rmtree(partial)
+    else:
+        partial.rename(target)
+    atomic_files.write(target / _ORIGIN, json.dumps(origin))
     return str(target / path)
 
 

@@ -22,7 +22,8 @@ _DEFAULTS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
 }
-_MAX_PARAMS, _MAX_PARAM_CHARS = 100, 6_000  # in a request, and in a parameter
+_MAX_PARAMS = 100  # in a request
+_MAX_KEY_CHARS, _MAX_PARAM_CHARS = 250, 6_000
 
 
 def register_versions(root: Root, record: RunRecord) -> str | None:
@@ -83,11 +84,8 @@ def _register(client: Any, name: str, root: Root, run: RunRecord, version: str) 
         if value is not None and math.isfinite(value)
     ]
     sections = {key: value for key, value in run.config.items() if key not in WITHOUT_EFFECT_ON_RESULT}
-    params = [
-        Param(_key(key), str(value)[:_MAX_PARAM_CHARS])
-        for key, value in flat_settings(sections).items()
-        if value is not None
-    ]
+    settings = {_key(key): value for key, value in flat_settings(sections).items() if value is not None}
+    params = [Param(key, str(value)[:_MAX_PARAM_CHARS]) for key, value in settings.items()]
     client.log_batch(run_id, metrics)
     for start in range(0, len(params), _MAX_PARAMS):
         client.log_batch(run_id, params=params[start : start + _MAX_PARAMS])
@@ -104,7 +102,7 @@ def _register(client: Any, name: str, root: Root, run: RunRecord, version: str) 
 
 def _key(name: str) -> str:
     """Returns the name of a metric or a parameter in the characters that MLflow accepts."""
-    return re.sub(r"[^\w. -]", "_", name)
+    return re.sub(r"[^\w. -]", "_", name)[:_MAX_KEY_CHARS]
 
 
 def _write_model_files(folder: Path, saved_model: Path, run_id: str) -> None:

@@ -76,6 +76,9 @@ def test_only_what_has_changed_is_read_again_and_a_copy_never_changes(store, tmp
     second = paths()
     assert read[2:] == ["/bucket/b.csv"]
     assert [file.read_text() for file in (*first, *second)] == ["1", "2", "1", "3"]
+    store(b_csv="2")  # again, at another time
+    assert (paths(), len(read)) == (first, 4)
+    assert (paths(), len(read)) == (first, 4)
     assert not list(tmp_path.glob(".*"))
 
 

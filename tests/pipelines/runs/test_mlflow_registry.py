@@ -22,7 +22,7 @@ class Doubler(tf.Module):
 
 
 def config_of(uri):
-    settings = ["columns.a/b=number", *([f"pusher.mlflow={uri}"] if uri else [])]
+    settings = ["columns.a/b=number", "columns.a_b=number", *([f"pusher.mlflow={uri}"] if uri else [])]
     return load_config(data="d.csv", label="y", settings=settings).model_dump(mode="json")
 
 
