@@ -157,6 +157,7 @@ class RunRecord(VerdictRecord, RunFacts):
     # Id of the run whose training it continues under changed code; or None.
     mended: str | None = None
     reason: str | None = None  # Why it was not pushed; with a version, the error after the push
+    not_registered: str | None = None  # Why a pushed version is not in MLflow
     is_bad_input: bool = False  # True if the data or the configuration made it fail
     report: str | None = None
     components: tuple[ComponentRecord, ...] = ()  # Components in the order in which they ran
@@ -292,6 +293,8 @@ class RunRecord(VerdictRecord, RunFacts):
             line["scheduled_by"] = self.scheduled_by
         if self.reason:
             line["reason"] = self.reason
+        if self.not_registered:
+            line["not_registered"] = self.not_registered
         if self.confusion:
             line["confusion"] = self.confusion
         if self.doubts:

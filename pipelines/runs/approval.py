@@ -53,6 +53,8 @@ def approve(
         _write_pages(root, record, say)
         if problem := register_versions(root, record):
             say(problem)
+            record = record.changed(not_registered=problem)
+            root.records.write(record)
     return record
 
 

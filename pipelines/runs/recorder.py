@@ -182,10 +182,8 @@ class RunRecorder:
         else:
             self._change(report=str(report))
         if problem := register_versions(self.root, self.record):
-            if self.record.status == "pushed" and self.record.reason is None:
-                self._change(reason=problem)
-            else:
-                self.note(problem)
+            self._display.line(f"! {problem}")
+            self._change(not_registered=problem)
 
     def _change(self, **changes: Any) -> None:
         self.record = self.record.changed(**changes)

@@ -109,6 +109,6 @@ def record_unchanged(
         record = record.changed(report=str(report))
         if problem := register_versions(root, record):
             progress.display.line(f"! {problem}")
-            record = record.changed(notes=(*record.notes, problem))
+        record = record.changed(not_registered=problem)
         root.records.write(record)
     return record

@@ -1,11 +1,14 @@
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from pipelines.config.evaluator import ThresholdConfig
 from pipelines.errors import BadInputError
 from pipelines.root.check_records import check_records
+from pipelines.root.history import unconfirmed_pushes
 from pipelines.root.records import ComponentRecord, RunOutcome, VerdictRecord
+from pipelines.runs import recorder as recorder_module
 from pipelines.runs.checks.component_checks import Findings
 from pipelines.runs.recorder import RunRecorder, start_record
 from tests.pushed_versions import serve_version
@@ -153,6 +156,23 @@ def test_the_root_is_tidied_behind_the_record_and_before_the_pages(begin, root):
     recorder.end(RunOutcome("failed", reason="no space"), tidy)
     assert seen == [("failed", [".json"])]
     assert (root.runs / "index.html").exists()
+
+
+def test_what_mlflow_did_not_take_is_said_and_the_push_is_complete(begin, shown, root, monkeypatch):
+    seen = []
+
+    def refuse(its_root, record):
+        seen.append((its_root, record.status, Path(record.report).exists()))
+        return "version 7 is not registered"
+
+    monkeypatch.setattr(recorder_module, "register_versions", refuse)
+    begin().end(RunOutcome("pushed", version="7"))
+    assert seen == [(root, "pushed", True)]
+    (record,) = root.records.read_all()
+    assert (record.status, record.reason) == ("pushed", None)
+    assert record.summary()["not_registered"] == "version 7 is not registered"
+    assert "! version 7 is not registered" in shown.getvalue()
+    assert unconfirmed_pushes(root) == ()  # the next run may find that nothing has changed
 
 
 def test_a_report_that_cannot_be_made_does_not_cost_the_record(begin, shown, root):
