@@ -1,8 +1,8 @@
 """Formats of a model's columns of text, in a file next to the model.
 
 A served model reads `1.234,56` or `27.02.1956` itself, and treats what it cannot read as missing.
-A file lets a client of the model report instead that a cell does not fit. Another file tells how the training
-data write numbers and booleans in the other columns of text, for a client that has not kept the text.
+This file lets a client of the model report instead that a cell does not fit. A second file has the formats of
+whole numbers and booleans in the other columns of text, for a client that no longer has their text.
 """
 
 import datetime
