@@ -27,11 +27,11 @@ TABLE = re.findall(r"^```(\w*)\n(.*?)^```$", TEXT, flags=re.DOTALL | re.MULTILIN
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """A folder with the configuration of the page, and two spans without the label."""
+    """A folder with the configuration of the page, and two spans that are too small for a model."""
     for number in (1, 2):
         folder = tmp_path / "trips" / f"span-{number}"
         folder.mkdir(parents=True)
-        (folder / "trips.csv").write_text("x,y\n1,0\n")
+        (folder / "trips.csv").write_text("x,tips\n1,0\n")
     (tmp_path / "trips.toml").write_text(
         'name = "trips"\n[data]\npath = "trips/span-{SPAN}"\nlabel = "tips"\n'
     )
@@ -59,7 +59,7 @@ def test_the_commands_do_what_the_page_says(here):
         if words[1] == "run":  # it stays; and there are two spans that it would run
             words = [*words[: words.index("--metrics-port")], "--once"]
         ended = CliRunner().invoke(app, words)
-        # The data have no such label: runs fail, and that is said.
+        # The data have one row: runs fail, and that is said.
         expected = 1 if words[1] in ("run", "backfill") else 0
         assert ended.exit_code == expected, (words, ended.output)
         said[command[1], command[-1]] = ended.stdout
