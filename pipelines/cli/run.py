@@ -108,9 +108,7 @@ def run_command(
     ] = None,
     local: Annotated[
         bool,
-        typer.Option(
-            "--local", rich_help_panel=_PLACE, help="Run the pipeline of --runner kubeflow here."
-        ),
+        typer.Option("--local", rich_help_panel=_PLACE, help="Run the pipeline of --runner kubeflow here."),
     ] = False,
     image: Annotated[
         str | None,

@@ -210,15 +210,16 @@ def test_manifests_are_made_for_systemd_and_for_a_schedule(here):
 @pytest.mark.more
 def test_a_backfill_reports_and_notifies_of_failed_spans(spans, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    config = f'name = "trips"\n[data]\npath = "{spans}"\nlabel = "nothing"\n'
+    config = f'name = "trips"\n[data]\npath = "{spans}"\nlabel = "y"\n'
     config += '[notify]\ncommand = "tee -a told.jsonl"\n'
     (tmp_path / "trips.toml").write_text(config)
     schedule("create", "--config", "trips.toml", "--root", "root", "--on-new-span")
+    (tmp_path / "span-8" / "v1" / "data.csv").write_text("x,nothing\n1,0\n")
     shutil.rmtree(tmp_path / "span-9")
     words = ("backfill", "--root", "root", "--from", "8", "--to", "10")
     assert "there is no span 9" in schedule(*words, code=2).stderr
     words = (*words[:-1], "8")
-    ended = schedule(*words, code=1)  # there is no such label
+    ended = schedule(*words, code=1)  # it has lost the label
     none = dict.fromkeys(("pushed", "unchanged", "finished", "held", "not_blessed"), 0)
     summary = {"name": "trips", **none, "failed": 1, "left": []}
     assert json.loads(ended.stdout.splitlines()[-1]) == summary
