@@ -1,6 +1,6 @@
 """Our constructors take the arguments of TFX's own: of the installed release, and of 1.0 and 1.15.
 
-Those of earlier releases were read from their wheels, by stock_arguments/make.py in commit a3d9aeb5.
+Those of earlier releases were read from their wheels, by stock_arguments/make.py.
 """
 
 import importlib

@@ -1,6 +1,6 @@
 """An EvalSavedModel of TensorFlow 2.15.1 and `tfma.export`, and its metrics by TFMA 0.46.0 on Beam 2.56.0.
 
-The program that wrote both is tests/components/evaluator/eval_saved_model/make.py in commit a3d9aeb5.
+The program that wrote both is tests/components/evaluator/eval_saved_model/make.py.
 """
 
 import json
