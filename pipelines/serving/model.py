@@ -387,7 +387,8 @@ def version_folder(root: Root, version: int | None = None) -> Path:
         return root.withdrawn / str(version)
     if not served and not withdrawn:
         raise BadInputError(
-            f"There is no model in {root}: no run has pushed one there. Give the root of `run`, or run first."
+            f"There is no model in {root}: no run has pushed one there. Give the root of `run`, or the "
+            "folder (--model) that your own pipeline pushes to."
         )
     listed = [", ".join(map(str, versions)) or "none" for versions in (served, withdrawn)]
     wanted = "that is live" if version is None else str(version)
