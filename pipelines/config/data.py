@@ -40,7 +40,7 @@ class DataConfig(Section):
         spans: Spans of the path to read: `newest`, `last 5`, a single one, or a range.
         problem_type: `binary`, `multi-class` or `regression`. Default: inferred from the label.
         positive: Class of two that precision, recall, F1 and the decision threshold are about. Default: the
-            last one in order, such as `1` or `yes`.
+            class that means yes, or the last in order.
         weight: Column of numbers that weigh the rows in training and evaluation. It is not a feature.
             Default: all rows weigh the same.
         exclude: Columns that the model does not use; the same as `"ignore"` in `[columns]`.

@@ -15,6 +15,7 @@ from pipelines.data.kinds import ColumnKind
 from pipelines.data.missing import MISSING_TOKENS
 from pipelines.data.number_kinds import first_unreadable
 from pipelines.data.profile import CsvProfile
+from pipelines.data.word_kinds import boolean_words
 from pipelines.errors import BadInputError, counted, shown
 from pipelines.tabular.plan import LabelPlan
 
@@ -108,8 +109,9 @@ def plan_label(
     if problem_type == "binary" and len(counts) != 2:
         raise BadInputError(f"{where}: binary classification needs 2 classes; received {len(counts)}.")
     classes = sorted(counts, key=int) if column.is_numeric else sorted(counts)
-    if data.positive is not None and problem_type == "binary":
-        classes = _positive_last(classes, str(data.positive), where)
+    if problem_type == "binary":
+        positive = _yes_class(column, classes) if data.positive is None else str(data.positive)
+        classes = _positive_last(classes, positive, where)
     num_rows = sum(counts.values())
     return LabelPlan(
         column=column.name,
@@ -119,6 +121,12 @@ def plan_label(
         majority_share=max(counts.values()) / num_rows,
         positive_share=counts[classes[-1]] / num_rows if problem_type == "binary" else 0.0,
     )
+
+
+def _yes_class(column: ColumnProfile, classes: list[str]) -> str:
+    """Returns the class of two that means yes, or else the last one."""
+    yes = (boolean_words(column) or [None])[0]
+    return next((name for name in classes if name.lower() == yes), classes[-1])
 
 
 def _positive_last(classes: list[str], positive: str, where: str) -> list[str]:

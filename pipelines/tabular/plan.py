@@ -289,7 +289,7 @@ class TabularPlan(FeaturePlan):
             f"{self.label.problem_type} problem: {self.label.column!r}{classes} from "
             f"{len(self.numeric)} numeric and {len(self.categorical)} categorical features{more}{weights}",
             self.training.describe(),
-            *self._decision_notes(),
+            *self.decision_notes(),
             *(f"column {column!r} is not used: {reason}" for column, reason in self.ignored.items()),
         ]
 
@@ -298,7 +298,8 @@ class TabularPlan(FeaturePlan):
         """True for a binary model whose decision threshold is configured."""
         return self.training.decide is not None and self.label.problem_type == "binary"
 
-    def _decision_notes(self) -> list[str]:
+    def decision_notes(self) -> list[str]:
+        """Names the positive class of two and its threshold."""
         if self.label.problem_type != "binary":
             return []
         decide = self.training.decide

@@ -54,8 +54,8 @@ def describe_plan(
         data = read_data(config, copy=copy)
         plan = plan_data(config, data, stops_at_copies=False)
     of_model = []
-    if plan.code.plan:
-        of_model = [*plan.code.plan.notes()[:1], *describe_cost(clock() - start)]
+    if table := plan.code.plan:
+        of_model = [*table.notes()[:1], *table.decision_notes(), *describe_cost(clock() - start)]
     number, split = data.profile.num_rows, config.split
     lines = [
         *([f"{name_spans(data.spans.as_records())} of {data.spans.path}"] if data.spans else []),

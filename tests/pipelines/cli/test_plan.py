@@ -21,6 +21,7 @@ def test_the_plan_says_all_that_a_run_would_and_writes_nothing(data, tmp_path):
         "40 rows in 1 file; fields are separated by commas",
         "split by time (x)",
         "binary problem: 'y' with 2 classes from 1 numeric",
+        "\npositive class: '1', 50 % of the rows; predicted at p > 0.5\n",
         "i split: 14 rows from 26.5 on evaluate, 26 train",
     ):
         assert part in text

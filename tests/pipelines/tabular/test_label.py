@@ -25,6 +25,10 @@ def test_amounts_and_plain_numbers_are_predicted_and_words_are_classes(tmp_path)
     assert (label.problem_type, label.number_format) == ("binary", None)
     assert label.classes == ("$1,001.00", "$1,003.00")
     assert label_of(tmp_path, ["Yes", "No"] * 20).classes == ("No", "Yes")
+    assert label_of(tmp_path, ["YES", "no"] * 20).classes == ("no", "YES")
+    assert label_of(tmp_path, ["ja", "nein"] * 20).classes == ("nein", "ja")
+    assert label_of(tmp_path, ["ja", "nein"] * 20, "data.positive=nein").classes == ("ja", "nein")
+    assert label_of(tmp_path, ["ja", "no"] * 20).classes == ("ja", "no")
     assert label_of(tmp_path, [0.5, 1.5] * 20).number_format is None
     with pytest.raises(BadInputError, match="every label is '1'"):
         label_of(tmp_path, [1] * 40)
