@@ -1,9 +1,8 @@
 """`predict`: predictions for the rows of files. Heavy imports happen inside the command."""
 
-import contextlib
 import sys
 import time
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -67,7 +66,7 @@ def predict_command(
         from pipelines.serving.model import load_model
 
         model = load_model(place, version)
-        with contextlib.suppress(BadInputError):
+        with suppress(BadInputError):  # only for TensorFlow's messages; the rows will show what is wrong
             model.try_out(model.fast_signature())
 
     unnamed = ""  # Folder of a temporary copy
@@ -78,6 +77,7 @@ def predict_command(
     start = time.monotonic()
     reading = _reading(place, model.version)
     is_remote = query is not None or is_url(data)
+    # A prediction needs no label.
     config = load_config(None, data, "-", sections={"data": {"query": query}}) if is_remote else None
     with temporary_copy(config.data, config.split) if config else nullcontext(data) as path:
         unnamed = f"{Path(path).parent}/" if is_remote else ""

@@ -32,9 +32,8 @@ class DataConfig(Section):
 
     Attributes:
         path: CSV (also `.csv.gz`, `.csv.zst` or `.csv.bz2`) or Parquet file, folder, or pattern. With
-            `{SPAN}` or a date, and `{VERSION}`, it has spans. Or a URL of such files, or of a database for
-            `query`;
-            `${NAME}` in a URL is the value of an environment variable.
+            `{SPAN}` or a date, and `{VERSION}`, it has spans. It may be a URL of such files, or of a database
+            for `query`; `${NAME}` in a URL is the value of an environment variable.
         query: SQL query whose rows are the data.
         label: Raw column to predict. With a `[module]`: the column from which it computes its label.
         spans: Spans of the path to read: `newest`, `last 5`, a single one, or a range.

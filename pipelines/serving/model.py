@@ -358,7 +358,7 @@ def load(root: str | os.PathLike[str], version: int | None = None) -> Model:
     is_folder = is_saved_model(path) or (not Root(path).serving.exists() and Versions(path, path).served())
     with quiet_tensorflow():
         model = load_model(ModelFolder(path) if is_folder else Root(path), version)
-        with contextlib.suppress(BadInputError):
+        with contextlib.suppress(BadInputError):  # a model may refuse such a row
             model.try_out(model.main_signature)
     return model
 
