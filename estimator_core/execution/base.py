@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import tensorflow as tf
 
 from estimator_core.execution.inputs import Inputs
+from estimator_core.execution.restored_session import KeptSession
 from estimator_core.spec.estimator_spec import EstimatorSpec
 from estimator_core.spec.types import InputFn
 
@@ -178,14 +179,15 @@ class Execution(abc.ABC):
         `checkpoint_path`: checkpoint to restore; with neither, the variables are initialized.
         """
 
-    def restored_session(self, scaffold: Any, checkpoint_path: str) -> Any:
+    def restored_session(self, scaffold: Any, checkpoint_path: str, kept: KeptSession | None = None) -> Any:
         """Returns a session with the values of a checkpoint, without adding operations to the graph.
 
         Only for a graph that the user's hooks do not see.
 
+        `kept`: keeps the session for the next call; None closes it after use.
         Returns the session; None if the `session_creator` has to create it.
         """
-        del scaffold, checkpoint_path
+        del scaffold, checkpoint_path, kept
 
     def training(self) -> contextlib.AbstractContextManager[Any]:
         """Returns the context in which a training's session is created, used and closed."""

@@ -6,6 +6,7 @@ other. For a graph that is run only once, such as for a single prediction, that 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -41,11 +42,29 @@ _COLLECTIONS = (
 _MOST_BYTES = 256 << 20  # for a moment, the values are in memory twice
 
 
-def restored_session(scaffold: Any, checkpoint_path: str, config: Any) -> Any:
+@dataclasses.dataclass
+class KeptSession:
+    """The session of a graph's last evaluation, for the next one: a new session optimizes the graph again."""
+
+    session: Any = None
+
+
+class _OpenSession(tf1.Session):
+    """Stays open at the end of a `MonitoredSession`."""
+
+    def close(self) -> None:
+        """Does nothing; the session is freed with the last reference to it."""
+
+
+def restored_session(
+    scaffold: Any, checkpoint_path: str, config: Any, kept: KeptSession | None = None
+) -> Any:
     """Returns a session of the default graph, ready to run; None if a `Scaffold` is needed to create it.
 
     The variables have the values of the checkpoint; local variables and tables are initialized. The graph is
     finalized.
+
+    `kept`: keeps the session for the next call; None closes it after use.
     """
     is_default = type(scaffold) is tf1.train.Scaffold and all(
         getattr(scaffold, name) is None for name in _OF_SCAFFOLD
@@ -57,8 +76,12 @@ def restored_session(scaffold: Any, checkpoint_path: str, config: Any) -> Any:
     if feed is None:
         return None
     local = [variable.initializer for variable in tf1.local_variables()]
-    local += tf1.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)
-    session = tf1.Session(config=config)
+    if tf1.get_collection(tf1.GraphKeys.QUEUE_RUNNERS):
+        kept = None  # a `MonitoredSession` closes their queues at its end
+    session = kept.session if kept else None
+    if session is None:
+        local += tf1.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)
+        session = _OpenSession(config=config) if kept else tf1.Session(config=config)
     session.graph.finalize()
     logger.info("Graph was finalized.")
     try:
@@ -71,6 +94,8 @@ def restored_session(scaffold: Any, checkpoint_path: str, config: Any) -> Any:
     except BaseException:
         session.close()
         raise
+    if kept:
+        kept.session = session
     return session
 
 

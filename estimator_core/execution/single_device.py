@@ -14,7 +14,7 @@ from estimator_core.execution.inputs import Inputs, inputs_from
 from estimator_core.execution.loops.effects import stateful_operations
 from estimator_core.execution.loops.evaluation_loop import RepeatedUpdate
 from estimator_core.execution.loops.in_graph_loop import ManySteps, RepeatsSteps, with_calls_in_order
-from estimator_core.execution.restored_session import restored_session
+from estimator_core.execution.restored_session import KeptSession, restored_session
 from estimator_core.spec.mode_keys import ModeKeys
 from estimator_core.spec.types import InputFn
 
@@ -72,8 +72,8 @@ class SingleDevice(RepeatsSteps):
             checkpoint_filename_with_path=checkpoint_path,
         )
 
-    def restored_session(self, scaffold: Any, checkpoint_path: str) -> Any:
+    def restored_session(self, scaffold: Any, checkpoint_path: str, kept: KeptSession | None = None) -> Any:
         """Returns a session of this process if the checkpoint and the Scaffold are of the usual kind."""
         if self._master:
             return None
-        return restored_session(scaffold, checkpoint_path, self._session_config)
+        return restored_session(scaffold, checkpoint_path, self._session_config, kept)

@@ -12,6 +12,7 @@ import tensorflow as tf
 from estimator_core.execution.base import Execution, Step
 from estimator_core.execution.current import building
 from estimator_core.execution.inputs import Inputs
+from estimator_core.execution.restored_session import KeptSession
 from estimator_core.run_config import RunConfig
 from estimator_core.spec.estimator_spec import EstimatorSpec
 
@@ -28,6 +29,7 @@ class Program:
     # `evaluation_fetches` in EVAL, the predictions in PREDICT.
     fetches: Any
     config: RunConfig  # Intervals of checkpoints, summaries and log lines
+    kept: KeptSession | None = None  # Keeps the session for the next use of the program
 
     @property
     def spec(self) -> EstimatorSpec:
@@ -55,7 +57,7 @@ class Program:
 
     def restored_session(self, checkpoint_path: str) -> Any:
         """Returns a session of the graph, which is the default graph; see `Execution.restored_session`."""
-        return self.execution.restored_session(self.spec.scaffold, checkpoint_path)
+        return self.execution.restored_session(self.spec.scaffold, checkpoint_path, self.kept)
 
 
 @contextlib.contextmanager

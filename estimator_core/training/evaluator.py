@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from typing import Any, NamedTuple
 
 from estimator_core.checkpoints.latest import with_newest
 from estimator_core.estimator import Estimator
+from estimator_core.execution.restored_session import KeptSession
 from estimator_core.graphs.program import Program
 from estimator_core.logs import logger
 from estimator_core.spec.mode_keys import ModeKeys
@@ -81,5 +83,6 @@ class Evaluator:
         if not spec.keeps_graph:
             return estimator.evaluate(spec.input_fn, **settings)
         if self._program is None:
-            self._program = estimator.build_program(ModeKeys.EVAL, spec.input_fn)
+            built = estimator.build_program(ModeKeys.EVAL, spec.input_fn)
+            self._program = dataclasses.replace(built, kept=KeptSession())
         return estimator.evaluate_program(self._program, **settings)

@@ -83,9 +83,9 @@ class EvalSpec(_EvalFields):
         every_n_steps: Steps between two evaluations, regardless of the time between them; a multiple
             of `RunConfig.save_checkpoints_steps`. None uses `throttle_secs`, as a separate
             evaluator always does.
-        keeps_graph: True to build the graph of the evaluations once, which saves its time in all others.
-            What `input_fn` and `model_fn` read is then as it was at the first one. False calls both each
-            time.
+        keeps_graph: True to build the graph of the evaluations, and its session, once, which saves their
+            time in all others. What `input_fn` and `model_fn` read is then as it was at the first one, and
+            random numbers go on instead of starting again. False calls both each time.
 
     Raises:
         TypeError: `input_fn` is not callable, a number of steps is not a whole number, or a hook or

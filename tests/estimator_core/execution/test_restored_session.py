@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 import tensorflow.compat.v1 as tf1
 
-from estimator_core.execution.restored_session import restored_session
+from estimator_core.execution.restored_session import KeptSession, restored_session
 
 VALUE = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -32,6 +32,32 @@ def test_variables_local_variables_and_tables_are_there(checkpoint, graph):
         np.testing.assert_array_equal(session.run(w), VALUE)
         np.testing.assert_array_equal(session.run(local), 2 * VALUE)
         assert session.run(looked_up).tolist() == [-1, 7]
+
+
+def test_a_kept_session_takes_the_values_of_a_later_checkpoint(checkpoint, graph, tmp_path):
+    w = tf1.get_variable("w", [2, 3])
+    local = tf1.get_local_variable("local", initializer=w.read_value() * 2)
+    count_up = local.assign_add(tf.ones([2, 3]))
+    with tf.Graph().as_default(), tf1.Session() as other:
+        tf1.get_variable("w", initializer=VALUE + 5)
+        other.run(tf1.global_variables_initializer())
+        later = tf1.train.Saver().save(other, str(tmp_path / "later"), write_meta_graph=False)
+    kept = KeptSession()
+    session = restored_session(tf1.train.Scaffold(), checkpoint, None, kept)
+    session.run(count_up)
+    session.close()  # as a MonitoredSession does
+    assert restored_session(tf1.train.Scaffold(), later, None, kept) is session
+    np.testing.assert_array_equal(session.run(w), VALUE + 5)
+    np.testing.assert_array_equal(session.run(local), 2 * (VALUE + 5))
+
+
+def test_a_session_with_queues_is_not_kept(checkpoint, graph):
+    tf1.get_variable("w", [2, 3])
+    queue = tf.queue.FIFOQueue(1, tf.int32)
+    tf1.train.add_queue_runner(tf1.train.QueueRunner(queue, [queue.enqueue(1)]))
+    kept = KeptSession()
+    with restored_session(tf1.train.Scaffold(), checkpoint, None, kept):
+        assert kept.session is None
 
 
 def _variable(**options):
