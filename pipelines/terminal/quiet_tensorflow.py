@@ -13,7 +13,7 @@ _GREETING = re.compile(
     rb"WARNING: All log messages before absl::InitializeLog\(\)"
     rb"|I\d{4} \d\d:\d\d:\d+\.\d+ +\d+ \S+\.cc:\d+\] "
     rb"|E\d{4} \S+ +\d+ cuda_\w+\.cc:\d+\] failed call to cuInit: "  # there is no GPU
-    rb"|E\d{4} \S+ +\d+ util\.cc:\d+\] oneDNN supports DT_STRING only "
+    rb"|E\d{4} \S+ +\d+ util\.cc:\d+\] oneDNN supports DT_\w+ only "
     rb"|To enable the following instructions: "
     rb"|(WARNING:\w+:)?`.*` is not a valid tf\.function parameter name\. Sanitizing to "
 )
