@@ -84,16 +84,16 @@ def _doubts(root: Root, learned: DataPlan) -> Iterator[str]:
 
 
 def _changed_positive_class(root: Root, code: ModelCode) -> Iterator[str]:
-    """Yields a warning if the positive class of two is another one than that of the served model."""
+    """Yields a warning if the positive class of two is not that of the served model."""
     served = serving_run(root)
     evaluation = (served and root.details(served.run_id).read("evaluation")) or {}
     classes = evaluation.get("plots", {}).get("classes", ())
     if code.plan and len(classes) == 2 and (*classes[::-1],) == code.plan.label.classes:
         before, now = classes[::-1]
         yield (
-            f"the positive class is {now!r}; the live version's is {before!r}. Precision, recall and your "
-            f"thresholds are now those of {now!r}, and clients get `class_ids`, `logistic` and the order of "
-            f'scores the other way round. To keep the old one, set data.positive = "{before}"'
+            f"the positive class is {now!r}, but {before!r} in the live version. Precision, recall and your "
+            f"thresholds now describe {now!r}, and clients get `class_ids`, `logistic` and scores in the "
+            f'other order. To keep {before!r}, set data.positive = "{before}"'
         )
 
 
