@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from pipelines.terminal.quiet_tensorflow import without_parameter_names
+from pipelines.terminal.quiet_tensorflow import without_harmless_warnings
 
 # A process of its own: pytest has its own hold on the descriptors.
 SCRIPT = """
@@ -38,12 +38,18 @@ def test_only_greetings_are_left_out_and_only_where_they_are_not_wanted(level, n
     assert len(lines) == num_greetings + 3
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("absl", "`%s` is not a valid tf.function parameter name. Sanitizing to `%s`."),
+        ("tensorflow", "`%s`: Unable to create a python object for variable %s"),
+    ],
+)
 @pytest.mark.parametrize("level", ["0", "2"])
-def test_names_of_columns_are_no_reason_to_warn(caplog, monkeypatch, level):
+def test_columns_names_and_old_variables_are_no_reason_to_warn(caplog, monkeypatch, level, name, text):
     monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", level)
-    logger = logging.getLogger("absl")
-    text = "`%s` is not a valid tf.function parameter name. Sanitizing to `%s`."
-    with without_parameter_names():
+    logger = logging.getLogger(name)
+    with without_harmless_warnings():
         logger.warning(text, "a b", "a_b")
         logger.warning("another one")
     logger.warning(text, "c d", "c_d")
