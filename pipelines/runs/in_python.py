@@ -24,8 +24,8 @@ from pipelines.runs.plan.description import describe_plan
 from pipelines.runs.plan.inputs import RunRequest, check_root
 from pipelines.runs.run import run as run_pipeline
 from pipelines.runs.tfx_pipeline import TfxPipelineRequest, run_tfx_pipeline
-from pipelines.terminal.output_capture import captured_output
-from pipelines.terminal.progress import Display, PlainDisplay, Progress, make_display, terminal_stream
+from pipelines.terminal.output_capture import OutputCapture, captured_output
+from pipelines.terminal.progress import PlainDisplay, Progress, make_display, terminal_stream
 from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def run(
                 enable_cache=enable_cache,
                 resume=resume,
             )
-            with captured_output() as capture, Progress(_display()) as progress:
+            with _progress() as (progress, capture):
                 return Run(run_pipeline(request, progress, capture), place)
     if given:
         raise BadInputError(f"pipelines.run: a TFX pipeline names its data itself. Leave out {given[0]}.")
@@ -184,7 +184,7 @@ def run(
     except ValidationError as error:
         raise BadInputError(explain(error, None, TfxPipelineConfig)) from error
     tfx_request = TfxPipelineRequest(place, tfx_config, runner, enable_cache, resume)
-    with captured_output() as capture, Progress(_display()) as progress:
+    with _progress() as (progress, capture):
         return Run(run_tfx_pipeline(tfx_request, progress, capture, pipeline), place)
 
 
@@ -217,11 +217,17 @@ def plan(
     return Plan(tuple(vars(row) for row in data_plan.columns), tuple(shown))
 
 
-def _display() -> Display:
-    """Returns the display for stderr; a notebook's has no file descriptor."""
-    if sys.stderr is sys.__stderr__:
-        return make_display(terminal_stream())
-    return PlainDisplay(sys.stderr)
+@contextmanager
+def _progress() -> Iterator[tuple[Progress, OutputCapture]]:
+    """Shows the progress on stderr, and captures the output of libraries."""
+    # Before the capture, which redirects the descriptor; a notebook's stderr has none.
+    has_descriptor = sys.stderr is sys.__stderr__
+    display = make_display(terminal_stream()) if has_descriptor else PlainDisplay(sys.stderr)
+    try:
+        with captured_output() as capture, Progress(display) as progress:
+            yield progress, capture
+    finally:
+        display.close()
 
 
 @contextmanager

@@ -1,6 +1,8 @@
 """`pipelines.run` and `pipelines.plan` on a CSV's path and on a DataFrame."""
 
 import random
+import subprocess
+import sys
 
 import pandas as pd
 import pytest
@@ -58,6 +60,15 @@ def test_a_frame_becomes_a_model(frame, tmp_path, capfd):
     changed = pipelines.run(data=frame[:300], label="late", root=tmp_path / "root", **settings)
     assert changed.record.num_rows == 300
     assert len(list((tmp_path / "root" / "data").glob("*/frame.parquet"))) == 2
+
+
+def test_a_script_shows_its_progress_on_stderr(tmp_path):
+    (tmp_path / "rows.csv").write_text("a,b\n1,2\n")
+    script = "import pipelines, sys; pipelines.run(data=sys.argv[1], label='c', root=sys.argv[2])"
+    command = [sys.executable, "-c", script, tmp_path / "rows.csv", tmp_path / "root"]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.stderr.startswith(f"    checking {tmp_path}/rows.csv\n")
+    assert "there is no label column 'c'" in ended.stderr
 
 
 @pytest.mark.parametrize(
