@@ -240,6 +240,8 @@ def _data_path(data: "Data | None", folder: Path) -> Iterator[str | None]:
     try:
         yield path
     except BadInputError as error:
+        if path not in str(error):
+            raise
         raise BadInputError(_with_rows_of_frame(str(error), path)) from error
 
 

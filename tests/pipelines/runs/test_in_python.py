@@ -10,6 +10,7 @@ import pytest
 import pipelines
 from pipelines.errors import BadInputError
 from pipelines.root import Root
+from pipelines.root.lock import RootBusyError
 from pipelines.root.records import RunRecord
 from pipelines.runs.in_python import Run
 
@@ -101,6 +102,12 @@ def test_a_fault_in_a_frame_names_its_row(label, cells, message, tmp_path):
     for function, place in ((pipelines.plan, {}), (pipelines.run, {"root": tmp_path / "root"})):
         with pytest.raises(BadInputError, match=message):
             function(data=frame, label=label, **place)
+
+
+def test_an_error_that_is_not_about_the_frame_stays_what_it_is(frame, tmp_path):
+    root = Root(tmp_path)
+    with root.lock.exclusively(), pytest.raises(RootBusyError):
+        pipelines.run(data=frame, label="late", root=tmp_path)
 
 
 def test_a_note_on_a_frame_names_its_row(frame):
