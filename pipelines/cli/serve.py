@@ -243,7 +243,6 @@ def _print_manifest(root: Root, name: str | None, image: str | None, storage: st
 
 
 def _token(file: Path | None) -> str | None:
-    """Returns the token of the file or of the environment, or None."""
     from pipelines.atomic_files import read_small
 
     if file is not None:

@@ -31,7 +31,6 @@ class CellStore:
         return column in self._places
 
     def add(self, column: str, values: Any, counts: Any) -> None:
-        """Adds cells of a column."""
         import pyarrow as pa
 
         batch = pa.record_batch({"values": values, "counts": pa.array(counts, pa.int64())})
@@ -154,8 +153,6 @@ _STORED_AS: dict[str, ColumnType] = {
 
 @dataclass
 class ColumnProfile:
-    """Profile of one column."""
-
     name: str  # Name in the header, without white space around it
     type: ColumnType = "empty"  # Narrowest type that holds all cells with a value
     num_values: int = 0

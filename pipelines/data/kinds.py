@@ -92,8 +92,6 @@ _ADVICE = "If such a cell stands for a missing value, leave it empty; if it is a
 
 @dataclass(frozen=True)
 class ColumnKind:
-    """Kind of a column."""
-
     name: KindName
     note: str = ""  # Evidence, or a peculiarity; may be empty
     # Format of numbers that `float` cannot read; None for others.

@@ -19,8 +19,6 @@ _MAX_NAMES = 3
 
 @dataclass(frozen=True)
 class Span:
-    """One span of the data."""
-
     key: SpanKey
     version: int | None  # Version that is read; None if the spans have none
     # Files of this version, absolute paths in the order in which they are read.

@@ -55,8 +55,6 @@ UNFINISHED: tuple[Status, ...] = ("running", "failed", "interrupted")
 
 @dataclass(frozen=True)
 class ComponentRecord:
-    """One component of a run."""
-
     name: str  # Node id
     status: Literal["finished", "cached", "failed"]
     elapsed_secs: float  # Wall time
@@ -395,8 +393,6 @@ _FACTS = [field.name for field in fields(PrunedRun)]
 
 
 class PrunedRuns:
-    """The pruned runs of a root."""
-
     def __init__(self, folder: Path):
         self._records = RunRecords(folder)
         self._file = folder / "pruned.jsonl"

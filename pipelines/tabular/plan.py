@@ -46,8 +46,6 @@ class _Part(BaseModel):
 
 
 class LabelPlan(_Part):
-    """Plan of the label."""
-
     column: str
     problem_type: ProblemType
     # Type of the raw values; determines their conversion to class names.
@@ -152,8 +150,6 @@ class TreesPlan(_Part):
 
 
 class TrainingPlan(_Part):
-    """Settings of the training."""
-
     model: ModelName | Literal["auto"] = "wide_deep"
     reason: str = ""  # Reason why it is not the model of the configuration
     trees: TreesPlan = TreesPlan()  # Settings of boosted trees

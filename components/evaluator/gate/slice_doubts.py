@@ -90,8 +90,6 @@ ALL = Slice()
 
 @dataclass(frozen=True)
 class SliceExcess:
-    """The excess of a model in a slice."""
-
     slice: Slice
     num_examples: int
     # The model's loss minus that of the best constant there, divided by that of a constant on all

@@ -54,8 +54,6 @@ class DataPlan(CsvData):
 
 @dataclass(frozen=True, kw_only=True)
 class RunPlan(DataPlan):
-    """The plan of a run."""
-
     root: Root
     config: PipelineConfig
     enable_cache: bool = True  # Skips components whose inputs have not changed
