@@ -1,4 +1,4 @@
-"""`serve`: an HTTP server for the model of a root. Heavy imports happen inside the command."""
+"""`serve`: an HTTP server for the model of a root."""
 
 import logging
 import os

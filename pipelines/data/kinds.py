@@ -362,7 +362,6 @@ class _Recogniser:
         return f"{cells} {count} as missing", doubt
 
     def _first_unreadable(self, name: str, number_format: NumberFormat) -> Cell:
-        """Returns the first cell that is not a number; there must be one."""
         cell = number_kinds.first_unreadable(ColumnCells(self._profile, name), number_format)
         return self._profile.find_cell(name, lambda text: text == cell)
 

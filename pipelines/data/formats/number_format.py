@@ -1,7 +1,4 @@
-r"""Numbers as people write them: `$1,234.50`, `€95.5M`, `12 %`, `(5.00)`, `12 kg`, `5'11"`, `01:23:45`.
-
-Regular expressions here are RE2's, and mean the same to Python's `re`.
-"""
+r"""Numbers as people write them: `$1,234.50`, `€95.5M`, `12 %`, `(5.00)`, `12 kg`, `5'11"`, `01:23:45`."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,4 @@
-"""Currencies, multipliers and units of numbers in text cells.
-
-Regular expressions here are RE2's, and mean the same to Python's `re`.
-"""
+"""Currencies, multipliers and units of numbers in text cells."""
 
 import re
 from dataclasses import dataclass
