@@ -105,8 +105,7 @@ class _Part:
 
     digests: Any  # SHA-256 of each row (NumPy)
     counts: Any  # Number of copies of each row
-    # Index of the split of each row by the value of a column; -1 where its digest decides.
-    groups: Any
+    groups: Any  # Index of the split of each row by the value of a column; -1 where its digest decides
     sizes: Any  # Bytes of each row
     rows: bytes  # Serialized rows, one after the other
 

@@ -94,8 +94,7 @@ _ADVICE = "If such a cell stands for a missing value, leave it empty; if it is a
 class ColumnKind:
     name: KindName
     note: str = ""  # Evidence, or a peculiarity; may be empty
-    # Format of numbers that `float` cannot read; None for others.
-    number_format: NumberFormat | None = None
+    number_format: NumberFormat | None = None  # Format of numbers that `float` cannot read; None for others
     date_format: DateName | None = None
     moments: Moments | None = None  # Moments of numbers, or of the days of dates
     unreadable: tuple[str, ...] = ()  # Cells that have no such number or date, up to 100

@@ -21,8 +21,7 @@ _MAX_NAMES = 3
 class Span:
     key: SpanKey
     version: int | None  # Version that is read; None if the spans have none
-    # Files of this version, absolute paths in the order in which they are read.
-    files: tuple[Path, ...]
+    files: tuple[Path, ...]  # Files of this version, absolute paths in the order in which they are read
 
     def as_record(self) -> SpanRecord:
         """Returns the span as the record of a run holds it."""

@@ -51,8 +51,7 @@ MetricsDict = dict[metric_types.MetricKey, Any]
 @dataclass(frozen=True)
 class Rows:
     labels: Array  # `[n]` or `[n, label_dimension]`
-    # Predictions by model name, `[n]` or `[n, prediction_dimension]`.
-    predictions: Mapping[str, Array]
+    predictions: Mapping[str, Array]  # Predictions by model name, `[n]` or `[n, prediction_dimension]`
     weights: Array | None  # `[n]`; None without weights
     serialized: Array | None = None  # tf.Examples `[n]`; None if no metric reads them
 

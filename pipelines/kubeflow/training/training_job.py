@@ -32,8 +32,7 @@ class TrainingJob(Section):
     """A job to submit, which the Trainer's step gets as JSON."""
 
     settings: TrainingJobConfig  # Settings of `[kubeflow.training_job]`
-    # Image, environment, secrets, volumes, nodes and service account of the tasks' pods.
-    pods: KubeflowConfig
+    pods: KubeflowConfig  # Image, environment, secrets, volumes, nodes and service account of the tasks' pods
 
     @classmethod
     def from_environment(cls) -> "TrainingJob":
