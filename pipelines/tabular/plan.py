@@ -20,7 +20,6 @@ PLAN_KEY = "tabular_plan"
 """Key of the plan in `custom_config`."""
 
 LABEL_KEY = "label"
-"""Name of the transformed label."""
 
 GROUP_KEY = "held_out_group"
 """Name of the transformed group, which no model uses."""
@@ -38,7 +37,6 @@ MISSING_CATEGORY = "[missing]"
 """Value of a category whose cell is missing."""
 
 ModelName = Literal["boosted_trees", "wide_deep", "linear"]
-"""Names of the generic models."""
 
 
 class _Part(BaseModel):

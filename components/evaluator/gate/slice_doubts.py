@@ -85,7 +85,6 @@ class Slice:
 
 
 ALL = Slice()
-"""All examples."""
 
 
 @dataclass(frozen=True)

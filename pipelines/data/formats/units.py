@@ -86,7 +86,6 @@ SCALES: dict[Scale, tuple[Unit, ...]] = {
     ),
     "watts": (Unit("1000000", "MW"), Unit("1000", "(?i:kw)"), Unit("1", "W|(?i:watts?)")),
 }  # fmt: skip
-"""Units by scale."""
 
 SCALE_NAMES: dict[Scale, str] = {
     "time": "seconds", "calendar": "months", "length": "metres", "mass": "kilograms",

@@ -20,10 +20,8 @@ VARIABLE = "ESTIMATOR_PIPELINES_TRAINING_JOB"
 
 EXECUTOR = "pipelines.kubeflow.training.training_executor.Executor"
 CONTAINER = "tensorflow"
-"""Name of the container of each task."""
 
 PORT = 2222
-"""Port of each task."""
 
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
