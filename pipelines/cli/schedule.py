@@ -164,8 +164,6 @@ def create(
     --kubeflow by Kubeflow, as a recurring run.
     """
     from pipelines.cli.schedule_creation import CreateRequest, create_local, create_on_kubeflow
-    from pipelines.config.tfx_pipeline import TfxPipelineConfig
-    from pipelines.runs.plan.data_plan import check_headers
 
     def warn(text: str) -> None:
         print(f"! {text}", file=sys.stderr)
@@ -195,10 +193,7 @@ def create(
         arg=tuple(arguments) if arguments else None,
     )
     if host is None:
-        config_of_runs = request.load()
-        if not isinstance(config_of_runs, TfxPipelineConfig):
-            check_headers(config_of_runs, warn)
-        print(json.dumps(create_local(request)))
+        print(json.dumps(create_local(request, warn)))
         _note_missing_scheduler(root, context)
     else:
         server = HostOptions(host, namespace, token_file).server()
