@@ -42,7 +42,7 @@ app = typer.Typer(
     no_args_is_help=True,
     context_settings={"token_normalize_func": with_old_name},
 )
-_TIMES = "Times"  # group of options in the help
+_TIMES, _RUNS = "Times", "Runs"  # groups of options in the help
 
 app.command("run")(run_command)
 app.command("backfill")(backfill_command)
@@ -59,6 +59,7 @@ def create(
     label: Label = None,
     pipeline: Pipeline = None,
     arguments: Arguments = None,
+    settings: Settings = None,
     root: RootOption = DEFAULT_ROOT,
     cron: Annotated[
         str | None,
@@ -93,7 +94,6 @@ def create(
             help="After downtime, run the latest missed time, none, or all.",
         ),
     ] = "latest",
-    settings: Settings = None,
     timezone: Annotated[
         str,
         typer.Option(
@@ -107,16 +107,28 @@ def create(
         str | None,
         typer.Option(
             "--grace",
+            rich_help_panel=_TIMES,
             metavar="10m",
-            help="Delay that makes a run late. Default: half the time to the next run, at most 15m.",
+            help="Delay after which a run is reported as late. Default: half the time to the next run, at "
+            "most 15m.",
         ),
     ] = None,
     timeout: Annotated[
-        str | None, typer.Option("--timeout", metavar="2h", help="Time limit of a run. Default: none.")
+        str | None,
+        typer.Option(
+            "--timeout", rich_help_panel=_RUNS, metavar="2h", help="Time limit of a run. Default: none."
+        ),
     ] = None,
     retries: Annotated[
         int,
-        typer.Option("--retries", metavar="N", min=0, max=100, help="How many times to resume a failed run."),
+        typer.Option(
+            "--retries",
+            rich_help_panel=_RUNS,
+            metavar="N",
+            min=0,
+            max=100,
+            help="How many times to resume a failed run.",
+        ),
     ] = 1,
     poll: Annotated[
         str,
@@ -128,7 +140,13 @@ def create(
         ),
     ] = "1m",
     runner: Annotated[
-        str, typer.Option("--runner", metavar="NAME", help="Where the components run: local or beam.")
+        str,
+        typer.Option(
+            "--runner",
+            rich_help_panel=_RUNS,
+            metavar="NAME",
+            help="Where the components run: local or beam.",
+        ),
     ] = "local",
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace the schedule of this name, keeping its history.")
@@ -160,8 +178,9 @@ def create(
 ) -> None:
     """Schedule runs of a pipeline, which is given as for `run`.
 
-    Give exactly one of --cron, --every and --on-new-span. The runs are started by `schedule run`, or with
-    --kubeflow by Kubeflow, as a recurring run.
+    Give exactly one of --cron, --every and --on-new-span. For example, `schedule create --config trips.toml
+    --cron '0 3 * * *'`. Then leave `schedule run` running, which starts the runs; with --kubeflow, Kubeflow
+    starts them.
     """
     from pipelines.cli.schedule_creation import CreateRequest, create_local, create_on_kubeflow
 
