@@ -111,7 +111,7 @@ def run_command(
         typer.Option(
             "--local",
             rich_help_panel=_PLACE,
-            help="With --runner kubeflow: run the compiled pipeline on this machine.",
+            help="Run the compiled pipeline of --runner kubeflow on this machine.",
         ),
     ] = False,
     image: Annotated[

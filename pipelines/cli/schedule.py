@@ -179,8 +179,8 @@ def create(
     """Schedule runs of a pipeline, which is given as for `run`.
 
     Give exactly one of --cron, --every and --on-new-span. For example, `schedule create --config trips.toml
-    --cron '0 3 * * *'`. Then leave `schedule run` running, which starts the runs; with --kubeflow, Kubeflow
-    starts them.
+    --cron '0 3 * * *'`. `schedule run` starts the runs: leave it running. With --kubeflow, Kubeflow starts
+    them.
     """
     from pipelines.cli.schedule_creation import CreateRequest, create_local, create_on_kubeflow
 
