@@ -60,7 +60,7 @@ Config = Annotated[
         "--config",
         metavar="FILE.toml",
         parser=given_path,
-        help="Configuration file, which the other options override.",
+        help="Configuration file; other options override it.",
     ),
 ]
 Data = Annotated[
@@ -71,10 +71,7 @@ Data = Annotated[
         help="CSV or Parquet file, folder or URL; for spans, a pattern such as {YYYY}-{MM}-{DD}.csv.",
     ),
 ]
-Label = Annotated[
-    str | None,
-    typer.Option("--label", metavar="COLUMN", help="Column to predict."),
-]
+Label = Annotated[str | None, typer.Option("--label", metavar="COLUMN", help="Column to predict.")]
 Settings = Annotated[
     list[str] | None,
     typer.Option(
@@ -94,9 +91,7 @@ Pipeline = Annotated[
 Arguments = Annotated[
     list[str] | None,
     typer.Option(
-        "--arg",
-        metavar="name=value",
-        help="Argument of the FUNCTION of --pipeline. Can be repeated.",
+        "--arg", metavar="name=value", help="Argument of the FUNCTION of --pipeline. Can be repeated."
     ),
 ]
 ScheduleName = Annotated[

@@ -42,7 +42,7 @@ app = typer.Typer(
     no_args_is_help=True,
     context_settings={"token_normalize_func": with_old_name},
 )
-_TIMES, _RUNS = "Times", "Runs"  # groups of options in the help
+_TIMES = "Times"  # group of options in the help
 
 app.command("run")(run_command)
 app.command("backfill")(backfill_command)
@@ -109,26 +109,15 @@ def create(
             "--grace",
             rich_help_panel=_TIMES,
             metavar="10m",
-            help="Delay after which a run is reported as late. Default: half the time to the next run, at "
-            "most 15m.",
+            help="Delay after which a run is late. Default: half the time to the next run, at most 15m.",
         ),
     ] = None,
     timeout: Annotated[
-        str | None,
-        typer.Option(
-            "--timeout", rich_help_panel=_RUNS, metavar="2h", help="Time limit of a run. Default: none."
-        ),
+        str | None, typer.Option("--timeout", metavar="2h", help="Time limit of a run. Default: none.")
     ] = None,
     retries: Annotated[
         int,
-        typer.Option(
-            "--retries",
-            rich_help_panel=_RUNS,
-            metavar="N",
-            min=0,
-            max=100,
-            help="How many times to resume a failed run.",
-        ),
+        typer.Option("--retries", metavar="N", min=0, max=100, help="How many times to resume a failed run."),
     ] = 1,
     poll: Annotated[
         str,
@@ -140,13 +129,7 @@ def create(
         ),
     ] = "1m",
     runner: Annotated[
-        str,
-        typer.Option(
-            "--runner",
-            rich_help_panel=_RUNS,
-            metavar="NAME",
-            help="Where the components run: local or beam.",
-        ),
+        str, typer.Option("--runner", metavar="NAME", help="Where the components run: local or beam.")
     ] = "local",
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace the schedule of this name, keeping its history.")
