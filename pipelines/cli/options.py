@@ -161,7 +161,6 @@ def existing(root: Root, exit_code: int = EXIT_BAD_INPUT) -> Root:
 
 
 def place_of_model(context: typer.Context, root: Root, model_folder: Path | None) -> "Root | ModelFolder":
-    """Returns the root, or the folder of --model."""
     if model_folder is None:
         return existing(root)
     source = context.get_parameter_source("root")

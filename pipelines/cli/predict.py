@@ -1,4 +1,4 @@
-"""`predict`: predictions for the rows of files. Heavy imports happen inside the command."""
+"""`predict`: predictions for the rows of files."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""`schedule`: runs that start automatically. Heavy imports happen inside the commands."""
+"""`schedule`: runs that start automatically."""
 
 import json
 import shlex
