@@ -51,6 +51,7 @@ _REPLACED = [
 _KUBEFLOW_RUNNER = "tfx.orchestration.kubeflow.v2.kubeflow_v2_dag_runner"
 _RUN_EXECUTOR = "tfx.orchestration.kubeflow.v2.container.kubeflow_v2_run_executor"
 _INSTALLED = "components.installed"
+_OUTCOME_LOGGERS = ("components.evaluator.executor", "components.pusher.executor")
 _MODULES = {module for stock, _, ours in _REPLACED for module in (stock, ours)} | {_KUBEFLOW_RUNNER}
 
 
@@ -76,6 +77,9 @@ def install() -> None:
             *late,
         )
     after_import(_MODULES, _replace)
+    # TFX's runners show warnings only: without its outcome, a successful run ends like a failed one.
+    for name in _OUTCOME_LOGGERS:
+        logging.getLogger(name).setLevel(logging.INFO)
     if _INSTALLED not in worker_modules:
         worker_modules.append(_INSTALLED)
 

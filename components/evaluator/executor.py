@@ -217,6 +217,9 @@ class Executor(InMemoryExecutor):
             holds=request.default_checks is not None and request.default_checks.doubts == "hold",
         )
         result.write(request.evaluation_uri)
+        if result.blessed:
+            compared = f"compared with {request.baseline.uri}" if request.baseline else "without a baseline"
+            _LOGGER.info("BLESSED, %s: %s", compared, request.evaluation_uri)
         for failure in result.failures:
             _LOGGER.warning("NOT_BLESSED: %s", failure)
         for doubt in result.doubts:

@@ -21,6 +21,7 @@ def approve_command(
 ) -> None:
     """Push a held model unchanged and print its version, or discard it."""
     from pipelines.runs import approval
+    from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
 
     def say(text: str) -> None:
         print(f"! {text}", file=sys.stderr)
@@ -30,6 +31,7 @@ def approve_command(
         record = approval.reject(root, run_id, because, by, say)
         print(f"run {record.run_id}: {record.decision}", file=sys.stderr)
         return
-    record = approval.approve(root, run_id, because, by, say)
+    with quiet_tensorflow():
+        record = approval.approve(root, run_id, because, by, say)
     print(f"pushed version {record.version}: {record.decision}", file=sys.stderr)
     print(record.version)

@@ -157,6 +157,7 @@ class RunRecord(VerdictRecord, RunFacts):
     report: str | None = None
     components: tuple[ComponentRecord, ...] = ()  # Components in the order in which they ran
     notes: tuple[str, ...] = ()  # Notes of the inference and the checks
+    warnings: tuple[str, ...] = ()  # Those of the notes that the user should look at
     # Bounds that the user has given for the model: the fields of `ThresholdConfig`.
     thresholds: tuple[dict[str, Any], ...] = ()
     # Version that was served before; for a TFX pipeline the version that it was compared with.

@@ -1,9 +1,11 @@
 """`pipelines.run` and `pipelines.plan`: what the commands of these names do, in Python."""
 
 import os
+import re
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -12,6 +14,8 @@ from pydantic import ValidationError
 
 from pipelines.config.load import explain, load_config
 from pipelines.config.tfx_pipeline import TfxPipelineConfig
+from pipelines.data.cells import list_rows
+from pipelines.data.dialect import COMMAS
 from pipelines.data.remote import store_table
 from pipelines.errors import BadInputError
 from pipelines.root import Root
@@ -156,18 +160,19 @@ def run(
         if not given and not resume:
             raise BadInputError("pipelines.run needs data and label, or config, or a TFX pipeline.")
         check_root(place)  # a DataFrame is written to it
-        request = RunRequest(
-            place,
-            Path(config) if config else None,
-            _path(data, place.data),
-            label,
-            sections=settings,
-            runner=runner,
-            enable_cache=enable_cache,
-            resume=resume,
-        )
-        with captured_output() as capture, Progress(_display()) as progress:
-            return Run(run_pipeline(request, progress, capture), place)
+        with _data_path(data, place.data) as path:
+            request = RunRequest(
+                place,
+                Path(config) if config else None,
+                path,
+                label,
+                sections=settings,
+                runner=runner,
+                enable_cache=enable_cache,
+                resume=resume,
+            )
+            with captured_output() as capture, Progress(_display()) as progress:
+                return Run(run_pipeline(request, progress, capture), place)
     if given:
         raise BadInputError(f"pipelines.run: a TFX pipeline names its data itself. Leave out {given[0]}.")
     from pipelines.steps.definition import checked_pipeline
@@ -201,11 +206,15 @@ def plan(
     Raises:
         BadInputError: The data or the configuration cannot be used.
     """
-    with tempfile.TemporaryDirectory() as folder, quiet_tensorflow():
-        path = _path(data, Path(folder))
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        quiet_tensorflow(),
+        _data_path(data, Path(folder)) as path,
+    ):
         configuration = load_config(Path(config) if config else None, path, label, sections=settings)
         data_plan, lines = describe_plan(configuration)
-    return Plan(tuple(vars(row) for row in data_plan.columns), tuple(lines))
+        shown = [line if path is None else _with_rows_of_frame(line, path) for line in lines]
+    return Plan(tuple(vars(row) for row in data_plan.columns), tuple(shown))
 
 
 def _display() -> Display:
@@ -215,10 +224,31 @@ def _display() -> Display:
     return PlainDisplay(sys.stderr)
 
 
-def _path(data: "Data | None", folder: Path) -> str | None:
-    """Returns the path of data; a DataFrame is written to the folder, once for each content."""
+@contextmanager
+def _data_path(data: "Data | None", folder: Path) -> Iterator[str | None]:
+    """Yields the path of data; errors in the file of a DataFrame name its rows instead of lines."""
     if data is None or isinstance(data, str | os.PathLike):
-        return None if data is None else os.fspath(data)
+        yield None if data is None else os.fspath(data)
+        return
+    path = _store_frame(data, folder)
+    try:
+        yield path
+    except BadInputError as error:
+        raise BadInputError(_with_rows_of_frame(str(error), path)) from error
+
+
+def _with_rows_of_frame(text: str, path: str) -> str:
+    """Returns a message about a line of the DataFrame's file as one about its row."""
+    rows = {"1": "the DataFrame"}  # line 1 is the header
+    if f"{path}, line" in text:
+        for row, (line, _) in enumerate(list_rows(Path(path), COMMAS)):
+            rows[str(line)] = f"DataFrame.iloc[{row}]"
+    text = re.sub(rf"{re.escape(path)}, line (\d+)", lambda match: rows.get(match[1], match[0]), text)
+    return text.replace(path, "the DataFrame")
+
+
+def _store_frame(data: "pd.DataFrame", folder: Path) -> str:
+    """Writes a DataFrame to the folder, once for each content; returns the file's path."""
     import pyarrow
 
     if not (hasattr(data, "columns") and hasattr(data, "to_parquet")):
@@ -229,4 +259,4 @@ def _path(data: "Data | None", folder: Path) -> str | None:
         raise BadInputError(
             f"The DataFrame cannot be written as Parquet: {error}. Give each column values of one type."
         ) from error
-    return store_table(table, folder, "frame.parquet")
+    return os.path.abspath(store_table(table, folder, "frame.parquet"))

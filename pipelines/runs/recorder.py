@@ -118,7 +118,7 @@ class RunRecorder:
     def warn(self, text: str) -> None:
         """Shows and records what the user should look at."""
         self._display.line(f"! {text}")
-        self._change(notes=(*self.record.notes, text))
+        self._change(notes=(*self.record.notes, text), warnings=(*self.record.warnings, text))
 
     def component_started(self, name: str) -> None:
         """Tells that a component begins."""
@@ -139,6 +139,7 @@ class RunRecorder:
         for note in findings.notes:
             self._display.line(f"! {note}")
         changes = dict(vars(findings.verdict)) if findings.verdict else {}
+        changes["warnings"] = (*self.record.warnings, *findings.notes)
         if findings.label_comparison:
             changes["label_by_split"] = findings.label_comparison
         if findings.models:
@@ -176,9 +177,7 @@ class RunRecorder:
             write_pages(self.root, self.record, report)
         except Exception as error:  # a page that cannot be drawn must not cost the run's record
             _LOGGER.exception("the report of run %s could not be made", self.record.run_id)
-            reason = f"the report could not be made: {type(error).__name__}: {error}"
-            self._change(notes=(*self.record.notes, reason))
-            self._display.line(f"! {reason}")
+            self.warn(f"the report could not be made: {type(error).__name__}: {error}")
         else:
             self._change(report=str(report))
         if problem := register_versions(self.root, self.record):

@@ -18,7 +18,7 @@ from pipelines.root import Root
 from pipelines.root.versions import Versions
 from pipelines.serving.cells import CellError, Cells, several, to_cells
 from pipelines.serving.saved_model import SERVING_ROWS, Column, Signature, read_signatures
-from pipelines.terminal.quiet_tensorflow import quiet_tensorflow, without_parameter_names
+from pipelines.terminal.quiet_tensorflow import quiet_tensorflow, without_harmless_warnings
 
 if TYPE_CHECKING:
     from pipelines.serving.explanations import Explanation
@@ -92,7 +92,7 @@ class Model:
         self.decision = read_model_file(str(folder), DECISION_FILE)
         self.interval = read_model_file(str(folder), INTERVAL_FILE)
         try:
-            with without_parameter_names():
+            with without_harmless_warnings():
                 # A TPUEstimator exports a second graph, for TPUs.
                 self._loaded = tf.saved_model.load(str(folder), tags=["serve"])
         except (OSError, ValueError, tf.errors.OpError) as error:
@@ -162,7 +162,7 @@ class Model:
         dtypes = {name: tensor.dtype for name, tensor in self.signatures[signature].inputs.items()}
         tensors = {name: tf.constant(value, dtypes[name]) for name, value in inputs.items()}
         try:
-            with without_parameter_names():
+            with without_harmless_warnings():
                 outputs = call_signature(self._loaded.signatures[signature], tensors)
         except (tf.errors.InvalidArgumentError, ValueError, TypeError) as error:
             message = getattr(error, "message", None) or str(error)

@@ -13,33 +13,36 @@ _GREETING = re.compile(
     rb"WARNING: All log messages before absl::InitializeLog\(\)"
     rb"|I\d{4} \d\d:\d\d:\d+\.\d+ +\d+ \S+\.cc:\d+\] "
     rb"|E\d{4} \S+ +\d+ cuda_\w+\.cc:\d+\] failed call to cuInit: "  # there is no GPU
-    rb"|E\d{4} \S+ +\d+ util\.cc:\d+\] oneDNN supports DT_STRING only "
+    rb"|E\d{4} \S+ +\d+ util\.cc:\d+\] oneDNN supports DT_\w+ only "
     rb"|To enable the following instructions: "
     rb"|(WARNING:\w+:)?`.*` is not a valid tf\.function parameter name\. Sanitizing to "
 )
-_PARAMETER_NAME = "is not a valid tf.function parameter name. Sanitizing to"
+_HARMLESS = {
+    # Requests name the columns as the CSV does, also if a name is not a Python identifier.
+    "absl": "is not a valid tf.function parameter name. Sanitizing to",
+    # Exports of TensorFlow 1 programs have reference variables, which only training again would need.
+    "tensorflow": "Unable to create a python object for variable",
+}
+"""A text of harmless warnings when a model is loaded or called, by logger."""
 
 
 @contextmanager
-def without_parameter_names() -> Iterator[None]:
-    """Drops TensorFlow's warnings about columns whose names are not Python identifiers, in the block.
-
-    They come when a model is loaded or called, and mean nothing here: requests name the columns as the CSV
-    does. If `TF_CPP_MIN_LOG_LEVEL` is 0, they stay.
-    """
+def without_harmless_warnings() -> Iterator[None]:
+    """Drops harmless warnings about a loaded model in the block, unless `TF_CPP_MIN_LOG_LEVEL` is 0."""
     if os.environ.get("TF_CPP_MIN_LOG_LEVEL") == _LOUD:
         yield
         return
-    logger = logging.getLogger("absl")
-    logger.addFilter(_is_no_parameter_name)
+    for name in _HARMLESS:
+        logging.getLogger(name).addFilter(_is_not_harmless)
     try:
         yield
     finally:
-        logger.removeFilter(_is_no_parameter_name)
+        for name in _HARMLESS:
+            logging.getLogger(name).removeFilter(_is_not_harmless)
 
 
-def _is_no_parameter_name(record: logging.LogRecord) -> bool:
-    return _PARAMETER_NAME not in record.getMessage()
+def _is_not_harmless(record: logging.LogRecord) -> bool:
+    return _HARMLESS[record.name] not in record.getMessage()
 
 
 @contextmanager

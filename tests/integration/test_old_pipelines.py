@@ -84,9 +84,13 @@ def test_it_trains_judges_and_pushes(name: str, change: object, tmp_path: Path) 
     write_project(tmp_path, change)
     earlier = None
     for attempt in range(1, 3 if name == "warm_start" else 2):
-        run(tmp_path, name)
+        log = run(tmp_path, name)
         verdict = load_verdict(str(newest(tmp_path / "root" / "Evaluator" / "evaluation")))
         assert verdict.blessed
+        baseline = "without a baseline" if attempt == 1 else "compared with /"
+        assert (f"INFO:components.evaluator.executor:BLESSED, {baseline}" in log) == (
+            change is not other_imports
+        )
         # Half of the trips are paid by card, and one in ten of these has no tip: three standard deviations
         # for the 132 evaluated ones. TFMA has no such metric.
         assert verdict.metrics["accuracy"] == pytest.approx(0.95, abs=0.056)

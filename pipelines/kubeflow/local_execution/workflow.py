@@ -8,7 +8,7 @@ from typing import Any
 
 from components.interruption import interruption
 from pipelines.errors import BadInputError
-from pipelines.kubeflow.compile.dag import PLAN
+from pipelines.kubeflow.compile.dag import PLAN, RECORD
 from pipelines.kubeflow.local_execution.driver import (
     CompiledPipeline,
     TaskCache,
@@ -25,22 +25,24 @@ _ALWAYS = "ALL_UPSTREAM_TASKS_COMPLETED"
 
 
 class TaskDisplay:
-    """Shows the tasks, from any thread, and the notes of Plan."""
+    """Shows the tasks, from any thread, and the run's notes, which Plan and Record write."""
 
     def __init__(self, progress: Progress, root: Root, run_id: str):
         self._progress = progress
         self._root = root
         self._run_id = run_id
+        self._num_shown_notes = 0
 
     def task_started(self, name: str) -> None:
         self._progress.component_started(name)
 
     def task_finished(self, name: str, cached: bool, elapsed_secs: float) -> None:
-        """Shows that a task has ended; for Plan also its notes, such as the spans."""
+        """Shows that a task has ended, and what it has noted, such as the spans."""
         self._progress.component_finished(name, cached, elapsed_secs)
-        record = kubeflow_record(self._root, self._run_id) if name == PLAN else None
-        for note in record.notes if record is not None else ():
-            self._progress.display.line(f"! {note}")
+        if name in (PLAN, RECORD) and (record := kubeflow_record(self._root, self._run_id)):
+            for note in record.notes[self._num_shown_notes :]:
+                self._progress.display.line(f"{'!' if note in record.warnings else 'i'} {note}")
+            self._num_shown_notes = len(record.notes)
 
     def task_failed(self, name: str, elapsed_secs: float) -> None:
         self._progress.component_failed(name, elapsed_secs)

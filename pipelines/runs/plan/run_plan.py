@@ -43,7 +43,7 @@ def plan_run(request: RunRequest, display: Display, inputs: RunInputs | None = N
             unfinished, continued = None, records
         else:
             continued = records[1:]
-    findings = learned.findings
+    findings = (*learned.findings, *_changed_positive_class(root, code))
     if request.runner == "local" and config.beam.has_engine:
         findings += (
             f"--runner local runs Beam in its own process; to use {engine_name(config.beam)}, as in [beam], "
@@ -81,6 +81,20 @@ def _doubts(root: Root, learned: DataPlan) -> Iterator[str]:
                 f"it out: {columns_entry(leak.column, 'ignore')}; if it is, accept it: "
                 f"{columns_entry(leak.column, use)}"
             )
+
+
+def _changed_positive_class(root: Root, code: ModelCode) -> Iterator[str]:
+    """Yields a warning if the positive class of two is not that of the served model."""
+    served = serving_run(root)
+    evaluation = (served and root.details(served.run_id).read("evaluation")) or {}
+    classes = evaluation.get("plots", {}).get("classes", ())
+    if code.plan and len(classes) == 2 and (*classes[::-1],) == code.plan.label.classes:
+        before, now = classes[::-1]
+        yield (
+            f"the positive class is {now!r}, but {before!r} in the live version. Precision, recall and your "
+            f"thresholds now describe {now!r}, and clients get `class_ids`, `logistic` and scores in the "
+            f'other order. To keep {before!r}, set data.positive = "{before}"'
+        )
 
 
 def _fingerprint(config: PipelineConfig, learned: DataPlan) -> str:

@@ -60,18 +60,22 @@ THRESHOLD = """
 
 def test_a_threshold_for_the_models_own_metric_and_an_unknown_label(make_examples, model, evaluate, caplog):
     examples = make_examples(ROWS)
-    passed = evaluate(examples, model, eval_config(THRESHOLD % ("accuracy", 0.2))).verdict
+    with caplog.at_level(logging.INFO, "components.evaluator.executor"):
+        passed = evaluate(examples, model, eval_config(THRESHOLD % ("accuracy", 0.2))).verdict
+    assert "BLESSED, without a baseline: " in caplog.text
     assert "label_key" not in caplog.text
     assert passed.blessed
     assert passed.metrics == {"accuracy": pytest.approx(WEIGHTED)}
     assert passed.slices["city:Oslo"] == {"accuracy": pytest.approx(2 / 4)}
     assert passed.slices["city:Rome"] == {"accuracy": pytest.approx(5 / 6)}
+    caplog.clear()
     unknown_label = (THRESHOLD % ("accuracy", 0.6)).replace('"label"', '"labell"')
-    with caplog.at_level(logging.WARNING):
+    with caplog.at_level(logging.INFO, "components.evaluator.executor"):
         failed = evaluate(examples, model, eval_config(unknown_label)).verdict
     sentence = "accuracy where city = 'Oslo': 0.5 is below the lower bound 0.6"
     assert failed.failures == [sentence]
     assert f"NOT_BLESSED: {sentence}" in caplog.messages
+    assert " BLESSED" not in caplog.text
     (warning,) = [message for message in caplog.messages if "label_key" in message]
     assert warning.startswith("label_key='labell' of the ModelSpec is not used: there is no raw feature")
 

@@ -77,6 +77,27 @@ def test_what_cannot_be_run_is_refused(given, message, tmp_path):
         pipelines.run(root=tmp_path / "root", **given)
 
 
+@pytest.mark.parametrize(
+    ("label", "cells", "message"),
+    [
+        ("a", {"a": [*map(str, range(29)), "oops"]}, r"^DataFrame\.iloc\[29\], column 'a': the label 'oops'"),
+        ("b", {}, "^the DataFrame: there is no label column 'b'"),
+        ("a", {"c": [[1, 2]] * 30}, "^the DataFrame: column 'c' holds list"),
+    ],
+)
+def test_a_fault_in_a_frame_names_its_row(label, cells, message, tmp_path):
+    frame = pd.DataFrame({"note": ["two\nlines"] * 30, "a": range(30)} | cells, index=range(100, 130))
+    for function, place in ((pipelines.plan, {}), (pipelines.run, {"root": tmp_path / "root"})):
+        with pytest.raises(BadInputError, match=message):
+            function(data=frame, label=label, **place)
+
+
+def test_a_note_on_a_frame_names_its_row(frame):
+    infinite = frame.assign(miles=[*frame["miles"][:-1], float("inf")])
+    plan = pipelines.plan(data=infinite, label="late", columns={"city": "ignore"})
+    assert "the first: DataFrame.iloc[399]: 'inf'" in str(plan)
+
+
 def test_a_root_that_cannot_be_written_to_is_named(frame, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(BadInputError, match="file is not a writable folder"):

@@ -19,6 +19,8 @@ from pipelines.root import Root
 from pipelines.root.history import read_runs, run_of_version
 from pipelines.root.rollback import rollback
 from pipelines.root.schema.acceptance import accept_schema
+from pipelines.runs.checks.component_checks import Findings
+from pipelines.runs.recorder import RunRecorder
 from pipelines.terminal.progress import PlainDisplay, Progress
 from tests.pipelines.root.test_records import RECORD
 from tests.pipelines.steps.conftest import Team
@@ -183,15 +185,26 @@ def test_a_rollback_is_what_the_next_run_is_compared_with(first, root, run_here,
     assert third.baseline_metrics["auc"] == pytest.approx(served.metrics["auc"], abs=1e-9)
 
 
-def test_plan_shows_what_it_has_noted(tmp_path):
-    notes = ("data: span 8 of /mnt/span-{SPAN}", "zip: leading zeros")
-    Root(tmp_path).records.write(RECORD.changed(kubeflow_run="k-1", notes=notes))
+def test_notes_are_shown_once_and_marked_as_information_or_warning(tmp_path):
     out = io.StringIO()
     shown = TaskDisplay(Progress(PlainDisplay(out)), Root(tmp_path), "k-1")
+    begun = RECORD.changed(kubeflow_run="k-1", notes=())
+    recorder = RunRecorder(Root(tmp_path), begun, PlainDisplay(io.StringIO()))
+    recorder.note("data: span 8 of /mnt/span-{SPAN}")
+    recorder.warn("zip: leading zeros")
     shown.task_finished("Trainer", False, 2.0)
-    assert "span" not in out.getvalue()
     shown.task_finished("Plan", False, 2.0)
-    assert out.getvalue().splitlines()[-2:] == [f"! {note}" for note in notes]
+    recorder.add_findings(Findings(facts=("pushed to /mnt/served/7",), notes=("fare: metres?",)))
+    shown.task_finished("Record", False, 2.0)
+    assert out.getvalue().splitlines() == [
+        "✓ Trainer  2.0 s",
+        "✓ Plan  2.0 s",
+        "i data: span 8 of /mnt/span-{SPAN}",
+        "! zip: leading zeros",
+        "✓ Record  2.0 s",
+        "i pushed to /mnt/served/7",
+        "! fare: metres?",
+    ]
 
 
 @pytest.fixture

@@ -84,6 +84,15 @@ def test_a_column_that_tells_the_label_is_doubted_until_it_is_named_or_serves(se
     assert settings().known_doubts == ()
 
 
+def test_a_changed_positive_class_is_a_finding(plan, serve, table):
+    serve().write("evaluation", {"plots": {"classes": ["0", "1"]}})
+    findings = [plan(*settings, data=str(table)).findings for settings in ((), ["data.positive=0"])]
+    assert [sum("the positive class is" in finding for finding in of_plan) for of_plan in findings] == [0, 1]
+    assert 'set data.positive = "1"' in " ".join(findings[1])
+    serve().write("evaluation", {"plots": {"classes": ["no", "yes"]}})  # other names: not the same label
+    assert plan("data.positive=0", data=str(table)).findings == findings[0]
+
+
 def test_a_model_may_live_on_columns_that_are_known(settings, serve, table):
     lines = table.read_text().splitlines()
     dates = (f"2024-01-{i % 28 + 1:02d},{'2024-02-01' if i % 3 else ''}" for i in range(3_000))
