@@ -2,11 +2,9 @@
 
     from components import CsvExampleGen, Evaluator, Pusher, SchemaGen, StatisticsGen, Trainer, Transform
 
-`CsvExampleGen`, `StatisticsGen`, `ImportSchemaGen`, `ExampleValidator`, `Transform`, `Tuner`, `Trainer`,
-`Evaluator`, `ServingCheck` and `Pusher` are ours; they speak TFX's artifacts and channels, so they mix with
-any stock TFX component. Names are imported at first use: `import components` is instant, and a Beam worker
-that only needs `components.tfx.compat` loads nothing else. Nothing here imports `tfx.v1`, which costs 8 s of
-cloud SDKs.
+Our components speak TFX's artifacts and channels, so they mix with any stock TFX component. Names are
+imported at first use: a Beam worker that only needs `components.tfx.compat` loads nothing else. Nothing here
+imports `tfx.v1`, which loads cloud SDKs for 8 s.
 
 Import this package before anything of TFX: it makes TFDV importable (see `components.tfx.compat`), makes TFX
 import only the modules in use (see `components.tfx.packages`), and makes TFDV and TFT fit for tables with

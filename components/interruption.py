@@ -22,4 +22,3 @@ class Interruption:
 
 
 interruption = Interruption()
-"""The interruption of this process."""

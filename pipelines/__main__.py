@@ -53,9 +53,8 @@ def _refuse_outside_environment(error: ModuleNotFoundError) -> NoReturn:
         raise error
     print(
         f"The Python package {missing!r} is missing from the environment of {sys.executable}: the commands "
-        'need `pip install "estimator-pipelines[pipelines]"`, on Python 3.11 to 3.13 and glibc 2.39 or '
-        "newer (otherwise, see docs/install.md). In a checkout of the project, run `make setup`, then "
-        "`.venv/bin/python -m pipelines`.",
+        "need the extra `pipelines`. In a clone of the project, run `make setup`, then "
+        "`.venv/bin/python -m pipelines`; docs/install.md there has other ways.",
         file=sys.stderr,
     )
     sys.exit(_EXIT_FAILED)

@@ -11,26 +11,33 @@ import pathlib
 import sys
 
 import pytest
-import tensorflow as tf
 
 from tests.warm_command import WarmCommand
 
-tf.config.set_logical_device_configuration(
-    tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
+# The controller of parallel tests runs none, and need not wait for an import of TensorFlow.
+IS_CONTROLLER = "PYTEST_XDIST_WORKER" not in os.environ and any(
+    argument.startswith("--numprocesses=") and argument != "--numprocesses=0" for argument in sys.argv
 )
 
-# `make test-tf1`: as programs of TensorFlow 1 begin. Its effect on a process can't be undone.
-if os.environ.get("TF1_BEHAVIOR") == "1":
-    tf.compat.v1.disable_v2_behavior()
+if not IS_CONTROLLER:
+    import tensorflow as tf
 
-# The first use of `tf.keras` decides which Keras it is, and the import of Transform asks for Keras 2: it is
-# decided here, by the environment alone.
-tf.keras.Model  # noqa: B018
+    tf.config.set_logical_device_configuration(
+        tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
+    )
 
-# Objects left by imports stay to the end. Each of Python's full collections would walk all of it, and
-# graphs, which are large and cyclic, bring about many: an eighth of the time of the tests.
-gc.freeze()
-gc.set_threshold(20_000, 20, 50)
+    # `make test-tf1`: as programs of TensorFlow 1 begin. Its effect on a process can't be undone.
+    if os.environ.get("TF1_BEHAVIOR") == "1":
+        tf.compat.v1.disable_v2_behavior()
+
+    # The first use of `tf.keras` decides which Keras it is, and the import of Transform asks for Keras 2:
+    # it is decided here, by the environment alone.
+    tf.keras.Model  # noqa: B018
+
+    # Objects left by imports stay to the end. Each of Python's full collections would walk all of it, and
+    # graphs, which are large and cyclic, bring about many: an eighth of the time of the tests.
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
 
 WITHOUT_WARNINGS = ("contract", "estimator_core", "guides", "integration", "oracle")
 

@@ -47,8 +47,7 @@ class _UndecidedError(Exception):
 class CsvFile:
     """A CSV file with its expected content."""
 
-    # Path of the file, which Beam can open; its suffix determines the format, see `as_csv`.
-    path: str
+    path: str  # Path of the file, which Beam can open; its suffix determines the format, see `as_csv`
     sha256: str  # SHA-256 of its content in hexadecimal digits
     names: tuple[str, ...]
 

@@ -37,14 +37,12 @@ CSV_BYTES_PER_FILE = 16 << 20
 class Executor(BeamExecutor):
     """Reads CSV files, and splits by row and number of its copy, or by the value of a column.
 
-    The files that it writes depend on the contents and the number of the rows alone, not on their order, on
-    the names of the CSV files, or on the engine. The rows of a file are sorted by their digests.
+    The files that it writes depend on the contents and the number of the rows alone, see `WriteRows`.
 
     Source: TFX's CsvExampleGen. There the split depends on the row's hash alone, so all copies of a row are
-    in the same split. A row without copies is in the same split here as there, and stays in it when others
-    are added. The same applies to rows that are split by a column; in TFX the column must have integers or
-    text and a value in every row, while here rows without a value form a group. TFX shuffles the rows at
-    random.
+    in the same split. A row without copies is in the same split here as there, and so are rows that are split
+    by a column; in TFX the column must have integers or text and a value in every row, while here rows
+    without a value form a group.
     """
 
     def Do(

@@ -39,9 +39,6 @@ class WriteRows(beam.PTransform):
     `bounds`: hash buckets below each split's end; the last one is their number.
     `column`: column whose equal values are in one split; empty to split row by row.
     `num_files`: number of files of each split. The rows of two files, in all splits, must fit into memory.
-
-    Example:
-        batches | WriteRows(["out/Split-train/data", "out/Split-eval/data"], [2, 3], "", num_files=4)
     """
 
     def __init__(self, prefixes: Sequence[str], bounds: Sequence[int], column: str, num_files: int) -> None:
@@ -108,8 +105,7 @@ class _Part:
 
     digests: Any  # SHA-256 of each row (NumPy)
     counts: Any  # Number of copies of each row
-    # Index of the split of each row by the value of a column; -1 where its digest decides.
-    groups: Any
+    groups: Any  # Index of the split of each row by the value of a column; -1 where its digest decides
     sizes: Any  # Bytes of each row
     rows: bytes  # Serialized rows, one after the other
 

@@ -35,8 +35,7 @@ class PushSettings:
 
     keep: int | None = None
     newer_than: int = 0  # Version that the new version must exceed
-    # Pipeline runs whose push of the same model counts as this run's.
-    taken_over: tuple[str, ...] = ()
+    taken_over: tuple[str, ...] = ()  # Pipeline runs whose push of the same model counts as this run's
     skip_unchanged: bool = False  # True to push nothing if the newest version is the same model
     model_fingerprint: str = ""  # Hash of all inputs of the model; empty if it is not known
     withdrawn: str = ""  # Directory of versions that were taken out of service; empty without one

@@ -21,8 +21,7 @@ _BATCH_SIZE = 1024
 class Rows:
     examples: list[bytes]  # Serialized tf.Examples without the label
     with_label: list[bytes]
-    # The list of each row's values, by column; without the label.
-    columns: dict[str, list[list[Any]]]
+    columns: dict[str, list[list[Any]]]  # The list of each row's values, by column; without the label
 
     def describe(self, row: int) -> str:
         shown = [f"{name}={_text(values[row][0])}" for name, values in self.columns.items() if values[row]]

@@ -1,10 +1,8 @@
 """Keeps packages of TFX and of what it uses from importing all their modules when only one is needed.
 
-`tfx.components` imports every component of TFX, and with them Transform and a Kubernetes client, even for
-an import of `tfx.components.schema_gen.executor` alone. Every component of TFX imports two modules of TFMA,
-and that package imports Apache Beam and all metrics. TensorFlow imports Keras, and with it scikit-learn,
-matplotlib and IPython, a quarter of the time. TFMA imports NLTK and SciPy's statistics for two of its
-metrics, and Beam imports Google's clients. With this module these packages are still found, but their
+`tfx.components` imports every component of TFX, and with them Transform, TFMA, Beam and a Kubernetes client,
+even for `tfx.components.schema_gen.executor` alone. TensorFlow imports Keras, and with it scikit-learn,
+matplotlib and IPython, a quarter of the time. With this module these packages are still found, but their
 `__init__.py` runs only when a name is requested that is not a module of the package.
 """
 

@@ -16,8 +16,7 @@ class ClusterTask:
 
     inputs: str  # The Trainer's input artifacts, as JSON
     exec_properties: dict[str, Any]
-    # `serving_model_dir`, `eval_model_dir` and `model_run_dir` of `make_fn_args`.
-    directories: dict[str, str]
+    directories: dict[str, str]  # `serving_model_dir`, `eval_model_dir` and `model_run_dir` of `make_fn_args`
     model_dir: str  # The Estimator's model_dir in the process that starts the cluster
 
     def __call__(self) -> None:

@@ -18,8 +18,7 @@ class Trial:
     # of its evaluations; the last one is the trial's result. The evaluations of a trainer_fn are reported for
     # it. It raises an error that ends the trial if it has fallen behind the others, so don't catch it.
     report: Callable[[Mapping[str, Any], int], None]
-    # Number of the training of this trial, from 0: each has other rows for evaluation.
-    fold: int = 0
+    fold: int = 0  # Number of the training of this trial, from 0: each has other rows for evaluation
 
 
 class TrainerFnArgs(fn_args_utils.FnArgs):

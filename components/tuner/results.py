@@ -55,8 +55,7 @@ class TrialResult:
     is_first: bool = False  # True for a trial of the values that are used without a search
     # Global step of the checkpoint with the value, in the first fold; None unless it is finished.
     step: int | None = None
-    # Duration, without that of an attempt after its last evaluation before a kill.
-    secs: float = 0.0
+    secs: float = 0.0  # Duration, without that of an attempt after its last evaluation before a kill
     reason: str = ""  # Reason why it was pruned or failed; empty without one
     attempts: int = 1  # Number of executions in which it ran
     evaluations: tuple[Evaluation, ...] = field(default=())

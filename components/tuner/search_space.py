@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 Value = bool | int | float | str
-"""Value of a parameter."""
 
 Values = dict[str, Value]
 """Values of a trial, by the name of the parameter."""

@@ -188,8 +188,6 @@ class Study:
 
 
 class StudyTrial:
-    """A running trial."""
-
     def __init__(
         self, study: optuna.Study, trial: optuna.Trial, settings: TunerSettings, values: dict[str, Any]
     ):

@@ -79,7 +79,6 @@ class _Parts:
 
 
 def _group_value(record: bytes, group: str) -> bytes | None:
-    """Returns the group of a serialized row, if it has one."""
     feature = tf.train.Example.FromString(record).features.feature.get(group)
     if feature is None or not (
         feature.int64_list.value or feature.bytes_list.value or feature.float_list.value

@@ -4,9 +4,7 @@ A module file is loaded in one of two ways. If only this process needs it, `load
 executes it under a unique name. If other code imports it by name, as Transform does with its
 `preprocessing_fn`, `importable_name` returns the name by which `load_module` finds it.
 
-Source: TFX's `udf_utils`. Unlike there, a module file is loaded from its own folder: TFX builds and
-installs a wheel, which takes seconds per component and run and needs pip. Components that run in one
-process (Trainer, Pusher) need no wheel.
+Source: TFX's `udf_utils`, which builds a wheel of a module file. Here it is loaded from its own folder.
 """
 
 import contextlib

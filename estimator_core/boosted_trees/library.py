@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import Any
 
 _WAIT_POLICY = "OMP_WAIT_POLICY"
-INSTALL_COMMAND = "pip install 'estimator-pipelines[boosted-trees]'"
 
 
 def lightgbm() -> Any:
@@ -23,9 +22,8 @@ def lightgbm() -> Any:
             return importlib.import_module("lightgbm")
     except ImportError as error:
         raise ImportError(
-            "Growing boosted trees, and explaining them by TreeSHAP, needs LightGBM: run "
-            f"`{INSTALL_COMMAND}`, or `pip install lightgbm`. Evaluation, prediction and export "
-            "work without it."
+            "Growing boosted trees, and explaining them by TreeSHAP, needs LightGBM: run `pip install "
+            "lightgbm`. Evaluation, prediction and export work without it."
         ) from error
     except OSError as error:
         raise ImportError(

@@ -13,8 +13,6 @@ _DRIFT = ("COMPARATOR_L_INFTY_HIGH", "COMPARATOR_JENSEN_SHANNON_DIVERGENCE_HIGH"
 
 @dataclass(frozen=True)
 class Anomaly:
-    """An anomaly of a column."""
-
     text: str
     is_breaking: bool  # True if it makes training meaningless
     is_drift: bool = False  # True if the distribution of the values has moved

@@ -51,7 +51,6 @@ class BeamRunner(Runner):
 
 
 RUNNERS: dict[str, Runner] = {"local": Runner(), "beam": BeamRunner()}
-"""Runners by their name in `--runner`."""
 
 KUBEFLOW = "kubeflow"
 """Further name for `--runner`: runs a compiled pipeline, not the components in this process."""

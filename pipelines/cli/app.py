@@ -81,7 +81,10 @@ def main(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Turn a CSV into a checked, versioned, served model."""
+    """Turn a CSV into a checked, versioned, served model.
+
+    Begin with `plan --data FILE.csv --label COLUMN`; then `run` with the same options, and `serve`.
+    """
 
 
 def run_app(program: str) -> None:

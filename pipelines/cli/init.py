@@ -31,7 +31,7 @@ def init_command(
         str | None,
         typer.Option(
             "--data",
-            metavar="CSV_OR_DIR",
+            metavar="FILE_OR_DIR",
             help="Your own data: write a configuration for them, without a module.",
         ),
     ] = None,

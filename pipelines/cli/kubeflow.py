@@ -12,7 +12,6 @@ import typer
 from pipelines.cli.options import (
     EXIT_FAILED,
     OF_KUBEFLOW,
-    OF_PIPELINE,
     Arguments,
     Config,
     HostOptions,
@@ -38,7 +37,6 @@ _CompiledParameters = Annotated[
     list[str] | None,
     typer.Option(
         "--param",
-        rich_help_panel=OF_PIPELINE,
         metavar="section.key",
         help="Configuration key that becomes a parameter. With --pipeline: name=value, the default of a "
         "RuntimeParameter.",

@@ -37,7 +37,7 @@ def _root(text: str) -> Root:
     return Root(Path(os.path.realpath(given_path(text))))
 
 
-OF_PIPELINE, OF_KUBEFLOW = "Pipeline", "Kubeflow"  # groups of options in the help
+OF_KUBEFLOW = "Kubeflow"  # group of options in the help
 
 RootOption = Annotated[
     Root,
@@ -58,39 +58,32 @@ Config = Annotated[
     Path | None,
     typer.Option(
         "--config",
-        rich_help_panel=OF_PIPELINE,
         metavar="FILE.toml",
         parser=given_path,
-        help="Configuration file.",
+        help="Configuration file; other options override it.",
     ),
 ]
 Data = Annotated[
     str | None,
     typer.Option(
         "--data",
-        rich_help_panel=OF_PIPELINE,
-        metavar="CSV_OR_DIR",
-        help="CSV or Parquet file, folder, or pattern with {SPAN} or {YYYY}-{MM}-{DD}, and {VERSION}.",
+        metavar="FILE_OR_DIR",
+        help="CSV or Parquet file, folder or URL; for spans, a pattern such as {YYYY}-{MM}-{DD}.csv.",
     ),
 ]
-Label = Annotated[
-    str | None,
-    typer.Option("--label", rich_help_panel=OF_PIPELINE, metavar="COLUMN", help="Column to predict."),
-]
+Label = Annotated[str | None, typer.Option("--label", metavar="COLUMN", help="Column to predict.")]
 Settings = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
-        rich_help_panel=OF_PIPELINE,
         metavar="section.key=value",
-        help="Override a configuration key. Can be repeated.",
+        help="Override a key of the configuration, such as trainer.model=linear. Can be repeated.",
     ),
 ]
 Pipeline = Annotated[
     str | None,
     typer.Option(
         "--pipeline",
-        rich_help_panel=OF_PIPELINE,
         metavar="FILE.py[:FUNCTION]",
         help="Your own TFX pipeline, instead of --data and --label.",
     ),
@@ -98,10 +91,7 @@ Pipeline = Annotated[
 Arguments = Annotated[
     list[str] | None,
     typer.Option(
-        "--arg",
-        rich_help_panel=OF_PIPELINE,
-        metavar="name=value",
-        help="Argument of the FUNCTION that returns the pipeline.",
+        "--arg", metavar="name=value", help="Argument of the FUNCTION of --pipeline. Can be repeated."
     ),
 ]
 ScheduleName = Annotated[
@@ -171,7 +161,6 @@ def existing(root: Root, exit_code: int = EXIT_BAD_INPUT) -> Root:
 
 
 def place_of_model(context: typer.Context, root: Root, model_folder: Path | None) -> "Root | ModelFolder":
-    """Returns the root, or the folder of --model."""
     if model_folder is None:
         return existing(root)
     source = context.get_parameter_source("root")

@@ -18,11 +18,14 @@ def plan_command(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", metavar="FILE.toml", parser=given_path, help="Also write it as a configuration file."
+            "-o", metavar="FILE.toml", parser=given_path, help="Also write the plan as a configuration file."
         ),
     ] = None,
 ) -> None:
-    """Show how each column would be read and used, without running the pipeline."""
+    """Show how each column would be read and used, without running the pipeline.
+
+    For example, `plan --data trips.csv --label tips`. `run` takes the same options.
+    """
     from pipelines.config.load import load_config
     from pipelines.runs.plan.description import describe_plan, write_plan_file
     from pipelines.terminal.quiet_tensorflow import quiet_tensorflow

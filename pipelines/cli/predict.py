@@ -1,4 +1,4 @@
-"""`predict`: predictions for the rows of files. Heavy imports happen inside the command."""
+"""`predict`: predictions for the rows of files."""
 
 import sys
 import time
@@ -53,7 +53,8 @@ def predict_command(
 ) -> None:
     """Make predictions for the rows of a file or a query with the live model.
 
-    The columns of the input are kept, and the predictions are appended: class and probability, or value.
+    For example, `predict --data new.csv -o predictions.csv`. The columns of the input are kept, and the
+    predictions are appended: class and probability, or value.
     """
     place = place_of_model(context, root, model_folder)
     from pipelines.terminal.quiet_tensorflow import quiet_tensorflow

@@ -1,4 +1,4 @@
-"""`prune`. Heavy imports happen inside the command."""
+"""`prune`: removal of old runs and their files."""
 
 import json
 from functools import partial

@@ -84,6 +84,7 @@ def run_command(
     label: Label = None,
     pipeline: Pipeline = None,
     arguments: Arguments = None,
+    settings: Settings = None,
     root: RootOption = DEFAULT_ROOT,
     runner: Annotated[
         str,
@@ -91,10 +92,9 @@ def run_command(
             "--runner",
             rich_help_panel=_PLACE,
             metavar="NAME",
-            help="Where the components run: local, beam or kubeflow (--local).",
+            help="Where the components run: local, beam or kubeflow (with --local).",
         ),
     ] = "local",
-    settings: Settings = None,
     no_cache: Annotated[
         bool, typer.Option("--no-cache", help="Re-run every component, even if its inputs have not changed.")
     ] = False,
@@ -108,7 +108,11 @@ def run_command(
     ] = None,
     local: Annotated[
         bool,
-        typer.Option("--local", rich_help_panel=_PLACE, help="Run the pipeline of --runner kubeflow here."),
+        typer.Option(
+            "--local",
+            rich_help_panel=_PLACE,
+            help="Run the compiled pipeline of --runner kubeflow on this machine.",
+        ),
     ] = False,
     image: Annotated[
         str | None,
@@ -136,7 +140,7 @@ def run_command(
 ) -> None:
     """Run a pipeline: check, train, evaluate, and push the model if it is good enough.
 
-    With --pipeline, run your own TFX pipeline.
+    For example, `run --data trips.csv --label tips`, or `run --config trips.toml`.
 
     The last line on stdout is one JSON object (in a terminal, next steps instead); everything else goes to
     stderr. Exit codes: 0 pushed or unchanged, 3 the model failed a check or is held for `approve`, 2 bad

@@ -1,4 +1,4 @@
-"""`schedule`: runs that start automatically. Heavy imports happen inside the commands."""
+"""`schedule`: runs that start automatically."""
 
 import json
 import shlex
@@ -59,6 +59,7 @@ def create(
     label: Label = None,
     pipeline: Pipeline = None,
     arguments: Arguments = None,
+    settings: Settings = None,
     root: RootOption = DEFAULT_ROOT,
     cron: Annotated[
         str | None,
@@ -93,7 +94,6 @@ def create(
             help="After downtime, run the latest missed time, none, or all.",
         ),
     ] = "latest",
-    settings: Settings = None,
     timezone: Annotated[
         str,
         typer.Option(
@@ -107,8 +107,9 @@ def create(
         str | None,
         typer.Option(
             "--grace",
+            rich_help_panel=_TIMES,
             metavar="10m",
-            help="Delay that makes a run late. Default: half the time to the next run, at most 15m.",
+            help="Delay after which a run is late. Default: half the time to the next run, at most 15m.",
         ),
     ] = None,
     timeout: Annotated[
@@ -160,12 +161,11 @@ def create(
 ) -> None:
     """Schedule runs of a pipeline, which is given as for `run`.
 
-    Give exactly one of --cron, --every and --on-new-span. The runs are started by `schedule run`, or with
-    --kubeflow by Kubeflow, as a recurring run.
+    Give exactly one of --cron, --every and --on-new-span. For example, `schedule create --config trips.toml
+    --cron '0 3 * * *'`. `schedule run` starts the runs: leave it running. With --kubeflow, Kubeflow starts
+    them.
     """
     from pipelines.cli.schedule_creation import CreateRequest, create_local, create_on_kubeflow
-    from pipelines.config.tfx_pipeline import TfxPipelineConfig
-    from pipelines.runs.plan.data_plan import check_headers
 
     def warn(text: str) -> None:
         print(f"! {text}", file=sys.stderr)
@@ -195,10 +195,7 @@ def create(
         arg=tuple(arguments) if arguments else None,
     )
     if host is None:
-        config_of_runs = request.load()
-        if not isinstance(config_of_runs, TfxPipelineConfig):
-            check_headers(config_of_runs, warn)
-        print(json.dumps(create_local(request)))
+        print(json.dumps(create_local(request, warn)))
         _note_missing_scheduler(root, context)
     else:
         server = HostOptions(host, namespace, token_file).server()

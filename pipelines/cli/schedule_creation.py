@@ -16,6 +16,7 @@ from pipelines.config.tfx_pipeline import AnyConfig, TfxPipelineConfig, load_any
 from pipelines.config.toml import parse_named, toml_text
 from pipelines.errors import BadInputError
 from pipelines.root import Root
+from pipelines.runs.plan.data_plan import check_headers
 from pipelines.runs.plan.inputs import check_root
 from pipelines.scheduling.history import History
 from pipelines.scheduling.receivers import Receivers, without_receivers
@@ -80,8 +81,8 @@ class CreateRequest:
         return (*settings, *pipeline_settings(None, arguments, parameters))
 
 
-def create_local(request: CreateRequest) -> dict[str, Any]:
-    """Creates a schedule in a root, and returns the fields that the command prints."""
+def create_local(request: CreateRequest, warn: Callable[[str], None]) -> dict[str, Any]:
+    """Creates a schedule in a root, and returns the fields that the command prints; warns of missing data."""
     if [request.cron is not None, request.every is not None, request.on_new_span].count(True) != 1:
         raise BadInputError("Give exactly one of --cron, --every and --on-new-span.")
     _refuse_others(request, ("experiment", "max_concurrency"), "--kubeflow")
@@ -91,6 +92,8 @@ def create_local(request: CreateRequest) -> dict[str, Any]:
             f"--runner takes one of {names}; for Kubeflow, give --kubeflow. Received: {request.runner!r}"
         )
     config = request.load()
+    check_root(request.root)
+    _schedule(request, config, _name(request, config), None)  # before anything is written
     if isinstance(config, TfxPipelineConfig):
         if request.on_new_span:
             raise BadInputError(
@@ -102,10 +105,8 @@ def create_local(request: CreateRequest) -> dict[str, Any]:
         _refuse_others(request, ("param",), "--kubeflow and --pipeline")
         if request.on_new_span:
             check_has_windows(config.data, "--on-new-span")
-    root = request.root
-    check_root(root)
-    _schedule(request, config, _name(request, config), None)  # before anything is written
-    store = ScheduleStore(root)
+        check_headers(config, warn)
+    store = ScheduleStore(request.root)
     with store.changing():
         return _create(request, config, store)
 

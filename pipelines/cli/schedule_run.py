@@ -1,4 +1,4 @@
-"""`schedule run`, `backfill`, `check`, `metrics` and `manifest`. Heavy imports happen inside the commands."""
+"""`schedule run`, `backfill`, `check`, `metrics` and `manifest`."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""`schema show` and `schema accept`. Heavy imports happen inside the commands."""
+"""`schema show` and `schema accept`."""
 
 import json
 from typing import TYPE_CHECKING, Annotated, Any

@@ -1,4 +1,4 @@
-"""`serve`: an HTTP server for the model of a root. Heavy imports happen inside the command."""
+"""`serve`: an HTTP server for the model of a root."""
 
 import logging
 import os
@@ -243,7 +243,6 @@ def _print_manifest(root: Root, name: str | None, image: str | None, storage: st
 
 
 def _token(file: Path | None) -> str | None:
-    """Returns the token of the file or of the environment, or None."""
     from pipelines.atomic_files import read_small
 
     if file is not None:

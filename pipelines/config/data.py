@@ -13,7 +13,6 @@ from pipelines.config.span_selection import NEWEST, SpanSelection, parse_selecti
 ProblemType = Literal["binary", "multi-class", "regression"]
 
 ColumnUse = Literal["number", "category", "date", "list", "text", "id", "ignore"]
-"""A value of `[columns]`."""
 
 TRAIN_SHARE = Fraction(2, 3)
 """Share of the rows that train, of those that do not test."""

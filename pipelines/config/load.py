@@ -41,7 +41,7 @@ def load_config(
     for key in ("path", "label"):
         section = tree.get("data", {})
         if isinstance(section, dict) and key not in section:
-            option = "--data CSV_OR_DIR" if key == "path" else "--label COLUMN"
+            option = "--data FILE_OR_DIR" if key == "path" else "--label COLUMN"
             raise BadInputError(f"data.{key} is missing: give {option} or a --config file that sets it.")
     if not tree.get("name") and isinstance(tree["data"], dict):
         tree["name"] = _default_name(str(tree["data"].get("path", "")))

@@ -14,8 +14,7 @@ class Metric:
     """A metric that a configuration can name."""
 
     higher_is_better: bool | None  # True if higher values are better; None if neither direction is
-    # Types of problems whose labels and predictions it can compare
-    problem_types: tuple[ProblemType, ...]
+    problem_types: tuple[ProblemType, ...]  # Types of problems whose labels and predictions it can compare
     class_name: str = ""  # Name of its class in TFMA or Keras; empty for a `SklearnMetric`
     aliases: tuple[str, ...] = ()
     example: str = ""  # Argument that the name needs, such as 3 in `top_k_accuracy@3`

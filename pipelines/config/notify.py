@@ -36,7 +36,6 @@ class NotifyConfig(Section):
 
     @property
     def has_receiver(self) -> bool:
-        """True if there is a receiver."""
         return bool(self.command or self.webhook or self.webhook_env)
 
     @field_validator("command")

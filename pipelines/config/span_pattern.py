@@ -32,8 +32,7 @@ class Place:
     path: Path  # Path up to the last placeholder
     name: str  # Text in place of the span's placeholder; `03` and `3` are the same span
     version_name: str = ""  # Text in place of the version's placeholder; empty without one
-    # False for a folder that contains nothing that matches the rest of the pattern
-    is_complete: bool = True
+    is_complete: bool = True  # False for a folder that contains nothing that matches the rest of the pattern
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,6 @@ class SpanSelection:
 
 
 NEWEST = SpanSelection()
-"""The newest span."""
 
 
 def parse_selection(value: object) -> SpanSelection:

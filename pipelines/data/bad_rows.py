@@ -43,16 +43,10 @@ class BadRows:
 def set_aside(
     texts: Utf8Files, dialect: Dialect, quote_is_given: bool = False
 ) -> tuple[Utf8Files, BadRows | None]:
-    """Returns files without the rows that cannot be read; those that have some are copied.
+    """Returns files without the rows that cannot be read, and these rows; None if there are none.
 
-    The copies have empty lines instead, so that messages name the lines of the user's files.
-
-    A row cannot be read if it has another number of cells than the header, a byte that is not UTF-8, a NUL
-    character, a stray carriage return, a cell that is too long, or text after the quotes of a cell, or if
-    it is the header once more or starts with a byte order mark. Cells that do not fit their column are
-    not looked at.
-
-    Returns the files, and the rows that were set aside; None if there are none.
+    Files that have some are copied, with empty lines instead, so that messages name the lines of the user's
+    files. Cells that do not fit their column are not looked at.
     """
     folder = temporary_folder("pipelines-rows-")
     counts: Counter[str] = Counter()

@@ -19,8 +19,6 @@ _MAX_DESCRIBED_CHARS = 20 << 20
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a file."""
-
     file: Path
     line: int  # Line on which its row starts; the header is line 1
     value: str  # Text of the cell, without white space around it
@@ -31,8 +29,6 @@ class Cell:
 
 @dataclass(frozen=True)
 class RawRow:
-    """A row of a file."""
-
     line: int  # Line on which it starts; the header is usually on line 1
     lines: list[str]  # Its lines as they are written, with their ends
     cells: list[str]  # empty for a blank line

@@ -31,7 +31,6 @@ class CellStore:
         return column in self._places
 
     def add(self, column: str, values: Any, counts: Any) -> None:
-        """Adds cells of a column."""
         import pyarrow as pa
 
         batch = pa.record_batch({"values": values, "counts": pa.array(counts, pa.int64())})
@@ -154,21 +153,17 @@ _STORED_AS: dict[str, ColumnType] = {
 
 @dataclass
 class ColumnProfile:
-    """Profile of one column."""
-
     name: str  # Name in the header, without white space around it
     type: ColumnType = "empty"  # Narrowest type that holds all cells with a value
     num_values: int = 0
     num_missing: int = 0  # Number of cells without one
     # Number of occurrences of each value as text, or None beyond `MAX_DISTINCT`.
     distinct_values: ValueCounts | None = None
-    # Smallest number that float32 can hold; None for a column without numbers.
-    minimum: float | None = None
+    minimum: float | None = None  # Smallest number that float32 can hold; None for a column without numbers
     maximum: float | None = None  # Largest such number
     mean: float = 0.0
     variance: float = 0.0  # Population variance of these numbers
-    # True if a cell has a token such as `NA` instead of being empty.
-    holds_missing_tokens: bool = False
+    holds_missing_tokens: bool = False  # True if a cell has a token such as `NA` instead of being empty
     # Count of numbers that are infinite, or too large for TFX, which uses float32.
     num_beyond_float32: int = 0
     # Count of cells in a text column that are not numbers; None when there are many.

@@ -30,8 +30,6 @@ _FIRST_COMPACT, _LAST_COMPACT = 19_000_101, 22_001_231
 
 @dataclass(frozen=True)
 class DateColumn:
-    """A column of dates."""
-
     date_format: DateFormat
     days: Moments  # Moments of the days since 1970 (UTC, with fractions)
     has_time: bool  # True if the times of day differ

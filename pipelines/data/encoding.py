@@ -33,8 +33,6 @@ UTF_8_NAMES = ("utf-8", "utf-8-sig", "ascii")
 
 @dataclass(frozen=True)
 class Utf8Files:
-    """Files as UTF-8."""
-
     files: list[Path]  # User's own files, or UTF-8 copies
     originals: list[Path]  # User's own files, in the same order
     encoding: str

@@ -16,8 +16,6 @@ _AGAIN = "Try again once no other process is writing there; write new data to ne
 
 @dataclass(frozen=True)
 class FileState:
-    """State of a file at one moment."""
-
     num_bytes: int  # Size of the file
     # Times of the last change of its content, and of its inode; the latter reveals a change that
     # was reverted.

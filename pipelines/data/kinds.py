@@ -92,12 +92,9 @@ _ADVICE = "If such a cell stands for a missing value, leave it empty; if it is a
 
 @dataclass(frozen=True)
 class ColumnKind:
-    """Kind of a column."""
-
     name: KindName
     note: str = ""  # Evidence, or a peculiarity; may be empty
-    # Format of numbers that `float` cannot read; None for others.
-    number_format: NumberFormat | None = None
+    number_format: NumberFormat | None = None  # Format of numbers that `float` cannot read; None for others
     date_format: DateName | None = None
     moments: Moments | None = None  # Moments of numbers, or of the days of dates
     unreadable: tuple[str, ...] = ()  # Cells that have no such number or date, up to 100
@@ -364,7 +361,6 @@ class _Recogniser:
         return f"{cells} {count} as missing", doubt
 
     def _first_unreadable(self, name: str, number_format: NumberFormat) -> Cell:
-        """Returns the first cell that is not a number; there must be one."""
         cell = number_kinds.first_unreadable(ColumnCells(self._profile, name), number_format)
         return self._profile.find_cell(name, lambda text: text == cell)
 

@@ -52,8 +52,7 @@ class FoundFormats:
     # The formats, two if the decimal mark cannot be told from the cells; none if there is no format
     # for (nearly) all cells.
     formats: tuple[NumberFormat, ...] = ()
-    # Format that fits most cells; None if the cells don't look like numbers.
-    best: NumberFormat | None = None
+    best: NumberFormat | None = None  # Format that fits most cells; None if the cells don't look like numbers
     num_misfits: int = 0  # Number of cells that it does not fit
 
 

@@ -69,12 +69,9 @@ class CsvProfile:
     has_byte_order_mark: bool  # True if a file starts with the UTF-8 byte order mark
     # True if a header leaves a name empty; the column is called `unnamed` here.
     has_unnamed_column: bool = False
-    # True if every first line is the names joined by commas, without quotes.
-    has_plain_header: bool = True
-    # True if there are quotes within fields that do not start with one.
-    has_irregular_quotes: bool = False
-    # Quoted fields that may have swallowed rows, one sentence each.
-    quote_doubts: tuple[str, ...] = ()
+    has_plain_header: bool = True  # True if every first line is the names joined by commas, without quotes
+    has_irregular_quotes: bool = False  # True if there are quotes within fields that do not start with one
+    quote_doubts: tuple[str, ...] = ()  # Quoted fields that may have swallowed rows, one sentence each
     dialect: Dialect = COMMAS  # Delimiter and quote of the files
     # Types that Parquet files give to columns: `string` or `float`.
     known_types: dict[str, ColumnType] = field(default_factory=dict)

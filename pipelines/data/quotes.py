@@ -33,8 +33,6 @@ _MIN_ROWS = 10  # fewer say too little of a column
 
 @dataclass(frozen=True)
 class QuoteFindings:
-    """Findings on the quotes of a file."""
-
     # True if CsvExampleGen would read quotes within a field as the start of a field.
     is_irregular: bool = False
     doubts: tuple[str, ...] = ()  # Fields that may have swallowed rows, one sentence each

@@ -56,8 +56,8 @@ def local_copy(
     except Exception as error:  # each file system and each driver has its own
         reason = f"{type(error).__name__}: {error}"
         if isinstance(error, ImportError):
-            extra = "remote-data" if data.query is None else "sql"
-            reason += f'. `pip install "estimator-pipelines[{extra}]"` installs the usual clients'
+            clients = '"fsspec[http]" gcsfs s3fs' if data.query is None else '"psycopg[binary]" sqlalchemy'
+            reason += f". `pip install {clients}` installs the usual clients"
         elif data.query is None and "protocol not known" in reason.lower():
             reason += ". For a database, set data.query"
     # Outside of the handlers: the original error, which would become the context, may hold a password.

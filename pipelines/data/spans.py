@@ -19,12 +19,9 @@ _MAX_NAMES = 3
 
 @dataclass(frozen=True)
 class Span:
-    """One span of the data."""
-
     key: SpanKey
     version: int | None  # Version that is read; None if the spans have none
-    # Files of this version, absolute paths in the order in which they are read.
-    files: tuple[Path, ...]
+    files: tuple[Path, ...]  # Files of this version, absolute paths in the order in which they are read
 
     def as_record(self) -> SpanRecord:
         """Returns the span as the record of a run holds it."""

@@ -1,7 +1,6 @@
 """Runs a step in its container: `python -m pipelines.kubeflow.step COMPONENT ...`.
 
-The artifacts are in the root, which all steps see. The log goes to standard error; its last line is the
-reason of a failure.
+The log goes to standard error; its last line is the reason of a failure.
 """
 
 import argparse

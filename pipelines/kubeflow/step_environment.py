@@ -13,7 +13,6 @@ _USUAL_UMASK = 0o022
 
 
 def configured_retries(environment: Mapping[str, str]) -> int:
-    """Returns the number of retries of this step."""
     return int(environment.get(RETRIES_VARIABLE, "0"))
 
 

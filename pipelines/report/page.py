@@ -172,7 +172,6 @@ _BREAKS = re.compile(r"(?<=[^\W_][_./:-])(?=[^\W_])")
 
 
 def render(template: str, **values: Any) -> str:
-    """Returns a page."""
     style, script = _asset("style.css"), _asset("filter.js")
     now = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
     text: str = (

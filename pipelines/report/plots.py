@@ -75,8 +75,6 @@ class Plot:
 
 @dataclass(frozen=True)
 class Series:
-    """A line of a plot."""
-
     name: str  # Name in the legend; empty leaves it out
     points: Sequence[tuple[float, float]]  # Points (x, y), in order
     is_baseline: bool = False  # True for the series that others are compared with

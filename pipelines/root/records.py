@@ -55,8 +55,6 @@ UNFINISHED: tuple[Status, ...] = ("running", "failed", "interrupted")
 
 @dataclass(frozen=True)
 class ComponentRecord:
-    """One component of a run."""
-
     name: str  # Node id
     status: Literal["finished", "cached", "failed"]
     elapsed_secs: float  # Wall time
@@ -113,8 +111,7 @@ class VerdictRecord:
     not_checked: tuple[str, ...] = ()  # Default checks that were skipped, with the reason
     # Confidence intervals of the metrics of the default checks, low and high.
     intervals: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
-    # Reasons to look at the data before the model is pushed, one sentence each.
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()  # Reasons to look at the data before the model is pushed, one sentence each
     # Decisions of a binary model on the evaluation rows: `classes`, the positive one last, `threshold`,
     # `true_positives`, `false_positives`, `false_negatives` and `true_negatives`.
     confusion: dict[str, Any] = field(default_factory=dict)
@@ -149,13 +146,11 @@ class RunRecord(VerdictRecord, RunFacts):
     config: dict[str, Any]  # Configuration after validation
     data_fingerprint: str  # Fingerprint of the CSV files
     log: str
-    # Fingerprint of the code that Transform and Trainer call; empty if unknown.
-    code_fingerprint: str = ""
+    code_fingerprint: str = ""  # Fingerprint of the code that Transform and Trainer call; empty if unknown
     # Hashes of its functions and classes, such as `taxi.py:trainer_fn`; for a TFX pipeline those of its
     # file and of its components' code.
     code_definitions: dict[str, str] = field(default_factory=dict)
-    # Id of the run whose training it continues under changed code; or None.
-    mended: str | None = None
+    mended: str | None = None  # Id of the run whose training it continues under changed code; or None
     reason: str | None = None  # Why it was not pushed; with a version, the error after the push
     not_registered: str | None = None  # Why a pushed version is not in MLflow
     is_bad_input: bool = False  # True if the data or the configuration made it fail
@@ -172,8 +167,7 @@ class RunRecord(VerdictRecord, RunFacts):
     label_by_split: dict[str, Any] = field(default_factory=dict)
     # Models that were trained to choose the best one: the fields of `Candidate`.
     models: tuple[dict[str, Any], ...] = ()
-    # Id of the run on Kubeflow Pipelines; None for a run on this machine.
-    kubeflow_run: str | None = None
+    kubeflow_run: str | None = None  # Id of the run on Kubeflow Pipelines; None for a run on this machine
     # Metrics on the split `test`, with its number of rows as `example_count`; empty without one.
     test_metrics: Metrics = field(default_factory=dict)
     # Files that were read: `path`, `bytes` and `sha256` of each; `bytes` is None for an import that is not
@@ -396,8 +390,6 @@ _FACTS = [field.name for field in fields(PrunedRun)]
 
 
 class PrunedRuns:
-    """The pruned runs of a root."""
-
     def __init__(self, folder: Path):
         self._records = RunRecords(folder)
         self._file = folder / "pruned.jsonl"

@@ -21,8 +21,6 @@ _INTENT = ".rollback.json"
 
 @dataclass(frozen=True)
 class Rollback:
-    """Result of a rollback."""
-
     before: int | None  # Version that was served before
     to: int  # Version that is served now
     was_interrupted: bool = False  # True if it has completed an earlier rollback that was killed

@@ -27,8 +27,7 @@ class SampleLimits:
     # Size of a window's file, which lowers the number of rows if they are long. A row of more than
     # a hundredth of it is not kept.
     max_bytes: int = 4 << 20
-    # Time after which a new file begins. Each version has its own windows.
-    window_secs: float = 3_600.0
+    window_secs: float = 3_600.0  # Time after which a new file begins. Each version has its own windows.
     max_files: int = 24  # Number of files that stay, of all versions
 
 

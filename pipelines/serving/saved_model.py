@@ -47,21 +47,18 @@ class Column:
 class Tensor:
     name: str
     dtype: Any  # Type of the elements
-    # Sizes, None where a size is unknown; None for an unknown rank.
-    shape: tuple[int | None, ...] | None
+    shape: tuple[int | None, ...] | None  # Sizes, None where a size is unknown; None for an unknown rank
 
 
 @dataclass(frozen=True)
 class Signature:
     name: str
-    # `classify`, `regress` or `predict`; may be something else in a model of another program.
-    method: str
+    method: str  # `classify`, `regress` or `predict`; may be something else in a model of another program
     inputs: Mapping[str, Tensor]
     outputs: Mapping[str, Tensor]
     # Columns by name; empty if the signature takes neither tf.Examples nor one tensor a column.
     columns: Mapping[str, Column]
-    # True if the input is serialized tf.Examples, whose features are the columns.
-    takes_examples: bool
+    takes_examples: bool  # True if the input is serialized tf.Examples, whose features are the columns
     proto: Any = field(repr=False, compare=False)  # `SignatureDef` as it stands in the file
 
 

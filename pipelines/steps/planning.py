@@ -72,8 +72,7 @@ class PlanContext:
     finished: Mapping[str, FinishedStep] = field(default_factory=dict)
     # Steps that are taken if nothing but fingerprints, such as the code, has changed since.
     same_but_code: Mapping[str, FinishedStep] = field(default_factory=dict)
-    # Components that use no cache, though the pipeline does.
-    without_cache: Collection[str] = ()
+    without_cache: Collection[str] = ()  # Components that use no cache, though the pipeline does
 
 
 def plan_steps(

@@ -106,8 +106,6 @@ class FinishedStep(_StepFile):
 
 
 class StepFolders:
-    """The folders of the steps of a root."""
-
     def __init__(self, folder: Path):
         self.root = folder.parent
         self.folder = folder

@@ -15,8 +15,6 @@ HEADER = ("column", "kind", "used as", "missing", "note")
 
 @dataclass(frozen=True)
 class ColumnRow:
-    """Row of the table."""
-
     name: str
     kind: str
     use: str

@@ -141,13 +141,10 @@ def select_model(
     lowest loss. A training is dropped, before it continues or at an evaluation, when its loss is too high to
     become the lowest, see `can_win`. After a first rung, it also has to be higher than by chance.
 
-    With a combination, the models that were not dropped are then trained on the other folds, and their
-    weights are chosen on all rows that were held out. A single model is preferred if the ensemble is not
-    better by more than a standard error.
-
-    Trees are trained again on all rows, with the best number of trees: more rows make each of them better.
-    For the other models, the best checkpoints are used, which another training might miss: of linear models,
-    the mean of their variables, and of deep ones, the mean of their predictions.
+    With a combination, the models that were not dropped are then trained on the other folds, and weighted; a
+    single model is preferred if the ensemble is not better by more than a standard error. Trees are trained
+    again on all rows, with the best number of trees, because more rows make each of them better. Of the other
+    models, the best checkpoints are used, which another training might miss.
 
     An interrupted selection resumes. Its results are in `work_dir`, see `read_candidates`.
 

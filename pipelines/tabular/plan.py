@@ -20,7 +20,6 @@ PLAN_KEY = "tabular_plan"
 """Key of the plan in `custom_config`."""
 
 LABEL_KEY = "label"
-"""Name of the transformed label."""
 
 GROUP_KEY = "held_out_group"
 """Name of the transformed group, which no model uses."""
@@ -38,7 +37,6 @@ MISSING_CATEGORY = "[missing]"
 """Value of a category whose cell is missing."""
 
 ModelName = Literal["boosted_trees", "wide_deep", "linear"]
-"""Names of the generic models."""
 
 
 class _Part(BaseModel):
@@ -46,12 +44,9 @@ class _Part(BaseModel):
 
 
 class LabelPlan(_Part):
-    """Plan of the label."""
-
     column: str
     problem_type: ProblemType
-    # Type of the raw values; determines their conversion to class names.
-    values: Literal["number", "text"]
+    values: Literal["number", "text"]  # Type of the raw values; determines their conversion to class names
     # Class names in order; the last of two is the positive one. Empty for regression.
     classes: tuple[str, ...] = ()
     # Shares of the rows, by weight: that have the most frequent class, and that have the last of two
@@ -89,8 +84,7 @@ class NumericFeature(_Part):
     # Cells that have no such number or date and count as missing; the first of many.
     unreadable: tuple[str, ...] = ()
     number_format: NumberFormat | None = None  # Format of cells that `float` does not read
-    # Format of dates, whose days since 1970 are the numbers. None for numbers.
-    date: DateName | None = None
+    date: DateName | None = None  # Format of dates, whose days since 1970 are the numbers. None for numbers.
     # Last day of dates in the data; later dates count as this day, which is the last one learned.
     newest: float | None = None
 
@@ -106,10 +100,8 @@ class CategoricalFeature(_Part):
     column: str
     num_values: int
     hash_buckets: int | None = None
-    # Words of a boolean in lower case: the true one and the false one.
-    words: tuple[str, str] | None = None
-    # Format of dates that have the category as a part. None for other columns.
-    date: DateName | None = None
+    words: tuple[str, str] | None = None  # Words of a boolean in lower case: the true one and the false one
+    date: DateName | None = None  # Format of dates that have the category as a part. None for other columns.
     part: Literal["month", "weekday", "hour"] | None = None
 
     @property
@@ -152,8 +144,6 @@ class TreesPlan(_Part):
 
 
 class TrainingPlan(_Part):
-    """Settings of the training."""
-
     model: ModelName | Literal["auto"] = "wide_deep"
     reason: str = ""  # Reason why it is not the model of the configuration
     trees: TreesPlan = TreesPlan()  # Settings of boosted trees
@@ -201,14 +191,12 @@ class FeaturePlan(_Part):
 
     label: LabelPlan
     numeric: tuple[NumericFeature, ...]  # Columns used as numbers
-    # Columns used as categories; a column may be in both.
-    categorical: tuple[CategoricalFeature, ...]
+    categorical: tuple[CategoricalFeature, ...]  # Columns used as categories; a column may be in both
     # Number of quantile buckets of a numeric column; 0 if the rows are too few to learn a weight for each.
     num_buckets: int
     text: tuple[TextFeature, ...] = ()  # Columns used as free text
     lists: tuple[ListFeature, ...] = ()  # Columns used as lists
-    # Column each of whose values is either learned from or held out, but not both.
-    group: str | None = None
+    group: str | None = None  # Column each of whose values is either learned from or held out, but not both
     weight: WeightPlan | None = None  # None weighs all rows the same
 
     @staticmethod

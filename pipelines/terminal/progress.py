@@ -70,8 +70,6 @@ def _short(value: str) -> str:
 
 
 class Display(Protocol):
-    """Display of the progress."""
-
     width: int | None  # Characters of a line; None without a limit
 
     def line(self, text: str) -> None:

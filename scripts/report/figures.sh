@@ -28,7 +28,7 @@ draw plan.svg 'estimator-pipelines plan --data trips.csv --label payment_type' '
 draw run.svg 'estimator-pipelines run --config taxi.toml' '✓ CsvExampleGen' \
   estimator-pipelines run --config "$here/pipelines/examples/taxi/taxi.toml" --set data.path=taxi.csv --root demo_root
 NODE_PATH=.report-check/node_modules node scripts/report/figures.js \
-  "$work/taxi.html" 1100 body 760 docs/figures/report.webp \
+  "$work/taxi.html" 1100 body 886 docs/figures/report.webp \
   "$work/taxi.html" 1100 "#quality .plots" 402 docs/figures/report-quality.webp \
   "$work/digits.html" 1100 "#confusion" 730 docs/figures/report-confusion.webp \
   "$work/digits.html" 390 body 844 docs/figures/report-phone.webp

@@ -44,6 +44,14 @@ def test_the_readme_links_to_every_page_and_the_index_of_the_decisions_to_each()
     assert set(links(read("docs/decisions/index.md"))) == pages
 
 
+def test_the_three_columns_of_the_readme_fit_its_page_on_github():
+    table = read("README.md").partition("<table>")[2].partition("</table>")[0]
+    assert "\n\n" not in table  # a blank line ends HTML in Markdown
+    code = re.findall(r"<pre[^>]*>\n(.*?)</pre>", table, re.DOTALL)
+    assert len(code) == 6
+    assert max(len(line) for block in code for line in block.splitlines()) <= 26  # 832 pixels for all columns
+
+
 def test_anchors_are_those_of_github():
     text = "# A `b`, c?\n\n## It's [x](y.md)\n\n## It's x\n\n```sh\n# no heading\n```\n## v1_2 & 3\n"
     assert anchors(text) == {"a-b-c", "its-x", "its-x-1", "v1_2--3"}

@@ -198,10 +198,10 @@ def render():
         "# Public names",
         "",
         "This page lists every public name of `tf.estimator` 2.15 (the last release), of",
-        "`tf.compat.v1.estimator` and of `tf.keras.estimator`, with our name for it and the test",
-        "that uses it. `tests/estimator_core/test_public_api.py` checks that each name takes the",
-        "arguments of 2.15, with the same defaults in the same positions. It also checks that this",
-        "table is current; `python -m tests.estimator_core.api_table` writes it.",
+        "`tf.compat.v1.estimator` and of `tf.keras.estimator`, with the test that uses it. Our names",
+        "are the same, in the package above each table. `tests/estimator_core/test_public_api.py` checks",
+        "that each takes the arguments of 2.15, with the same defaults in the same positions, and that",
+        "this page is current; `python -m tests.estimator_core.api_table` writes it.",
     ]
     for module, names in SYMBOLS.items():
         present = [name for name in names if ours(module, name) is not None]
@@ -209,17 +209,17 @@ def render():
             "",
             f"## {module}",
             "",
-            f"{len(present)} of {len(names)} are here.",
+            f"{len(present)} of {len(names)} are in `{OURS[module]}`.",
             "",
-            "| name | ours | test |",
-            "|---|---|---|",
+            "| name | test |",
+            "|---|---|",
         ]
         for name in sorted(names):
             if name not in present:
-                lines.append(f"| `{name}` | absent | |")
+                lines.append(f"| `{name}` | absent |")
                 continue
             node = node_of(module, name).removeprefix("tests/")
-            lines.append(f"| `{name}` | `{OURS[module]}.{name}` | `{node}` |")
+            lines.append(f"| `{name}` | `{node}` |")
     return "\n".join(lines) + "\n"
 
 

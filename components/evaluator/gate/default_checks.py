@@ -52,8 +52,7 @@ class ValueThen:
     metric: str
     value: float
     trivial: float
-    # Confidence interval of `value`; None for an end that is not known.
-    interval: Interval = (None, None)
+    interval: Interval = (None, None)  # Confidence interval of `value`; None for an end that is not known
 
 
 @dataclass(frozen=True)

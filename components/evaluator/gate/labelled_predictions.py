@@ -111,8 +111,7 @@ def concatenate(parts: Iterable[LabelledPredictions]) -> LabelledPredictions:
 class LabelTally:
     """Distribution of the labels of some examples, from which the trivial model predicts."""
 
-    # Weight by class id; empty for a regression.
-    by_class: Mapping[int, float] = field(default_factory=dict)
+    by_class: Mapping[int, float] = field(default_factory=dict)  # Weight by class id; empty for a regression
     weight: float = 0.0
     total: float = 0.0  # Weighted sum of the labels
 

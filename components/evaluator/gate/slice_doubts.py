@@ -85,13 +85,10 @@ class Slice:
 
 
 ALL = Slice()
-"""All examples."""
 
 
 @dataclass(frozen=True)
 class SliceExcess:
-    """The excess of a model in a slice."""
-
     slice: Slice
     num_examples: int
     # The model's loss minus that of the best constant there, divided by that of a constant on all

@@ -1,11 +1,9 @@
 """TFMA's metrics over whole arrays instead of example by example.
 
-TFMA computes a metric in two steps: combiners reduce examples to sums (histograms, confusion
-matrices, totals), and derived computations turn the sums into metrics. The second step is TFMA's
-own here. The first one is done with NumPy on thousands of examples at a time, in a hundredth of
-the time, for the combiners of the common metrics: example counts, everything on histograms and
-confusion matrices (AUC, accuracy, precision, recall, plots), means, Keras metrics, squared and
-absolute errors, correlation. `make_sums` returns None for other computations.
+TFMA computes a metric in two steps: combiners reduce examples to sums (histograms, confusion matrices,
+totals), and derived computations turn the sums into metrics. The second step is TFMA's own here. The first
+one is done with NumPy on thousands of examples at a time, in a hundredth of the time, for the combiners of
+the common metrics. `make_sums` returns None for other computations.
 
 The combiners are internals of the locked TFMA version; the tests compare every metric with TFMA's
 own path. One difference is intended: TFMA 0.52 counts the first part of the data twice in mean
@@ -53,8 +51,7 @@ MetricsDict = dict[metric_types.MetricKey, Any]
 @dataclass(frozen=True)
 class Rows:
     labels: Array  # `[n]` or `[n, label_dimension]`
-    # Predictions by model name, `[n]` or `[n, prediction_dimension]`.
-    predictions: Mapping[str, Array]
+    predictions: Mapping[str, Array]  # Predictions by model name, `[n]` or `[n, prediction_dimension]`
     weights: Array | None  # `[n]`; None without weights
     serialized: Array | None = None  # tf.Examples `[n]`; None if no metric reads them
 
@@ -109,7 +106,6 @@ class Sums(abc.ABC):
 class _ExampleCount(Sums):
     def __init__(self, computation: metric_types.MetricComputation) -> None:
         self._keys = computation.keys
-        # No public access to the combiner's settings.
         self._weighted = computation.combiner._example_weighted  # noqa: SLF001
 
     def add(self, rows: Rows) -> Array:
@@ -143,7 +139,6 @@ class _Histogram(Sums):
     def __init__(self, computation: metric_types.MetricComputation) -> None:
         combiner = computation.combiner
         self._key = computation.keys[0]
-        # No public access to the combiner's settings.
         self._num_buckets = combiner._num_buckets  # noqa: SLF001
         self._left = combiner._left  # noqa: SLF001
         self._range = combiner._range  # noqa: SLF001
@@ -177,7 +172,6 @@ class _Histogram(Sums):
 
 class _ConfusionMatrices(Sums):
     def __init__(self, computation: metric_types.MetricComputation) -> None:
-        # No public access to the combiner's settings.
         matrices = computation.combiner._binary_confusion_matrices  # noqa: SLF001
         self._key = computation.keys[0]
         self._thresholds = list(matrices._thresholds)  # noqa: SLF001

@@ -49,8 +49,7 @@ class RawFeatures:
     categories: tuple[str, ...] = ()  # Columns that the gate slices by their values
     numbers: tuple[str, ...] = ()  # Columns that the gate slices by their quantiles
     same_values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    # True if all features are read, as the user's own metrics may need them.
-    reads_all: bool = False
+    reads_all: bool = False  # True if all features are read, as the user's own metrics may need them
     keeps_examples: bool = False  # True if a metric reads the serialized examples
 
     @classmethod
@@ -102,13 +101,11 @@ class Batch:
     predictions: Mapping[str, npt.NDArray[Any]]  # Predictions by model name, `[batch_size, ...]`
     # List of each example's values by feature; None for an example without values.
     features: Mapping[str, Sequence[Sequence[Any] | None]]
-    # Name of the first model's prediction, such as `logistic`; empty if not known.
-    prediction: str = ""
+    prediction: str = ""  # Name of the first model's prediction, such as `logistic`; empty if not known
     # Names of the first model's classes in their order; empty if it has no names.
     classes: tuple[str, ...] = ()
     columns: Mapping[str, Column] = field(default_factory=dict)
-    # The tf.Examples `[batch_size]`; None if no metric reads them.
-    serialized: npt.NDArray[Any] | None = None
+    serialized: npt.NDArray[Any] | None = None  # The tf.Examples `[batch_size]`; None if no metric reads them
 
     def example_weights(self, name: str) -> npt.NDArray[np.float64]:
         for values in self.features.get(name, [None]):

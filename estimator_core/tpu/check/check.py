@@ -31,10 +31,9 @@ def check_for_tpu(
 ) -> Report:
     """Compiles the step of one core with the TPU's own compiler, and reports its needs. No TPU is needed.
 
-    The compiler is `libtpu`'s; `pip install "estimator-pipelines[tpu-check]"` installs it. model_fn and
-    input_fn are called as on a TPU with the cores of `topology`, regardless of `use_tpu` and
-    `num_shards`; each core takes a part of the batch sizes of `estimator`. Nothing is trained and no
-    checkpoint read.
+    The compiler is `libtpu`'s; `pip install jax libtpu` installs it. model_fn and input_fn are called as on a
+    TPU with the cores of `topology`, regardless of `use_tpu` and `num_shards`; each core takes a part of the
+    batch sizes of `estimator`. Nothing is trained and no checkpoint read.
 
     Example:
         >>> report = check_for_tpu(tpu_estimator, input_fn, "v5e:2x2")  # doctest: +SKIP
@@ -135,10 +134,7 @@ def _compiled(folder: pathlib.Path, names: Sequence[str]) -> list[dict[str, Any]
     if done.returncode == 0:
         return results
     if "No module named 'jax" in done.stderr or "No module named 'libtpu" in done.stderr:
-        raise RuntimeError(
-            "The TPU's compiler is not installed: pip install jax libtpu, or "
-            '"estimator-pipelines[tpu-check]"'
-        )
+        raise RuntimeError("The TPU's compiler is not installed: pip install jax libtpu")
     crash = f"The compiler ended with exit code {done.returncode}: {done.stderr[-2000:]}"
     results.append({"stage": "compiler", "error": crash, "operations": []})
     return results + _compiled(folder, names[len(results) :])

@@ -1,7 +1,4 @@
-"""Dates and times: ISO 8601, day or month first, names of months, quarters, weeks, and counts from 1970.
-
-Regular expressions here are RE2's, and mean the same to Python's `re`.
-"""
+"""Dates and times: ISO 8601, day or month first, names of months, quarters, weeks, and counts from 1970."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-r"""Numbers as people write them: `$1,234.50`, `€95.5M`, `12 %`, `(5.00)`, `12 kg`, `5'11"`, `01:23:45`.
-
-Regular expressions here are RE2's, and mean the same to Python's `re`.
-"""
+r"""Numbers as people write them: `$1,234.50`, `€95.5M`, `12 %`, `(5.00)`, `12 kg`, `5'11"`, `01:23:45`."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -43,10 +40,8 @@ class NumberFormat:
     # Mark between the integer and the fraction. The other of the two marks, white space and
     # apostrophes separate thousands.
     decimal: DecimalMark = "."
-    # Name of the currency that may stand before or after a number; empty for any.
-    currency: str = ""
-    # Unit after each number, which is dropped; only zero needs none. Empty without one.
-    unit: str = ""
+    currency: str = ""  # Name of the currency that may stand before or after a number; empty for any
+    unit: str = ""  # Unit after each number, which is dropped; only zero needs none. Empty without one.
     # Units that are converted: `multiples` are `K`, `M`, `bn` and the like, which a number may
     # have; with other scales, each number needs a unit, and may have several, as in `5 ft 11 in`.
     scale: Scale | None = None

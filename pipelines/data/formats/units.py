@@ -1,7 +1,4 @@
-"""Currencies, multipliers and units of numbers in text cells.
-
-Regular expressions here are RE2's, and mean the same to Python's `re`.
-"""
+"""Currencies, multipliers and units of numbers in text cells."""
 
 import re
 from dataclasses import dataclass
@@ -89,7 +86,6 @@ SCALES: dict[Scale, tuple[Unit, ...]] = {
     ),
     "watts": (Unit("1000000", "MW"), Unit("1000", "(?i:kw)"), Unit("1", "W|(?i:watts?)")),
 }  # fmt: skip
-"""Units by scale."""
 
 SCALE_NAMES: dict[Scale, str] = {
     "time": "seconds", "calendar": "months", "length": "metres", "mass": "kilograms",

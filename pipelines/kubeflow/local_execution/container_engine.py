@@ -3,8 +3,8 @@
     with image_container("localhost/estimator-pipelines") as container:
         subprocess.run(container.command(["python", "--version"]), check=True)
 
-Commands run as the image's user (uid 1000 in ours) and in its working directory; the image's
-entry point is replaced by the command, as Kubernetes does when a container spec has a `command`.
+Commands run in the image's working directory, instead of its entry point, as Kubernetes does when a container
+spec has a `command`.
 """
 
 import contextlib

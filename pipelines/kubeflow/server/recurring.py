@@ -23,8 +23,7 @@ class CronField:
     name: str
     lowest: int
     highest: int
-    # Names of the values from `lowest` on, in capitals; case does not matter.
-    words: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()  # Names of the values from `lowest` on, in capitals; case does not matter
 
     def fault(self, text: str) -> str | None:
         """Returns the fault of a field's text; None if it is correct."""

@@ -1,7 +1,6 @@
 """Cluster of a training as an indexed Job of Kubernetes, with a Service for the names of its pods.
 
-Index 0 is the chief, then come the workers, then the parameter servers. In each pod, `indexed_task` derives
-TF_CONFIG from the index, and ends the other tasks when the chief is done.
+Index 0 is the chief, then come the workers, then the parameter servers; `indexed_task` runs in each pod.
 
 All fields work from Kubernetes 1.28 on. `backoffLimitPerIndex` (1.29) and `successPolicy` (1.31) are left
 out: an older server drops them silently, and parameter servers would run to the deadline.

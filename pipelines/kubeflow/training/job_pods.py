@@ -16,7 +16,6 @@ from pipelines.kubeflow.training.training_job import CONTAINER
 _LOGGER = logging.getLogger(__name__)
 
 REQUEST_SECS = 60
-"""Timeout of a request."""
 
 _TOO_MANY_REQUESTS = 429
 _LOG_LINES = 200

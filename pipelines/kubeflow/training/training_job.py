@@ -20,10 +20,8 @@ VARIABLE = "ESTIMATOR_PIPELINES_TRAINING_JOB"
 
 EXECUTOR = "pipelines.kubeflow.training.training_executor.Executor"
 CONTAINER = "tensorflow"
-"""Name of the container of each task."""
 
 PORT = 2222
-"""Port of each task."""
 
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
@@ -32,8 +30,7 @@ class TrainingJob(Section):
     """A job to submit, which the Trainer's step gets as JSON."""
 
     settings: TrainingJobConfig  # Settings of `[kubeflow.training_job]`
-    # Image, environment, secrets, volumes, nodes and service account of the tasks' pods.
-    pods: KubeflowConfig
+    pods: KubeflowConfig  # Image, environment, secrets, volumes, nodes and service account of the tasks' pods
 
     @classmethod
     def from_environment(cls) -> "TrainingJob":

@@ -32,8 +32,6 @@ _COMMENTS = (
 
 @dataclass(frozen=True)
 class SchemaOrigin:
-    """Origin of a root's schema."""
-
     run_id: str  # Id of the run whose data it was made from, or whose data were accepted
     written: str  # UTC, ISO 8601
     sha256: str  # Hash of the file as it was written; a different hash means that it was edited
@@ -50,8 +48,6 @@ class SchemaOrigin:
 
 @dataclass(frozen=True)
 class RootSchema:
-    """The schema of a root."""
-
     schema: "Schema"  # Content of the file, edited or not
     fingerprint: str  # Hash of the file
     origin: SchemaOrigin | None = None  # Origin of the schema; None if unknown

@@ -14,8 +14,6 @@ _MAX_VALUES = 6
 
 @dataclass(frozen=True)
 class SchemaColumn:
-    """Description of a column in a schema."""
-
     name: str
     type: str  # `INT`, `FLOAT` or `BYTES`; `any` for a column without values so far
     present: str  # Share of rows with a value, as text
@@ -24,7 +22,6 @@ class SchemaColumn:
 
 
 def schema_columns(schema: "Schema") -> list[SchemaColumn]:
-    """Returns the columns of a schema, in its order."""
     allowed = Allowed(schema)
     columns = []
     for feature in schema.feature:

@@ -44,8 +44,6 @@ Outputs = Mapping[str, list[Any]]
 
 @dataclass(frozen=True)
 class Findings:
-    """Result of a check."""
-
     facts: tuple[str, ...] = ()  # what was chosen
     notes: tuple[str, ...] = ()  # warnings
     label_comparison: dict[str, Any] | None = None  # the fields of a `LabelComparison`

@@ -47,17 +47,13 @@ class ModelCode:
     eval_steps: int | None  # Batches of an evaluation; None means all
     label: str | None  # Name of the transformed label; None means the label that the model reports
     metrics: tuple[str, ...]
-    # Bounds on the metrics, in addition to the default checks.
-    thresholds: tuple[ThresholdConfig, ...]
+    thresholds: tuple[ThresholdConfig, ...]  # Bounds on the metrics, in addition to the default checks
     slices: tuple[tuple[str, ...], ...]
     required_label: str | None = None  # Column without which a row is dropped; None keeps all rows
-    # Plan of the generic model; None for the user's module.
-    plan: TabularPlan | None = field(default=None)
-    # Settings of the default checks; None turns them off.
-    default_checks: DefaultChecks | None = None
+    plan: TabularPlan | None = field(default=None)  # Plan of the generic model; None for the user's module
+    default_checks: DefaultChecks | None = None  # Settings of the default checks; None turns them off
     tuning: TunerSettings | None = None  # Settings of the search before the training
-    # Fingerprint of the module's source as it was imported; empty if it is not known.
-    fingerprint: str = ""
+    fingerprint: str = ""  # Fingerprint of the module's source as it was imported; empty if it is not known
 
     @property
     def needs_baseline(self) -> bool:

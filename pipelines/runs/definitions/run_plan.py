@@ -54,8 +54,6 @@ class DataPlan(CsvData):
 
 @dataclass(frozen=True, kw_only=True)
 class RunPlan(DataPlan):
-    """The plan of a run."""
-
     root: Root
     config: PipelineConfig
     enable_cache: bool = True  # Skips components whose inputs have not changed
@@ -65,10 +63,8 @@ class RunPlan(DataPlan):
     # Schema of the root, which the data are validated against, or if the user gives one.
     root_schema: RootSchema | None = None
     scheduled_by: str | None = None  # Tick of the schedule that started the run
-    # Hash of everything that determines the model; empty if it is not known.
-    model_fingerprint: str = ""
-    # Reasons to hold the model that the data alone give, one sentence each.
-    doubts: tuple[str, ...] = ()
+    model_fingerprint: str = ""  # Hash of everything that determines the model; empty if it is not known
+    doubts: tuple[str, ...] = ()  # Reasons to hold the model that the data alone give, one sentence each
 
     @property
     def moving_columns(self) -> tuple[str, ...]:

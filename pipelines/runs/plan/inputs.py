@@ -85,9 +85,7 @@ def read_inputs(request: RunRequest, display: Display) -> RunInputs:
     check_beam_args(config.beam.args)
     find_runner(request.runner).check(config.beam)
     if config.pusher.mlflow and importlib.util.find_spec("mlflow") is None:
-        raise BadInputError(
-            'pusher.mlflow needs MLflow\'s client: `pip install "estimator-pipelines[mlflow]"`.'
-        )
+        raise BadInputError("pusher.mlflow needs MLflow's client: `pip install mlflow-skinny`.")
     display.activity(f"checking {config.data.path}")
     root_schema = root.schema.read() if config.schema_.path is None else None
     pinned_spans: tuple[SpanRecord, ...] = ()

@@ -25,8 +25,7 @@ class KeptRuns:
     """Ids of the runs to keep."""
 
     records: frozenset[str]  # Runs that keep their record, report and log
-    # Runs that keep all their artifacts, except for the training directory.
-    artifacts: frozenset[str]
+    artifacts: frozenset[str]  # Runs that keep all their artifacts, except for the training directory
     checkpoints: frozenset[str]  # Runs that also keep the training directory
     # Origin of each version that serves or can be served again; its model and the statistics of its
     # data stay.

@@ -23,10 +23,8 @@ from pipelines.serving.server.request import RequestError, Tensors, check_rows
 class BatchLimits:
     max_batch_rows: int = 512  # Rows of a batch. A request with more is a separate batch.
     max_request_rows: int = 20_000  # Rows of a request; one with more is refused with status 413
-    # Rows that may wait; further requests are refused with status 503.
-    max_waiting_rows: int = 20_000
-    # Time that a request may wait for its prediction; then its status is 504.
-    timeout_secs: float = 30.0
+    max_waiting_rows: int = 20_000  # Rows that may wait; further requests are refused with status 503
+    timeout_secs: float = 30.0  # Time that a request may wait for its prediction; then its status is 504
 
     @property
     def max_rows(self) -> int:

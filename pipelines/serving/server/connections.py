@@ -23,8 +23,7 @@ class ConnectionLimits:
     # Number of open connections. One more closes the connection that has waited longest for its
     # client; if none waits for its client, the new connection is refused with status 503.
     max_connections: int = 1_000
-    # Size of a request's line and headers; larger ones have status 431.
-    max_header_bytes: int = 16 << 10
+    max_header_bytes: int = 16 << 10  # Size of a request's line and headers; larger ones have status 431
     # Time for the line and the headers to arrive; then the status is 408. Also the time for the
     # rest of a body whose request has been answered already.
     header_secs: float = 10.0

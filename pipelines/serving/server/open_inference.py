@@ -120,8 +120,6 @@ def infer(model: Model, body: Any, name: str) -> PreparedRequest:
 
 @dataclass(frozen=True)
 class _Tensor:
-    """Tensor of a request."""
-
     name: str
     shape: Any
     data: list[Any]

@@ -15,5 +15,4 @@ class ServerSettings:
     poll_secs: float = 1.0  # Time between two looks for new versions
     monitor_secs: float = 10.0  # Time after which sampled requests are written and compared
     grpc_address: str | None = None
-    # Token that each request must carry, except those for health; None for none.
-    token: str | None = None
+    token: str | None = None  # Token that each request must carry, except those for health; None for none

@@ -90,7 +90,7 @@ def test_each_command_has_a_panel_and_the_version_is_that_of_the_project(warm_co
 
 def test_a_help_page_joins_its_lines_and_has_no_earlier_names(warm_command):
     shown = warm_command("submit", "--help").stdout
-    assert re.findall(r"╭─ (.+?) ─", shown) == ["Options", "Kubeflow", "Pipeline"]
+    assert re.findall(r"╭─ (.+?) ─", shown) == ["Options", "Kubeflow"]
     assert "the run succeeded), 2 bad input, 1 any other failure." in shown
     assert "--host" not in shown
     assert "--cron" not in shown

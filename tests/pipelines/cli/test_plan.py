@@ -35,6 +35,10 @@ def test_the_plan_says_how_long_a_run_takes_unless_it_is_short(data):
     assert "estimated run time: about 6 minutes (extrapolated from the 20 s of this plan)" in lines
     lines = describe_plan(config, clock=iter([5.0, 7.0]).__next__)[1]
     assert not any("estimated run time" in line for line in lines)
+    # 40 s, 15 times 2 s, and 9 s for each fold but the first: 115 s instead of 70.
+    data.write_text("x,y\n" + "".join(f"{row + 0.5},{row * 7 % 3 % 2}\n" for row in range(300)))
+    lines = describe_plan(config, clock=iter([0.0, 2.0]).__next__)[1]
+    assert "estimated run time: about 2 minutes (extrapolated from the 2 s of this plan and 6 folds)" in lines
 
 
 def test_the_plan_says_the_spans(spans, tmp_path):

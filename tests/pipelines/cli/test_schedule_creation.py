@@ -40,7 +40,7 @@ def stored(request_of, store):
     """Returns a function that makes a schedule, and returns it with the configuration of its runs."""
 
     def make(**changes):
-        schedule = store.read(create_local(request_of(**changes))["name"])
+        schedule = store.read(create_local(request_of(**changes), pytest.fail)["name"])
         return schedule, load_any_config(schedule.config_file, schedule.settings)
 
     return make
@@ -49,24 +49,29 @@ def stored(request_of, store):
 def test_data_and_label_make_a_schedule_without_a_configuration(stored, spans, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     given = {"config": None, "data": os.path.relpath(str(spans), tmp_path), "every": "6h"}
-    schedule, config = stored(name="trips", settings=("data.label=z",), label="y", **given)
+    schedule, config = stored(name="trips", settings=("data.label=y",), label="z", **given)
     assert (schedule.config, schedule.config_file) == (None, None)
-    assert schedule.settings == (f'data.path="{spans}"', 'data.label="y"', "data.label=z")
-    assert (config.data.path, config.data.label) == (str(spans), "z")
+    assert schedule.settings == (f'data.path="{spans}"', 'data.label="z"', "data.label=y")
+    assert (config.data.path, config.data.label) == (str(spans), "y")
     missing = r"data\.label is missing: give --label COLUMN or a --config"
     with pytest.raises(BadInputError, match=missing):
         stored(**given)
 
 
 @pytest.mark.parametrize("label", ["😀", "a\x7fb", 'a "b"', "1"])
-def test_a_label_of_any_characters_is_read_again(stored, spans, label):
-    _, config = stored(config=None, data=str(spans), label=label, every="6h", name="trips")
+def test_a_label_of_any_characters_is_read_again(stored, tmp_path, label):
+    header = label.replace('"', '""')
+    (tmp_path / "data.csv").write_text(f'x,"{header}"\n1,2\n', encoding="utf-8")
+    _, config = stored(config=None, data=f"{tmp_path}/data.csv", label=label, every="6h", name="trips")
     assert config.data.label == label
 
 
-def test_data_and_label_override_the_configuration_and_stay_text(stored, config_file):
-    schedule, config = stored(every="6h", label="1")
-    assert (schedule.config, config.data.label) == (str(config_file), "1")
+def test_data_and_label_override_the_configuration_and_stay_text(stored, config_file, tmp_path):
+    data = tmp_path / "1.csv"
+    data.write_text("x,1\n2,3\n")
+    schedule, config = stored(every="6h", data=str(data), label="1")
+    assert schedule.config == str(config_file)
+    assert (config.data.path, config.data.label) == (str(data), "1")
 
 
 @pytest.fixture
@@ -116,7 +121,7 @@ def test_a_schedule_of_a_tfx_pipeline_in_a_file(stored, store, team_file, tmp_pa
 )
 def test_what_it_refuses_for_a_tfx_pipeline(request_of, store, team_file, changes, message):
     with pytest.raises(BadInputError, match=message):
-        create_local(request_of(**{"config": team_file, "every": "6h", **changes}))
+        create_local(request_of(**{"config": team_file, "every": "6h", **changes}), pytest.fail)
     assert store.names() == []
 
 
@@ -124,7 +129,7 @@ def test_a_schedule_is_made(request_of, store, config_file, monkeypatch, tmp_pat
     monkeypatch.chdir(tmp_path)
     options = {"every": "6h", "grace": "10m", "timeout": "2h", "retries": 3}
     given = {"config": Path("trips.toml"), "settings": ("trainer.seed=7",)}
-    made = create_local(request_of(**options, **given))
+    made = create_local(request_of(**options, **given), pytest.fail)
     schedule = store.read("trips")
     assert made["file"] == str(store.file("trips"))
     assert (made["when"], made["missed"]) == ("every 6h", "latest")
@@ -140,7 +145,8 @@ def test_a_schedule_is_made(request_of, store, config_file, monkeypatch, tmp_pat
     [
         ({}, "exactly one of --cron, --every and --on-new-span"),
         ({"cron": "0 3 * *"}, "cron.*five fields"),
-        ({"every": "6"}, "--every takes numbers with their units"),
+        ({"every": "6", "label": "none"}, "--every takes numbers with their units"),
+        ({"every": "6h", "label": "none"}, "no label column 'none'"),
         ({"every": "6h", "grace": "soon"}, "--grace takes"),
         ({"every": "6h", "runner": "kubeflow"}, "--runner takes one of local, beam; for Kubeflow"),
         ({"every": "6h", "runner": "lcoal"}, "Received: 'lcoal'"),
@@ -157,23 +163,23 @@ def test_a_schedule_is_made(request_of, store, config_file, monkeypatch, tmp_pat
 )
 def test_what_it_refuses(request_of, store, changes, message):
     with pytest.raises(BadInputError, match=message):
-        create_local(request_of(**changes))
+        create_local(request_of(**changes), pytest.fail)
     assert not store.folder.exists()
 
 
 def test_one_of_the_same_name(request_of, store):
-    create_local(request_of(every="6h"))
+    create_local(request_of(every="6h"), pytest.fail)
     with pytest.raises(BadInputError, match=r"already has a schedule 'trips': every 6h.*--replace"):
-        create_local(request_of(every="3h"))
+        create_local(request_of(every="3h"), pytest.fail)
     switch_local("trips", store.root, on=False)
-    create_local(request_of(every="3h", replace=True))
+    create_local(request_of(every="3h", replace=True), pytest.fail)
     assert (store.read("trips").every_secs, store.read("trips").enabled) == (10_800, False)
-    create_local(request_of(on_new_span=True, replace=True))
+    create_local(request_of(on_new_span=True, replace=True), pytest.fail)
     assert (store.read("trips").every_secs, len(store.read("trips").passed_spans)) == (None, 2)
 
 
 def test_it_is_switched(request_of, store, monkeypatch):
-    create_local(request_of(every="6h"))
+    create_local(request_of(every="6h"), pytest.fail)
     before = store.read("trips")
     switch_local("trips", store.root, on=True)
     assert store.read("trips") == before
@@ -193,15 +199,17 @@ class FakeServer:
 
 
 def test_spans_that_are_there_when_it_is_made_are_old_but_for_the_newest(request_of, store):
-    assert create_local(request_of(on_new_span=True))["old_spans"] == 2
+    assert create_local(request_of(on_new_span=True), pytest.fail)["old_spans"] == 2
     passed = sorted(key[-22:] for key in store.read("trips").passed_spans)
     assert passed == ["08-v000000000000000001", "09-v000000000000000001"]
-    create_local(request_of(on_new_span=True, replace=True, every=None))
+    create_local(request_of(on_new_span=True, replace=True, every=None), pytest.fail)
     assert len(store.read("trips").passed_spans) == 2
 
 
 def test_receivers_are_not_in_the_file_of_the_schedule(request_of, store):
-    create_local(request_of(every="6h", settings=("notify.command=tell SECRET", "trainer.seed=7")))
+    create_local(
+        request_of(every="6h", settings=("notify.command=tell SECRET", "trainer.seed=7")), pytest.fail
+    )
     assert store.read("trips").settings == ("trainer.seed=7",)
     files = [file for file in store.folder.rglob("*") if file.is_file()]
     assert [file.name for file in files if "SECRET" in file.read_text()] == ["notify.json"]

@@ -1,5 +1,6 @@
 import json
 import sqlite3
+import sys
 from pathlib import Path
 
 import pytest
@@ -233,3 +234,18 @@ def test_no_message_shows_the_value_of_a_variable(tmp_path, monkeypatch):
             copied(path, tmp_path, *settings)
         assert "s3cret" not in str(refused.value)
         assert refused.value.__context__ is None  # a traceback shows the context, too
+
+
+@pytest.mark.parametrize(
+    ("path", "settings", "missing", "clients"),
+    [
+        ("s3://bucket/trips.csv", (), "fsspec", r'"fsspec\[http\]" gcsfs s3fs'),
+        ("postgresql://db/shop", ("data.query=SELECT 1",), "sqlalchemy", r'"psycopg\[binary\]" sqlalchemy'),
+    ],
+)
+def test_a_missing_client_comes_with_the_command_that_installs_it(
+    path, settings, missing, clients, tmp_path, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(BadInputError, match=f"Error: import of {missing} halted.*`pip install {clients}`"):
+        copied(path, tmp_path, *settings)

@@ -136,5 +136,5 @@ def test_mlflow_is_only_imported_if_it_is_configured(pushes, monkeypatch):
 def test_a_run_without_mlflow_s_client_does_not_begin(data, root, display, monkeypatch):
     monkeypatch.setitem(sys.modules, "mlflow", None)
     settings = ("pusher.mlflow=http://mlflow:5000",)
-    with pytest.raises(BadInputError, match=r'pip install "estimator-pipelines\[mlflow\]"'):
+    with pytest.raises(BadInputError, match="client: `pip install mlflow-skinny`"):
         read_inputs(RunRequest(root, data=str(data), label="y", settings=settings), display)
