@@ -59,7 +59,7 @@ example: $(STAMP)  ## one of docs/examples.md, NAME=recommender: its project and
 	@test -e example_$(NAME)/pipeline.toml || $(BIN)/python -m pipelines init example_$(NAME) --example "$(NAME)" >&2
 	@$(BIN)/python -m pipelines run --config example_$(NAME)/pipeline.toml --root example_$(NAME)/pipeline_root
 
-test: $(STAMP)  ## the inner circle: every kind of test, 8 to 10 minutes on two cores
+test: $(STAMP)  ## the inner circle: every kind of test, about 8 minutes on two cores
 	@$(BIN)/python -m pytest -q $(IN_PARALLEL) --cpu-budget -m "not more and not slow and $(ELSEWHERE)" $(TESTS)
 
 test-more: $(STAMP)  ## every test but the slow ones

@@ -70,9 +70,9 @@ BYTES_OF_A_WORKER = 4 << 30
 
 
 def pytest_xdist_auto_num_workers():
-    """As many workers as processors, unless memory is short."""
+    """One worker more than processors, as a quarter of the time is spent waiting, unless memory is short."""
     memory = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return max(1, min(len(os.sched_getaffinity(0)), memory // BYTES_OF_A_WORKER))
+    return max(1, min(len(os.sched_getaffinity(0)) + 1, memory // BYTES_OF_A_WORKER))
 
 
 # Whose files take longest: they begin first, so that no worker waits for another's last one.
