@@ -10,6 +10,7 @@ import os
 import pathlib
 import sys
 
+import psutil
 import pytest
 
 from tests.warm_command import WarmCommand
@@ -71,7 +72,7 @@ BYTES_OF_A_WORKER = 4 << 30
 
 def pytest_xdist_auto_num_workers():
     """One worker more than processors, as a quarter of the time is spent waiting, unless memory is short."""
-    memory = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    memory = psutil.virtual_memory().available  # includes the cache of files, which the system gives back
     return max(1, min(len(os.sched_getaffinity(0)) + 1, memory // BYTES_OF_A_WORKER))
 
 

@@ -84,8 +84,8 @@ class EvalSpec(_EvalFields):
             of `RunConfig.save_checkpoints_steps`. None uses `throttle_secs`, as a separate
             evaluator always does.
         keeps_graph: True to build the graph of the evaluations, and its session, once, which saves their
-            time in all others. What `input_fn` and `model_fn` read is then as it was at the first one, and
-            random numbers go on instead of starting again. False calls both each time.
+            time in all others. `input_fn` and `model_fn` are then called for the first one only, and random
+            operations do not restart from their seed. False calls both for each evaluation.
 
     Raises:
         TypeError: `input_fn` is not callable, a number of steps is not a whole number, or a hook or

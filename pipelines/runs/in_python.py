@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from pydantic import ValidationError
 
@@ -213,8 +213,9 @@ def plan(
     ):
         configuration = load_config(Path(config) if config else None, path, label, sections=settings)
         data_plan, lines = describe_plan(configuration)
-        shown = [line if path is None else _with_rows_of_frame(line, path) for line in lines]
-    return Plan(tuple(vars(row) for row in data_plan.columns), tuple(shown))
+        if path and _is_frame(data):
+            lines = [_with_rows_of_frame(line, path) for line in lines]
+    return Plan(tuple(vars(row) for row in data_plan.columns), tuple(lines))
 
 
 @contextmanager
@@ -230,10 +231,14 @@ def _progress() -> Iterator[tuple[Progress, OutputCapture]]:
         display.close()
 
 
+def _is_frame(data: "Data | None") -> "TypeGuard[pd.DataFrame]":
+    return data is not None and not isinstance(data, str | os.PathLike)
+
+
 @contextmanager
 def _data_path(data: "Data | None", folder: Path) -> Iterator[str | None]:
     """Yields the path of data; errors in the file of a DataFrame name its rows instead of lines."""
-    if data is None or isinstance(data, str | os.PathLike):
+    if not _is_frame(data):
         yield None if data is None else os.fspath(data)
         return
     path = _store_frame(data, folder)

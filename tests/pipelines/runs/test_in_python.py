@@ -116,6 +116,13 @@ def test_a_note_on_a_frame_names_its_row(frame):
     assert "the first: DataFrame.iloc[399]: 'inf'" in str(plan)
 
 
+def test_a_note_on_a_file_names_its_line(frame, tmp_path):
+    infinite = frame.assign(miles=[*frame["miles"][:-1], float("inf")])
+    infinite.to_csv(tmp_path / "trips.csv", index=False)
+    plan = pipelines.plan(data=tmp_path / "trips.csv", label="late", columns={"city": "ignore"})
+    assert f"the first: {tmp_path}/trips.csv, line 401: 'inf'" in str(plan)
+
+
 def test_a_root_that_cannot_be_written_to_is_named(frame, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(BadInputError, match="file is not a writable folder"):
