@@ -35,12 +35,18 @@ class ColumnCells:
         if self.profile.cells is not None and self.column in self.profile.cells:
             yield from self.profile.cells.chunks(self.column)
             return
+        yield from self.chunks_with(self.column)
+
+    def chunks_with(self, other: str) -> Iterator[tuple[Any, Any]]:
+        """Yields `chunks` of the rows that have a value in another column as well."""
+        import pyarrow.compute as pc
+
         header = list(self.profile.columns)
-        position = header.index(self.column)
+        positions = [header.index(name) for name in dict.fromkeys((self.column, other))]
         for file in self.profile.files:
-            for batch in read_batches(file, header, self.profile.dialect, [position]):
+            for batch in read_batches(file, header, self.profile.dialect, positions):
                 trimmed, missing = find_missing(batch.column(0))
-                values = trimmed.filter(pc.invert(missing))
+                values = trimmed.filter(pc.invert(pc.or_(missing, find_missing(batch.columns[-1])[1])))
                 if len(values):
                     yield values, np.ones(len(values), np.int64)
 

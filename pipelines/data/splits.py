@@ -85,10 +85,12 @@ def plan_splits(
     kinds: Mapping[str, ColumnKind],
     split_of: Mapping[Path, str] | None = None,
     label: str | None = None,
+    drops_unlabelled: bool = False,
 ) -> Splits:
     """Returns the division of the rows.
 
     `split_of`: split of each file, for `files`.
+    `drops_unlabelled`: True if rows without a label are left out.
     """
     column = split.column
     if column is not None and column not in profile.columns:
@@ -114,19 +116,25 @@ def plan_splits(
         are = "is" if num_missing == 1 else "are"
         note = f"{counted(num_missing, 'row')} without a {column!r} {are} divided row by row"
         return Splits("column", column, split.names, note=note if num_missing else "")
-    return _by_time(split, profile, column, kinds[column])
+    needs_label = drops_unlabelled and label is not None and profile.columns[label].num_missing > 0
+    return _by_time(split, profile, column, kinds[column], label if needs_label else None)
 
 
-def _by_time(split: SplitConfig, profile: CsvProfile, column: str, kind: ColumnKind) -> Splits:
+def _by_time(
+    split: SplitConfig, profile: CsvProfile, column: str, kind: ColumnKind, label: str | None
+) -> Splits:
+    """Divides by time; with a label, the rows that have one."""
     is_number = profile.columns[column].is_numeric or kind.number_format is not None
     if to_date_format(kind) is None and not is_number:
         raise BadInputError(
             f"split.column = {column!r}: the column is read as {kind.name}, which has no order. If it holds "
             f"dates, set {columns_entry(column, 'date')}{'; ' + kind.doubt if kind.doubt else ''}."
         )
-    chunks = [(_in_order(values, kind), counts) for values, counts in ColumnCells(profile, column).chunks()]
-    order = np.concatenate([values for values, _ in chunks])
-    counts = np.concatenate([counts for _, counts in chunks])
+    cells = ColumnCells(profile, column)
+    pairs = cells.chunks() if label is None else cells.chunks_with(label)
+    chunks = [(_in_order(values, kind), counts) for values, counts in pairs]
+    order = np.concatenate([np.empty(0), *(values for values, _ in chunks)])
+    counts = np.concatenate([np.empty(0), *(counts for _, counts in chunks)])
     is_known = np.isfinite(order)
     order, counts = order[is_known], counts[is_known]
     times, same = np.unique(order, return_inverse=True)
@@ -144,7 +152,8 @@ def _by_time(split: SplitConfig, profile: CsvProfile, column: str, kind: ColumnK
         latest = times.size - len(split.names) + number
         first = int(np.searchsorted(ends, float(share) * ends[-1], side="right"))
         firsts.append(min(max(first, firsts[-1] + 1), latest))
-    num_untimed = profile.num_rows - int(ends[-1])
+    num_rows = profile.num_rows if label is None else profile.columns[label].num_values
+    num_untimed = num_rows - int(ends[-1])
     sizes = np.diff([0, *(ends[first - 1] for first in firsts[1:]), ends[-1]]).astype(int)
     sizes[0] += num_untimed
     parts = [

@@ -33,7 +33,7 @@ def with_predictions(spec: EstimatorSpec, predictions: dict[str, Any]) -> Estima
 
 
 def predict_held_out(estimator: Any, input_fn: Any, checkpoint: str | None = None) -> HeldOut:
-    """Predicts held-out rows.
+    """Predicts held-out rows, except those of weight 0.
 
     `input_fn`: function that returns their (features, labels) batches, in the same order at each call.
     `checkpoint`: checkpoint to predict with; None means the newest checkpoint.
@@ -49,4 +49,6 @@ def predict_held_out(estimator: Any, input_fn: Any, checkpoint: str | None = Non
     names = np.concatenate(labels)
     if names.dtype == object:
         names = names.astype(np.bytes_)
-    return HeldOut(names, predictions, np.concatenate(weights).astype(np.float64))
+    of_rows = np.concatenate(weights).astype(np.float64)
+    counts = of_rows > 0
+    return HeldOut(names[counts], predictions[counts], of_rows[counts])

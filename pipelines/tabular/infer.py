@@ -77,6 +77,7 @@ def infer_plan(
     data = config.data
     kinds = infer_kinds(profile, config) if kinds is None else kinds
     column = check_label_column(profile, data.label)
+    num_rows = column.num_values  # the others are left out
     label = plan_label(profile, column, data, kinds[column.name])
     weight, label = plan_weights(profile, config, kinds, label)
     numeric: list[NumericFeature] = []
@@ -131,20 +132,20 @@ def infer_plan(
             'has only free text besides the label. Set another model, such as "linear".'
         )
     kept_as_text = text_columns(kinds)
-    num_buckets = 10 if profile.num_rows < 10_000 else 20
+    num_buckets = 10 if num_rows < 10_000 else 20
     min_rows = MIN_ROWS_PER_BUCKET * num_buckets * len(numeric)
     plan = TabularPlan(
         label=label,
         numeric=tuple(numeric),
         categorical=tuple(categorical),
-        num_buckets=num_buckets if profile.num_rows >= min_rows else 0,
+        num_buckets=num_buckets if num_rows >= min_rows else 0,
         group=config.split.column if config.split.by == "column" else None,
         weight=weight,
         text=tuple(text),
         lists=tuple(lists),
         ignored=ignored,
         slices=tuple(slices[:MAX_SLICE_COLUMNS]),
-        training=_plan_training(profile.num_rows, label, config),
+        training=_plan_training(num_rows, label, config),
     )
     used = {*plan.columns, data.weight}
     as_text = [part.column for parts in (categorical, text, lists) for part in parts]

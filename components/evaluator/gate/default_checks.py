@@ -144,6 +144,7 @@ def run_checks(
 
     The trivial model is based on `tally`, or on the labels of `labelled` if its weight is 0.
     """
+    labelled = labelled.counting()
     if not len(labelled.weights):
         reason = "the default checks: there are no examples"
         return Verdict(not_checked=(reason,), doubts=settings.known_doubts)

@@ -4,13 +4,13 @@ Probabilities of a thousand classes become two numbers, so that a million exampl
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from components.evaluator.gate.slice_columns import Column, join_columns
+from components.evaluator.gate.slice_columns import Codes, Column, join_columns
 
 ProblemType = Literal["binary", "multi-class", "regression"]
 Values: TypeAlias = npt.NDArray[np.float64]
@@ -80,6 +80,15 @@ class LabelledPredictions:
             {name: values[index] for name, values in self.answers.items()},
             self.unusable,
         )
+
+    def counting(self) -> "LabelledPredictions":
+        """Returns the examples whose weight is not 0, with their columns."""
+        index = np.flatnonzero(self.weights)
+        columns = {
+            name: Codes(column.codes[index], column.names) if isinstance(column, Codes) else column[index]
+            for name, column in self.columns.items()
+        }
+        return replace(self.take(index), columns=columns)
 
 
 def head_problem_type(prediction_key: str) -> ProblemType | None:

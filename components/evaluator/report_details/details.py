@@ -121,11 +121,12 @@ def _write_plots(whole: _Part, gate: Gate, evaluation_uri: str) -> None:
 
 
 def _intervals(labelled: LabelledPredictions, gate: Gate) -> dict[str, Any]:
-    answers = labelled.answers.get(gate.candidate)
+    counting = labelled.counting()
+    answers = counting.answers.get(gate.candidate)
     intervals: dict[str, Any] = {}
     if labelled.problem_type is not None and answers is not None and np.isfinite(answers).all():
         intervals = metric_intervals(
-            labelled,
+            counting,
             answers,
             gate.settings.confidence,
             all_metrics=True,

@@ -87,7 +87,7 @@ def compare_labels(labels: Mapping[str, Any]) -> LabelComparison | None:
             for name, part in (("train", train), ("eval", evaluation))
         }
         return LabelComparison("Kolmogorov-Smirnov", p_value, distance, shares, sizes)
-    counts = {name: Counter(_names(part)) for name, part in (("train", train), ("eval", evaluation))}
+    counts = {name: _count(part) for name, part in (("train", train), ("eval", evaluation))}
     classes = sorted(set(counts["train"]) | set(counts["eval"]))
     table = np.array([[counts[name][item] for item in classes] for name in sizes], np.float64)
     ratios = table / table.sum(axis=1, keepdims=True)
@@ -170,7 +170,8 @@ def _as_numbers(values: Any, number_format: NumberFormat | None) -> Any:
     return numbers[np.isfinite(numbers)]
 
 
-def _names(values: Any) -> list[str]:
-    if values.dtype.kind in "if":
-        return [f"{value:g}" for value in values.tolist()]
-    return [str(value) for value in values.tolist()]
+def _count(values: Any) -> Counter[str]:
+    distinct, counts = np.unique(values, return_counts=True)
+    is_number = values.dtype.kind in "if"
+    names = [np.format_float_positional(value, trim="-") if is_number else str(value) for value in distinct]
+    return Counter(dict(zip(names, counts.tolist(), strict=True)))

@@ -89,7 +89,7 @@ def choose_model_code(
         slices=_or(settings.slices, tuple((column,) for column in plan.slices)),
         required_label=plan.label.column,
         plan=plan,
-        tuning=_tuning_of_plan(plan, config, profile.num_rows),
+        tuning=_tuning_of_plan(plan, config, profile.columns[config.data.label].num_values),
         default_checks=evaluation.default_checks(settings, problem_type),
     )
 

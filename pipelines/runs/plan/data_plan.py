@@ -71,7 +71,8 @@ def read_data(
         notes = override_notes(overrides, kinds)
         profile, kinds = overrides.apply(profile, kinds, use_new_columns=config.module is not None)
         copies = dict(zip(texts.files, (split_of[file] for file in texts.originals), strict=True))
-        splits = plan_splits(config.split, profile, kinds, copies, data.label)
+        drops = config.module is None
+        splits = plan_splits(config.split, profile, kinds, copies, data.label, drops)
     except BadInputError as error:
         raise BadInputError(texts.with_original_paths(str(error))) from error
     facts = []

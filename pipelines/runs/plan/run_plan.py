@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from components.user import source as user_source
 from pipelines.beam.options import engine_name
 from pipelines.config.pipeline_config import WITHOUT_EFFECT_ON_RESULT, PipelineConfig
-from pipelines.config.toml import columns_entry, flat_settings
+from pipelines.config.toml import columns_entry, flat_settings, toml_text
 from pipelines.data.profile import CsvProfile
 from pipelines.errors import BadInputError
 from pipelines.root import Root
@@ -93,7 +93,7 @@ def _changed_positive_class(root: Root, code: ModelCode) -> Iterator[str]:
         yield (
             f"the positive class is {now!r}, but {before!r} in the live version. Precision, recall and your "
             f"thresholds now describe {now!r}, and clients get `class_ids`, `logistic` and scores in the "
-            f'other order. To keep {before!r}, set data.positive = "{before}"'
+            f'other order. To keep {before!r}, set data.positive = {toml_text(before)}'
         )
 
 

@@ -16,9 +16,10 @@ from tests.pipelines.data.tables import write_table
 def plan(tmp_path):
     """Returns a function that plans the splits of a table given as {name: cells}."""
 
-    def make(columns, **settings):
+    def make(columns, label=None, drops=False, **settings):
         profile = profile_csv([write_table(tmp_path, columns)])
-        return plan_splits(SplitConfig(**settings), profile, recognise_columns(profile, {}))
+        kinds = recognise_columns(profile, {})
+        return plan_splits(SplitConfig(**settings), profile, kinds, label=label, drops_unlabelled=drops)
 
     return make
 
@@ -58,6 +59,18 @@ def test_the_newest_rows_test(plan, years, positions, note):
     assert splits.names == ("train", "eval", "test")
     assert splits.positions(pyarrow.array(map(str, years))).tolist() == positions
     assert splits.note.startswith(note)
+
+
+def test_rows_without_a_label_have_no_say_where_they_are_left_out(plan):
+    """Of 30 days, the outcome of the newest 12 is not known yet."""
+    columns = {"day": range(30), "y": [*(number % 2 for number in range(17)), "", 0, *["NA"] * 11]}
+    columns["day"] = [*range(29), ""]
+    splits = plan(columns, "y", True, by="time", column="day")
+    assert splits.cutoffs == (12,)  # of 0 to 16 and 18
+    assert splits.note == "6 rows from 12 on evaluate, 12 train"
+    assert plan(columns, "y", False, by="time", column="day").cutoffs == (19,)
+    with pytest.raises(BadInputError, match="all rows have the same time"):
+        plan({"day": [1, 2, ""], "y": ["", "", 1]}, "y", True, by="time", column="day")
 
 
 def test_shares_of_the_rows():

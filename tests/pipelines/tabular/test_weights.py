@@ -190,10 +190,13 @@ def test_trees_are_those_of_lightgbm_with_the_same_weights(tmp_path):
     assert metrics["average_loss"] == pytest.approx(np.average(losses, weights=features[WEIGHT_KEY]), 1e-4)
 
 
-def test_rows_without_weights_count_as_1():
+def test_rows_without_weights_count_as_1_and_those_of_weight_0_not_at_all():
     class Model:
         def predict(self, input_fn, checkpoint_path, yield_single_examples):
             yield {"predictions": np.array([[0.5], [1.5]])}
 
     data = tf.data.Dataset.from_tensors(({"x": [1.0, 2.0]}, [3.0, 4.0]))
     assert predict_held_out(Model(), lambda: data).weights.tolist() == [1, 1]
+    data = tf.data.Dataset.from_tensors(({WEIGHT_KEY: [0.0, 2.0]}, [3.0, 4.0]))
+    held_out = predict_held_out(Model(), lambda: data)
+    assert [values.tolist() for values in vars(held_out).values()] == [[4], [[1.5]], [2]]

@@ -16,10 +16,10 @@ from components.evaluator.gate.verdict import load_verdict
 NO_TALLY = LabelTally()
 
 
-def check(problem_type, labels, candidate, baseline=None, tally=NO_TALLY, **settings):
+def check(problem_type, labels, candidate, baseline=None, tally=NO_TALLY, weights=None, **settings):
     name = None if baseline is None else "baseline"
     predictions = {"candidate": candidate} | ({name: baseline} if name else {})
-    batch = LabelledPredictions.from_batch(labels, predictions, None, problem_type)
+    batch = LabelledPredictions.from_batch(labels, predictions, weights, problem_type)
     return run_checks(batch, "candidate", name, tally, DefaultChecks(**settings))
 
 
@@ -240,6 +240,17 @@ def test_a_regression_is_held_against_the_mean_and_the_baseline():
     assert failed(check("regression", labels, noise)) == both
     worse = {("root_mean_squared_error", "baseline"), ("mean_squared_error", "baseline")}
     assert failed(check("regression", labels, 40 + 3 * signal, good)) == worse
+
+
+@pytest.mark.parametrize("problem_type", ["binary", "multi-class", "regression"])
+def test_an_example_of_weight_0_makes_no_check_more_certain(problem_type):
+    labels, truth = binary(7, 330)
+    answers = np.stack([1 - truth, truth], axis=1) if problem_type == "multi-class" else truth
+    weights = np.r_[np.ones(30), np.zeros(300)]
+    found = check(problem_type, labels, answers, answers[::-1], weights=weights)
+    assert found == check(problem_type, labels[:30], answers[:30], answers[::-1][:30])
+    nothing = check(problem_type, labels, answers, weights=np.zeros(330))
+    assert nothing.not_checked == ("the default checks: there are no examples",)
 
 
 def test_the_trivial_model_knows_the_labels_it_was_trained_on():

@@ -42,6 +42,9 @@ def test_a_difference_is_significant_when_it_is_large_and_no_chance():
     assert other.distance == pytest.approx(200 / 300 - 10 / 600)
     said = other.describe("y")
     assert said.startswith("'a' is 98.3% of the labels 'y' in train and 33.3% in eval (chi-square")
+    ids = compare_labels({"train": [1_000_001] * 500 + [1_000_002] * 9, "eval": [1_000_002] * 250})
+    assert ids.shares["train"] == {"1000001": 500 / 509, "1000002": 9 / 509}
+    assert ids.is_significant
     tiny = compare_labels({"train": [0] * 500_000 + [1] * 500_000, "eval": [0] * 504_000 + [1] * 496_000})
     assert (tiny.p_value < 1e-6, tiny.is_significant) == (True, False)  # 0.4 % of the rows
 
