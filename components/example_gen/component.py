@@ -34,6 +34,8 @@ class CsvExampleGen(component.FileBasedExampleGen):
             other data of the same pipeline have fractions. Default: none.
         column_types: Type of each column, if the files have been read before: `empty`, `integer`, `float` or
             `text`. It has to hold all cells. Default: the files are read once more to find the types.
+        no_groups: Values of the column `partition_feature_name` that stand for a missing value, such as `NA`:
+            their rows are split row by row. Default: only rows without a value are.
         files: SHA-256 of each file in hexadecimal digits, by its path relative to `input_base`. These files
             are read, with this content, or the component fails. Default: the files that its driver finds.
 
@@ -54,11 +56,13 @@ class CsvExampleGen(component.FileBasedExampleGen):
         float_columns: Sequence[str] = (),
         files: Mapping[str, str] | None = None,
         column_types: Mapping[str, str] | None = None,
+        no_groups: Sequence[str] = (),
     ):
         custom_config = None
         columns_by_key = {
             executor.TEXT_COLUMNS_KEY: list(text_columns),
             executor.FLOAT_COLUMNS_KEY: list(float_columns),
+            executor.NO_GROUPS_KEY: list(no_groups),
             executor.COLUMN_TYPES_KEY: [
                 f"{name}={column_type}" for name, column_type in (column_types or {}).items()
             ],

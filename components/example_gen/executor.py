@@ -30,6 +30,9 @@ FLOAT_COLUMNS_KEY = "float_columns"
 COLUMN_TYPES_KEY = "column_types"
 """Key of the types of the columns by their cells, as texts such as `n=float`."""
 
+NO_GROUPS_KEY = "no_groups"
+"""Key of the values that are no group where rows are split by a column."""
+
 CSV_BYTES_PER_FILE = 16 << 20
 """Bytes of CSV for each file of a split. One worker holds the rows of one file in memory."""
 
@@ -110,6 +113,7 @@ class Executor(BeamExecutor):
                 [os.path.join(folders[split], write_split.DEFAULT_TF_RECORD_FILE_NAME) for split in shares],
                 list(itertools.accumulate(shares.values())),
                 config.partition_feature_name,
+                no_groups=_columns(exec_properties, NO_GROUPS_KEY),
                 num_files=max(1, math.ceil(csv_bytes / CSV_BYTES_PER_FILE)),
             )
 

@@ -295,7 +295,7 @@ def _group(plan: FeaturePlan, column: str, inputs: dict[str, Any]) -> Any:
     """Returns the number of each row's group, int64 of shape [batch_size]; -1 without a group."""
     numbers = []
     for raw in _cells_of_column(plan, column, inputs):
-        text = _as_text(raw)
+        text = _as_text(raw, MISSING_TOKENS)
         hashes = tf.strings.to_hash_bucket_fast(text.values, _NUM_GROUPS)
         numbers.append(_dense(_with_values(text, hashes), -1))
     return tf.reduce_max(tf.stack(numbers), axis=0)

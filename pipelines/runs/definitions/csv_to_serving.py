@@ -11,6 +11,7 @@ from components.example_gen.file_names import is_parquet
 from components.tfx.compat import BEAM_PLUGIN_ARG
 from components.user import code as user_code
 from pipelines.data.formats.cell_format import find_parsed_columns
+from pipelines.data.missing import MISSING_TOKENS
 from pipelines.data.staging import StagedData
 from pipelines.errors import BadInputError
 from pipelines.root.history import newest_version_ever, unconfirmed_pushes
@@ -188,6 +189,7 @@ def _example_gen(plan: RunPlan, data: StagedData) -> components.CsvExampleGen:
         float_columns=tuple(floats),
         files=data.files,
         column_types=None if data.reasons else _types_by_cells(plan),
+        no_groups=MISSING_TOKENS if plan.splits.by == "column" else (),
     )
 
 

@@ -12,6 +12,7 @@ from tfx.types import standard_artifacts
 from tfx.utils import proto_utils
 
 from components.example_gen import csv_file, executor
+from components.example_gen.component import CsvExampleGen
 
 OUTPUT = utils.make_default_output_config(
     example_gen_pb2.Input(splits=[example_gen_pb2.Input.Split(name="all", pattern="*")])
@@ -22,7 +23,7 @@ RUNNER = "--runner=apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 NO_TFX_PACKAGE = "--sdk_container_image=unused"  # TFX would pack itself for remote workers, each time
 
 
-def write(kind, folder, rows, output=OUTPUT, source=SOURCE, beam_args=()):
+def write(kind, folder, rows, output=OUTPUT, source=SOURCE, beam_args=(), custom_config=None):
     """Returns the examples that an executor writes."""
     data, out = folder / "data", folder / kind.__module__
     data.mkdir(exist_ok=True)
@@ -36,6 +37,7 @@ def write(kind, folder, rows, output=OUTPUT, source=SOURCE, beam_args=()):
             "input_base": str(data),
             "input_config": proto_utils.proto_to_json(source),
             "output_config": proto_utils.proto_to_json(output),
+            "custom_config": custom_config,
             "output_data_format": example_gen_pb2.PayloadFormat.FORMAT_TF_EXAMPLE,
             "output_file_format": example_gen_pb2.FileFormat.FORMAT_TFRECORDS_GZIP,
         },
@@ -52,9 +54,9 @@ def records(examples, name):
     ]
 
 
-def split(kind, folder, rows, output=OUTPUT):
+def split(kind, folder, rows, output=OUTPUT, custom_config=None):
     """Returns the count of each serialized example in each split."""
-    examples = write(kind, folder, rows, output)
+    examples = write(kind, folder, rows, output, custom_config=custom_config)
     # Stock TFX writes the features of an example in any order.
     return {
         name: Counter(example.SerializeToString(deterministic=True) for example in records(examples, name))
@@ -207,6 +209,16 @@ def test_a_group_is_never_divided_and_rows_without_one_are_split_by_themselves(t
     assert min(len(found) for found in groups_in.values()) > 3
     # Copies: a third of 300, within 4 standard deviations of sqrt(300 * 1/3 * 2/3) = 8.2.
     assert abs(alone["eval"] - 100) < 33
+
+
+def test_rows_with_a_word_for_no_group_are_split_by_themselves(tmp_path):
+    config = CsvExampleGen(input_base="", no_groups=["NA", "?"]).exec_properties["custom_config"]
+    rows = [f"{number},{word}" for number in range(100) for word in ("NA", " NA", "?", "na")]
+    parts = split(executor.Executor, tmp_path, rows, BY_Y, config)
+    counts = [Counter(value.decode() for value in read("y", part)) for part in parts.values()]
+    assert [sorted(found) for found in counts].count([" NA", "?", "NA"]) == 1  # the other has all of "na"
+    # A third of 300, within 4 standard deviations of 8.2.
+    assert abs(sum(counts[1].values()) - counts[1]["na"] - 100) < 33
 
 
 def test_white_space_makes_no_other_group(tmp_path):

@@ -203,13 +203,13 @@ def test_groups_and_no_buckets(tmp_path):
     number = NumericFeature(column="x", center=0, has_missing=False)
     plan = make_plan(BINARY, numeric=(number,), num_buckets=0, group="who")
     rows = [{"x": 1.0, "who": who, "y": "yes"} for who in ("ann", " ann", "bob", " ")]
-    rows.append({"x": 2.0, "y": "no"})
+    rows += [{"x": 2.0, "y": "no"}, {"x": 2.0, "who": "NA", "y": "no"}]
     out = transform(tmp_path, plan, {"x": tf.float32, "who": tf.string, "y": tf.string}, rows)
     assert set(out) == {"numeric", "held_out_group", "label"}
     ann, again, bob, *nobody = out["held_out_group"].tolist()
     assert ann == again != bob
     assert min(ann, bob) >= 0
-    assert nobody == [-1, -1]
+    assert nobody == [-1, -1, -1]
 
 
 @pytest.mark.more

@@ -137,6 +137,7 @@ def test_splits_and_columns_reach_example_gen(define, plan, data, tmp_path):
     assert "single_split" in properties["input_config"]
     assert "partition_feature_name" not in properties["output_config"]
     grouped = define(*groups).example_gen.exec_properties
+    assert "NA" in grouped["custom_config"]
     output = json.loads(grouped["output_config"])["split_config"]
     assert output["partition_feature_name"] == "x"
     assert [(part["name"], part["hash_buckets"]) for part in output["splits"]] == [("train", 2), ("eval", 1)]
