@@ -68,7 +68,9 @@ def plan_label(
     is_category = kind is not None and kind.is_given and kind.name == "category"
     if not is_category:
         _check_label_cells(profile, column, data)
-    counts = _count_labels(column)
+    # Codes with leading zeros are text: 007 is not 7.
+    is_numeric = column.is_numeric and not (kind is not None and kind.name == "category" and kind.keeps_text)
+    counts = _count_labels(column, is_numeric)
     distinct = None if counts is None else len(counts)
     if counts is not None and distinct == 1:
         raise BadInputError(
@@ -105,10 +107,11 @@ def plan_label(
             f"{where}: {problem_type} classification needs integer or text labels; the column "
             'holds fractions. Set data.problem_type = "regression".'
         )
-    _check_classes_differ(profile, column, counts)
+    if is_numeric:
+        _check_classes_differ(profile, column, counts)
     if problem_type == "binary" and len(counts) != 2:
         raise BadInputError(f"{where}: binary classification needs 2 classes; received {len(counts)}.")
-    classes = sorted(counts, key=int) if column.is_numeric else sorted(counts)
+    classes = sorted(counts, key=int) if is_numeric else sorted(counts)
     if problem_type == "binary":
         positive = _yes_class(column, classes) if data.positive is None else str(data.positive)
         classes = _positive_last(classes, positive, where)
@@ -116,7 +119,7 @@ def plan_label(
     return LabelPlan(
         column=column.name,
         problem_type=problem_type,
-        values="number" if column.is_numeric else "text",
+        values="number" if is_numeric else "text",
         classes=tuple(classes),
         majority_share=max(counts.values()) / num_rows,
         positive_share=counts[classes[-1]] / num_rows if problem_type == "binary" else 0.0,
@@ -214,13 +217,13 @@ def _describe_odd_label(cell: Cell, column: ColumnProfile, num_odd: int) -> str:
     )
 
 
-def _count_labels(column: ColumnProfile) -> dict[str, int] | None:
+def _count_labels(column: ColumnProfile, is_numeric: bool) -> dict[str, int] | None:
     """Returns the count of each label, where `1` and `1.0` are the same; None if there are too many."""
     if column.distinct_values is None:
         return None
     counts: dict[str, int] = {}
     for value, count in column.distinct_values.items():
-        name = class_name(value) if column.is_numeric else value
+        name = class_name(value) if is_numeric else value
         counts[name] = counts.get(name, 0) + count
     return counts
 
@@ -236,8 +239,6 @@ def class_name(number: str) -> str:
 
 def _check_classes_differ(profile: CsvProfile, column: ColumnProfile, counts: dict[str, int]) -> None:
     """Checks that classes that are numbers stay different in the type that stores them."""
-    if not column.is_numeric:
-        return
     # Integers are int64 in a tf.Example, and float64 when labels are read; other numbers are float32.
     bits = 53 if column.type == "integer" else 24
     inexact = sorted((name for name in counts if abs(int(name)) > 2**bits), key=int)

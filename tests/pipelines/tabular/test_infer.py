@@ -66,6 +66,13 @@ def test_the_problem_type_can_be_set(tmp_path):
     refused(tmp_path, columns, ["data.problem_type=binary"], "2 classes; received 4")
 
 
+def test_rows_without_a_label_are_not_counted(tmp_path):
+    columns = {"x": X, "y": [*["p", "q"] * 90, *[""] * 120]}
+    training = plan_for(tmp_path, columns, "y").training
+    assert (training.model, training.early_stopping) == ("wide_deep", False)
+    refused(tmp_path, columns, ["trainer.decide=f1"], r"at least 200 rows \(there are 180\)")
+
+
 def test_roles_of_columns(tmp_path):
     columns = {
         "row": range(3_000),

@@ -34,6 +34,11 @@ def test_amounts_and_plain_numbers_are_predicted_and_words_are_classes(tmp_path)
         label_of(tmp_path, [1] * 40)
     label = label_of(tmp_path, list(range(30)) * 2, "columns.y=category")
     assert (label.problem_type, label.classes[:2]) == ("multi-class", ("0", "1"))
+    label = label_of(tmp_path, ["007", "7", "10"] * 9)
+    assert (label.problem_type, label.classes, label.values) == ("multi-class", ("007", "10", "7"), "text")
+    label = label_of(tmp_path, ["02", "10"] * 15, "columns.y=category", "data.positive='02'")
+    assert label.classes == ("10", "02")
+    assert label_of(tmp_path, list(map("{:03}".format, range(30)))).problem_type == "regression"
 
 
 def test_text_that_looks_like_numbers_is_asked_about(tmp_path):
