@@ -109,8 +109,9 @@ def plan_label(
         )
     if is_numeric:
         _check_classes_differ(profile, column, counts)
-    if problem_type == "binary" and len(counts) != 2:
-        raise BadInputError(f"{where}: binary classification needs 2 classes; received {len(counts)}.")
+    if (problem_type == "binary") != (len(counts) == 2):
+        needed = "2 classes" if problem_type == "binary" else "3 classes or more"
+        raise BadInputError(f"{where}: {problem_type} classification needs {needed}; received {len(counts)}.")
     classes = sorted(counts, key=int) if is_numeric else sorted(counts)
     if problem_type == "binary":
         positive = _yes_class(column, classes) if data.positive is None else str(data.positive)

@@ -64,6 +64,7 @@ def test_the_problem_type_can_be_set(tmp_path):
     assert plan.label.mean == 1.5
     assert plan.label.stddev == pytest.approx(1.25**0.5)  # variance of 0, 1, 2, 3
     refused(tmp_path, columns, ["data.problem_type=binary"], "2 classes; received 4")
+    refused(tmp_path, rows([0, 1]), ["data.problem_type=multi-class"], "3 classes or more; received 2")
 
 
 def test_rows_without_a_label_are_not_counted(tmp_path):
