@@ -102,6 +102,12 @@ class DataConfig(Section):
             raise ValueError(f"the spans of data.path are {kind}")
         return str(selection)
 
+    @field_validator("positive", mode="before")
+    @classmethod
+    def _words_as_text(cls, positive: Any) -> Any:
+        """Returns `true` as a text of the CSV, since it would count as 1."""
+        return str(positive).lower() if isinstance(positive, bool) else positive
+
     @property
     def selection(self) -> SpanSelection:
         return parse_selection(self.spans)

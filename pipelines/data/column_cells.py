@@ -25,8 +25,6 @@ class ColumnCells:
 
     def chunks(self) -> Iterator[tuple[Any, Any]]:
         """Yields pyarrow string arrays, and the number of occurrences of each element (int64)."""
-        import pyarrow.compute as pc
-
         counted = self.profile.columns[self.column].distinct_values
         if counted is not None:
             if counted:

@@ -11,6 +11,7 @@ squared and absolute errors when it merges accumulators.
 """
 
 import abc
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -28,6 +29,7 @@ from tensorflow_model_analysis.metrics import (
     squared_pearson_correlation,
     tf_metric_wrapper,
 )
+from tensorflow_model_analysis.utils.keras_lib import tf_keras
 
 from components.evaluator.metrics import model_metrics
 from components.evaluator.metrics.sklearn_metrics import StatisticCombiner, group, measure
@@ -42,6 +44,7 @@ _CountCombiner = example_count._ExampleCountCombiner  # noqa: SLF001
 _SquaredErrorCombiner = mean_regression_error._MeanSquaredErrorCombiner  # noqa: SLF001
 _AbsoluteErrorCombiner = mean_regression_error._MeanAbsoluteErrorCombiner  # noqa: SLF001
 _PearsonCombiner = squared_pearson_correlation._SquaredPearsonCorrelationCombiner  # noqa: SLF001
+_KerasMean = tf_keras.metrics.Mean
 _MatrixEntry = aggregates._ThresholdEntry  # noqa: SLF001
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -275,7 +278,10 @@ class _KerasMetrics(Sums):
         accumulator = self._combiner.create_accumulator()
         for index, weights in enumerate(sums):
             accumulator.add_weights(0, index, [w.astype(np.float32) for w in weights])
-        return self._combiner.extract_output(accumulator)
+        metrics = self._combiner.extract_output(accumulator)
+        means = ((m.name, w) for m, w in zip(self._metrics, sums, strict=True) if isinstance(m, _KerasMean))
+        weightless = {name for name, (*_, weight) in means if not weight}  # Keras says 0
+        return {key: math.nan if key.name in weightless else value for key, value in metrics.items()}
 
 
 class _ModelMetrics(Sums):

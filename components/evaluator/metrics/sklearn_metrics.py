@@ -288,7 +288,7 @@ _Metric: TypeAlias = tuple[Callable[[_Settings], Statistic], Callable[[Any, _Set
 
 def _of_classes(value: Callable[[_Classes, _Settings], float]) -> _Metric:
     def value_of(confusion: Parts, settings: _Settings) -> float:
-        return value(_Classes(confusion), settings)
+        return value(_Classes(confusion), settings) if confusion[1].any() else math.nan
 
     return lambda settings: _Confusion(settings.threshold), value_of
 

@@ -93,7 +93,7 @@ def _changed_positive_class(root: Root, code: ModelCode) -> Iterator[str]:
         yield (
             f"the positive class is {now!r}, but {before!r} in the live version. Precision, recall and your "
             f"thresholds now describe {now!r}, and clients get `class_ids`, `logistic` and scores in the "
-            f'other order. To keep {before!r}, set data.positive = {toml_text(before)}'
+            f"other order. To keep {before!r}, set data.positive = {toml_text(before)}"
         )
 
 

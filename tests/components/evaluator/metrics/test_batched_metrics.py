@@ -79,6 +79,19 @@ def test_an_error_without_labels_is_no_number(metric):
     assert np.isnan(only(sums.output(sums.add(rows([np.nan], [1.0])))))
 
 
+@pytest.mark.parametrize(
+    "metric", ["BinaryCrossentropy", "RootMeanSquaredError", "SparseCategoricalAccuracy"]
+)
+def test_a_mean_over_rows_of_weight_0_is_no_number(metric):
+    (computation,) = computations(f'class_name: "{metric}"', "example_weights { weighted: true }")
+    sums = make_sums(computation)
+    nothing = ([1, 0], [0.75, 0.5], [0, 0])
+    if metric.startswith("Sparse"):
+        nothing = ([1, 0], [[0.25, 0.75], [0.5, 0.5]], [0, 0])
+    assert np.isnan(output(sums, nothing, nothing))
+    assert np.isfinite(output(sums, nothing, (*nothing[:2], [0, 1])))
+
+
 def test_totals_of_labels_and_predictions():
     sums = sums_of('class_name: "MeanLabel"')
     totals = output(sums, ([1, 0], [0.75, 0.5]), ([1], [0.25]))

@@ -201,6 +201,7 @@ def test_the_median_counts_a_row_as_often_as_it_weighs():
 def test_values_at_the_limits_of_a_definition(name, rows, expected):
     rows = tuple(map(np.array, rows))
     assert computed(name, rows, None) == pytest.approx(expected, nan_ok=True)
+    assert math.isnan(computed(name, rows, np.zeros(2)))
 
 
 def test_an_auc_needs_probabilities():
