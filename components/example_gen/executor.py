@@ -112,8 +112,7 @@ class Executor(BeamExecutor):
             _ = part | f"Write[{name}]" >> WriteRows(
                 [os.path.join(folders[split], write_split.DEFAULT_TF_RECORD_FILE_NAME) for split in shares],
                 list(itertools.accumulate(shares.values())),
-                config.partition_feature_name,
-                no_groups=_columns(exec_properties, NO_GROUPS_KEY),
+                (config.partition_feature_name, _columns(exec_properties, NO_GROUPS_KEY)),
                 num_files=max(1, math.ceil(csv_bytes / CSV_BYTES_PER_FILE)),
             )
 

@@ -3,7 +3,7 @@
 import hashlib
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from components.beam.compression import Compressed, compress, decompress
 from components.beam.in_threads import InThreads
 from components.example_gen.example_encoder import feature_bytes, serialize, value_bytes
 
+GroupColumn = tuple[str, Collection[str]]
 Spilled = tuple[str, list[tuple[int, int, int]]]
 """Path of a file of spilled rows; the first byte of each part, its size, and its size when unpacked."""
 
@@ -37,21 +38,15 @@ class WriteRows(beam.PTransform):
     Each split has all of the files, even those without rows.
 
     `bounds`: hash buckets below each split's end; the last one is their number.
-    `column`: column whose equal values are in one split; empty to split row by row.
-    `no_groups`: texts in that column whose rows are split row by row.
+    `column`: column whose equal values are in one split, and texts in it whose rows are split row by row;
+    an empty name splits all rows so.
     `num_files`: number of files of each split. The rows of two files, in all splits, must fit into memory.
     """
 
     def __init__(
-        self,
-        prefixes: Sequence[str],
-        bounds: Sequence[int],
-        column: str,
-        num_files: int,
-        no_groups: Sequence[str] = (),
+        self, prefixes: Sequence[str], bounds: Sequence[int], column: GroupColumn, num_files: int
     ) -> None:
         super().__init__()
-        self._no_groups = {value.encode() for value in no_groups}
         self._prefixes = list(prefixes)
         self._bounds = list(bounds)
         self._column = column
@@ -63,7 +58,7 @@ class WriteRows(beam.PTransform):
             | "Files" >> beam.Create(list(range(self._num_files)), reshuffle=False)
             | "NoRows" >> beam.Map(lambda number: (number, ("", []))).with_output_types(tuple[int, Spilled])
         )
-        spill = _Spill(self._prefixes[0], self._bounds, self._column, self._no_groups, self._num_files)
+        spill = _Spill(self._prefixes[0], self._bounds, self._column, self._num_files)
         write = _Write(self._prefixes, self._bounds, self._num_files)
         return (
             (files, batches | "Spill" >> beam.ParDo(spill).with_output_types(tuple[int, Spilled]))
@@ -76,11 +71,9 @@ class WriteRows(beam.PTransform):
 class _Spill(InThreads):
     """Writes the rows of a bundle into one file, divided by the files that they belong to."""
 
-    def __init__(
-        self, prefix: str, bounds: list[int], column: str, no_groups: set[bytes], num_files: int
-    ) -> None:
+    def __init__(self, prefix: str, bounds: list[int], column: GroupColumn, num_files: int) -> None:
         self._prefix = prefix
-        self._settings = bounds, column, no_groups, num_files
+        self._settings = bounds, column, num_files
 
     def start_bundle(self) -> None:
         super().start_bundle()
@@ -122,12 +115,10 @@ class _Part:
 
 
 def _divide(
-    batch: Any, bounds: list[int], column: str, no_groups: set[bytes], num_files: int
+    batch: Any, bounds: list[int], column: GroupColumn, num_files: int
 ) -> list[tuple[int, Compressed]]:
     """Returns the rows of each file, in several parts; a file covers one range of digests."""
-    groups = np.full(len(batch), -1)
-    if column:
-        groups = _splits_by_column(batch, column, bounds, no_groups)
+    groups = _splits_by_column(batch, *column, bounds) if column[0] else np.full(len(batch), -1)
     parts: list[tuple[int, Compressed]] = []
     begin = 0
     for rows in serialize(batch):
@@ -257,7 +248,7 @@ def _assign_splits(digests: Any, bounds: list[int]) -> Any:
     return np.searchsorted(np.array(bounds, np.uint64), remainder, side="right")
 
 
-def _splits_by_column(batch: Any, name: str, bounds: list[int], no_groups: set[bytes]) -> Any:
+def _splits_by_column(batch: Any, name: str, no_groups: Collection[str], bounds: list[int]) -> Any:
     """Returns the index of the split of each row by its value in a column; -1 for rows without a value."""
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
     if name not in columns:
@@ -271,7 +262,8 @@ def _splits_by_column(batch: Any, name: str, bounds: list[int], no_groups: set[b
     for value in values.dictionary.to_pylist():
         if value and pa.types.is_binary(column_type):
             value = value.strip()  # white space around a value makes no other group of it
-        if not value or (value in no_groups and pa.types.is_binary(column_type)):
+            value = b"" if value.decode(errors="replace") in no_groups else value
+        if not value:
             splits.append(-1)
             continue
         digest = hashlib.sha256(feature_bytes(column_type, value)).digest()

@@ -4,7 +4,7 @@ import codecs
 from fractions import Fraction
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, StrictInt, ValidationInfo, field_validator, model_validator
 
 from pipelines.config.data_url import check_url, is_url
 from pipelines.config.span_pattern import parse_span_pattern
@@ -58,7 +58,7 @@ class DataConfig(Section):
     query: str | None = None
     spans: str = str(NEWEST)
     problem_type: ProblemType | None = None
-    positive: str | int | None = None
+    positive: str | StrictInt | None = None
     weight: str | None = None
     exclude: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
@@ -101,12 +101,6 @@ class DataConfig(Section):
             kind = "dates: write 2026-01-31" if pattern.is_by_date else "numbers: write 7, or 3..7"
             raise ValueError(f"the spans of data.path are {kind}")
         return str(selection)
-
-    @field_validator("positive", mode="before")
-    @classmethod
-    def _words_as_text(cls, positive: Any) -> Any:
-        """Returns `true` as a text of the CSV, since it would count as 1."""
-        return str(positive).lower() if isinstance(positive, bool) else positive
 
     @property
     def selection(self) -> SpanSelection:

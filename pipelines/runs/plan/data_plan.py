@@ -71,8 +71,7 @@ def read_data(
         notes = override_notes(overrides, kinds)
         profile, kinds = overrides.apply(profile, kinds, use_new_columns=config.module is not None)
         copies = dict(zip(texts.files, (split_of[file] for file in texts.originals), strict=True))
-        drops = config.module is None
-        splits = plan_splits(config.split, profile, kinds, copies, data.label, drops)
+        splits = plan_splits(config.split, profile, kinds, copies, data.label, config.module is None)
     except BadInputError as error:
         raise BadInputError(texts.with_original_paths(str(error))) from error
     facts = []

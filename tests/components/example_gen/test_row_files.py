@@ -39,7 +39,7 @@ def write(folder, words, num_files, batch_size=1_000):
         written = (
             pipeline
             | beam.Create(batches)
-            | row_files.WriteRows(prefixes, [3, 5], column="", num_files=num_files)
+            | row_files.WriteRows(prefixes, [3, 5], column=("", ()), num_files=num_files)
         )
         assert_that(written, equal_to(list(range(num_files))))
     return {

@@ -114,6 +114,7 @@ def test_what_every_configuration_needs(tmp_path, text, message):
         (f"trainer.seed={'9' * 5000}", r"^--set trainer\.seed=9+\.\.\..* has 5000 digits"),
         (f"trainer.custom_config.x={'[' * 5000}{']' * 5000}", "nested too deeply"),
         (f"trainer.custom_config{'.x' * 5000}=1", "nested more than 50 levels deep"),
+        ("data.positive=true", "True: input should be a valid string"),  # not the class 1
         (f"data{'.x' * 5000}=1", r"data\.x.*there is no such key"),
     ],
 )

@@ -393,7 +393,6 @@ F1, INTERVAL = "trainer.decide=f1", "trainer.interval="
         (300, TWO, [F1, NO_STOPPING], "takes trainer.early_stopping = true"),
         (300, TWO, [F1, *CLUSTER], "takes a training without trainer.workers"),
         (300, TWO, ["data.positive=c"], "data.positive = 'c'; the classes are 'a' and 'b'"),
-        (300, TWO, ["data.positive=true"], "data.positive = 'true'; the classes are 'a' and 'b'"),
         (300, THREE, ["data.positive=c"], "data.positive = 'c': this is for two classes"),
         (300, NUMBER, ["data.positive=1"], "data.positive = 1: this is for two classes"),
         (300, TWO, [f"{INTERVAL}0.9"], "intervals are for numbers, and the label 'y' has 2 classes"),

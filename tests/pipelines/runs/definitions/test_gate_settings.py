@@ -89,6 +89,11 @@ def test_a_changed_positive_class_is_a_finding(plan, serve, table):
     findings = [plan(*settings, data=str(table)).findings for settings in ((), ["data.positive=0"])]
     assert [sum("the positive class is" in finding for finding in of_plan) for of_plan in findings] == [0, 1]
     assert 'set data.positive = "1"' in " ".join(findings[1])
+    quoted = table.parent / "quoted.csv"
+    quoted.write_text(table.read_text().replace(",1\n", ',"""a"""\n'))
+    serve().write("evaluation", {"plots": {"classes": ["0", '"a"']}})
+    (finding,) = plan("data.positive=0", data=str(quoted)).findings[-1:]
+    assert finding.endswith('set data.positive = "\\"a\\""')
     serve().write("evaluation", {"plots": {"classes": ["no", "yes"]}})  # other names: not the same label
     assert plan("data.positive=0", data=str(table)).findings == findings[0]
 
