@@ -49,9 +49,8 @@ class LabelPlan(_Part):
     values: Literal["number", "text"]  # Type of the raw values; determines their conversion to class names
     # Class names in order; the last of two is the positive one. Empty for regression.
     classes: tuple[str, ...] = ()
-    # Shares of the rows, by weight: that have the most frequent class, and that have the last of two
-    majority_share: float = 0.0
-    positive_share: float = 0.0
+    majority_share: float = 0.0  # Share of the most frequent class, by weight
+    positive_share: float = 0.0  # Share of the rows that have the last of two
     mean: float = 0.0  # Mean of a regression label
     stddev: float = 1.0  # Standard deviation of a regression label
     number_format: NumberFormat | None = None  # Format of a label that `float` does not read
