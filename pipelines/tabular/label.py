@@ -65,8 +65,8 @@ def plan_label(
         )
     if kind is not None and kind.number_format and data.problem_type in (None, "regression"):
         return _plan_formatted(where, profile, column, data, kind)
-    is_category = kind is not None and kind.is_given and kind.name == "category"
-    if not is_category:
+    given = kind.name if kind is not None and kind.is_given else ""
+    if given != "category":
         _check_label_cells(profile, column, data)
     # Codes with leading zeros are text: 007 is not 7.
     is_numeric = column.is_numeric and not (kind is not None and kind.name == "category" and kind.keeps_text)
@@ -80,9 +80,9 @@ def plan_label(
     integral = column.is_numeric and all(
         float(value).is_integer() for value in column.distinct_values or ["nan"]
     )
-    problem_type = data.problem_type or (
-        _class_type(distinct) if is_category else _problem_type(column, integral, distinct)
-    )
+    problem_type = data.problem_type or _problem_type(column, integral, distinct)
+    if data.problem_type is None and given in ("category", "number"):
+        problem_type = "regression" if given == "number" else _class_type(distinct)
     if problem_type == "regression":
         if not column.is_numeric:
             raise BadInputError(

@@ -84,12 +84,13 @@ def _inferred(plan: DataPlan) -> dict[str, dict[str, Any]]:
 
 def _columns(config: PipelineConfig, plan: DataPlan) -> list[str]:
     elsewhere = {*config.data.exclude, *config.data.numeric, *config.data.categorical}
+    of_classes = {config.data.label} if plan.code.plan and plan.code.plan.label.classes else set()
     copies = {leak.column for leak in plan.leaks if leak.is_copy}
     lines = ["# An entry sets the kind of a column, and accepts that a model may rely on it entirely."]
     for row in plan.columns:
         if row.name in elsewhere:
             continue
-        use = _USES.get(row.kind, row.kind)
+        use = "category" if row.name in of_classes else _USES.get(row.kind, row.kind)
         comment = f"{row.use}{'; ' + row.note if row.note else ''}".replace("\n", " ")
         if row.name in config.columns:
             lines.append(f"{_toml(row.name)} = {_toml(config.columns[row.name])}")

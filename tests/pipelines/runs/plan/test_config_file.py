@@ -69,6 +69,10 @@ def test_inferred_kinds_are_in_comments_as_an_entry_accepts_its_column(csv, tmp_
         assert "may be target leakage" in line
     assert '# "uuid" = "id"  # not used: nearly every row' in text
     assert '"outcome" = "ignore"  # target leakage' in text
+    config = load_config(data=str(csv), label="hour")  # "number" would make it a regression
+    assert '\n# "hour" = "category"  # label (multi-class' in render_plan_file(
+        config, plan_of(config), tmp_path
+    )
 
 
 def test_every_setting_is_there_or_in_a_comment(csv, tmp_path):
