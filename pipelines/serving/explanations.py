@@ -142,7 +142,10 @@ def background_rows(model: Model) -> list[dict[str, Any]]:
 def _values(model: Model, serialized: bytes) -> dict[str, Any]:
     features = tf.train.Example.FromString(serialized).features.feature
     row = {}
-    for name in model.columns:
+    for name, column in model.columns.items():
         kind = features[name].WhichOneof("kind") if name in features else None
-        row[name] = list(getattr(features[name], kind).value) if kind else None
+        cells = list(getattr(features[name], kind).value) if kind else []
+        # A cell that cannot be read counted as missing in the training, too.
+        is_read = column.format is None or all(column.format.reads(cell.decode()) for cell in cells)
+        row[name] = cells if is_read else None
     return row

@@ -5,6 +5,8 @@ import pytest
 import tensorflow as tf
 
 import pipelines
+from pipelines.data.formats.cell_format import FILE, CellFormat, formats_to_json
+from pipelines.data.formats.number_format import POINT
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.serving.model import Model
@@ -100,7 +102,7 @@ def test_rows_that_a_run_has_left_in_the_root_are_the_background(push):
     model = pipelines.load(root)
     with pytest.raises(BadInputError, match="and none were found for this model"):
         model.explain(ROWS)
-    rows = [example({"x": 1.0, "city": "Rome", "id": 7}), example({"n": 2, "city": "Rome"})]
+    rows = [example({"x": 1.0, "city": "7 Rome", "id": 7}), example({"n": 2, "city": "Rome"})]
     left = {"background": [base64.b64encode(row).decode() for row in rows]}
     Root(root).details("run-1").write("serving_check", left)
     found, expected = model.explain(ROWS), model.explain(ROWS, BACKGROUND)
@@ -108,3 +110,8 @@ def test_rows_that_a_run_has_left_in_the_root_are_the_background(push):
         np.testing.assert_array_equal(found.contributions[name], values)
     with pytest.raises(BadInputError, match="and none were found for this model"):
         model.explain(ROWS, [])
+    extra = model.folder / "assets.extra"
+    extra.mkdir(exist_ok=True)
+    (extra / FILE).write_text(formats_to_json({"city": CellFormat(number=POINT)}))
+    model = pipelines.load(root)  # takes no "7 Rome", but such rows were learned from
+    assert model.explain([{"x": 1.5}]).base.tolist() == [1.5]
