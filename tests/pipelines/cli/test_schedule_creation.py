@@ -58,7 +58,9 @@ def test_data_and_label_make_a_schedule_without_a_configuration(stored, spans, m
         stored(**given)
 
 
-def test_a_linked_configuration_is_read_where_the_link_leads_at_each_run(stored, config_file, spans, tmp_path):
+def test_a_linked_configuration_is_read_where_the_link_leads_at_each_run(
+    stored, config_file, spans, tmp_path
+):
     text = config_file.read_text().replace(str(spans), os.path.relpath(str(spans), tmp_path))
     (tmp_path / "v1").mkdir()
     (tmp_path / "v1" / "trips.toml").write_text(text)
