@@ -176,7 +176,7 @@ class _Planner:
         return self._push_step(plan) if is_pusher(class_path) else plan
 
     def _name_serving_folder(self, parameters: Any) -> None:
-        """Makes a Pusher name ROOT/serving by this path, by whatever links or `..` its definition does."""
+        """Gives a Pusher the root's own path of ROOT/serving, which it may name by a link or with `..`."""
         serving = str(self._root.serving)
 
         def is_serving(folder: str) -> bool:
