@@ -180,7 +180,7 @@ class _Planner:
         serving = str(self._root.serving)
 
         def is_serving(folder: str) -> bool:
-            return bool(folder) and os.path.realpath(folder) == os.path.realpath(serving)
+            return folder not in ("", serving) and os.path.realpath(folder) == os.path.realpath(serving)
 
         if PUSH_DESTINATION_KEY in parameters:
             value = parameters[PUSH_DESTINATION_KEY].field_value
