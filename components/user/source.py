@@ -137,7 +137,8 @@ def _used_files(definitions: Mapping[str, Definition], module: str) -> set[str]:
 
 
 def _source_file(import_path: str | None, module_file: str | None) -> Path | None:
-    source = Path(module_file).expanduser() if module_file else None
+    # Where a link leads: its neighbours are imported from there.
+    source = Path(module_file).expanduser().resolve() if module_file else None
     if import_path:
         make_importable(os.getcwd())
         try:

@@ -210,7 +210,7 @@ def _schedule(request: CreateRequest, config: AnyConfig, name: str, previous: Sc
     now = _now()
     fields = {
         "name": name,
-        "config": None if request.config is None else str(request.config.resolve()),
+        "config": None if request.config is None else str(request.config.absolute()),
         "settings": without_receivers(request.stored_settings()),
         "working_dir": str(Path.cwd()),
         **{name: getattr(request, name) for name in _AS_WRITTEN},

@@ -151,7 +151,7 @@ def run(
           run.status, run.metrics["auc"]
           run.model.predict([{"fare": 12.5}])
     """
-    place = Root(Path(root))
+    place = Root(Path(os.path.realpath(root)))
     describes_csv = {"data": data is not None, "label": label, "config": config}
     given = [name for name, value in describes_csv.items() if value]
     if pipeline is None:

@@ -31,6 +31,7 @@ from pipelines.config.span_pattern import before_placeholder
 from pipelines.errors import counted
 from pipelines.root import Root
 from pipelines.root.records import ComponentRecord, RunRecord
+from pipelines.scheduling.ticks import time_of_key
 from pipelines.steps.step_folders import FinishedStep, StepFolders, find_pushes
 from pipelines.steps.step_plan import with_root
 
@@ -285,9 +286,9 @@ class OpenLineageEvents:
                 facets.parent_run.Run(self._run_uuid_text()),
                 facets.parent_run.Job(self._namespace, self._record.name),
             )
-        elif tick := self._record.scheduled_by:
-            due = datetime.strptime(tick.rpartition("/")[2], "%Y%m%dT%H%M%SZ")
-            run_facets["nominalTime"] = facets.nominal_time_run.NominalTimeRunFacet(f"{due.isoformat()}Z")
+        elif due := time_of_key((self._record.scheduled_by or "").rpartition("/")[2]):
+            text = f"{due:%Y-%m-%dT%H:%M:%SZ}"
+            run_facets["nominalTime"] = facets.nominal_time_run.NominalTimeRunFacet(text)
         if error:
             run_facets["errorMessage"] = facets.error_message_run.ErrorMessageRunFacet(error, "Python")
         kind_of_job = facets.job_type_job.JobTypeJobFacet(

@@ -237,7 +237,7 @@ def _spans(plan: "PipelinePlan") -> Iterator[dict[str, Any]]:
     """Yields the spans that the ExampleGens read, if their patterns have any."""
     for component in plan.pipeline.components:
         pattern = str(component.exec_properties.get("input_config"))
-        if "{SPAN}" not in pattern and "{YYYY}" not in pattern:
+        if "{SPAN" not in pattern and "{YYYY}" not in pattern:  # it may have a width: `{SPAN:2}`
             continue
         parameters = plan.step(component.id).parameters["parameters"]
         span, version = (
@@ -246,7 +246,7 @@ def _spans(plan: "PipelinePlan") -> Iterator[dict[str, Any]]:
         )
         if span is not None:
             # TFX counts the days since 1970.
-            day = None if "{SPAN}" in pattern else date(1970, 1, 1) + timedelta(days=span)
+            day = None if "{SPAN" in pattern else date(1970, 1, 1) + timedelta(days=span)
             _, files = _files_of_example_gen(parameters)
             yield {"span": day.isoformat() if day else span, "version": version, "num_files": len(files)}
 

@@ -12,7 +12,7 @@ from components.example_gen.cells import ColumnType, convert, infer_type, with_n
 from components.example_gen.example_encoder import serialize
 from pipelines.data.missing import find_missing
 from pipelines.serving.cells import CellError, cast, numbers_of_texts, unreadable
-from pipelines.serving.model import MISSING
+from pipelines.serving.model import MISSING, in_range
 from pipelines.serving.saved_model import Column, Signature
 
 _TYPES = {"INT": pa.int64(), "FLOAT": pa.float64(), "BYTES": pa.binary()}
@@ -68,13 +68,12 @@ def inputs_of_columns(arrays: Mapping[str, Any], signature: Signature, num_rows:
     inputs = {}
     for name, column in signature.columns.items():
         tensor, missing = signature.inputs[name], MISSING[column.type]
-        kind = object if column.type == "BYTES" else tensor.dtype.as_numpy_dtype
-        array = arrays.get(name)
-        values: Any = (
-            np.full(num_rows, missing, kind)
-            if array is None
-            else array.fill_null(missing).to_numpy(zero_copy_only=False).astype(kind)
-        )
+        array = arrays.get(name, pa.nulls(num_rows, _TYPES[column.type]))
+        values = array.fill_null(missing).to_numpy(zero_copy_only=False)
+        if column.type == "INT":
+            values = in_range(values, name, tensor.dtype.as_numpy_dtype)
+        else:
+            values = values.astype(object if column.type == "BYTES" else tensor.dtype.as_numpy_dtype)
         inputs[name] = values.reshape((num_rows, *(1 for _ in (tensor.shape or ())[1:])))
     return inputs
 

@@ -233,10 +233,11 @@ def _blocks(files: Sequence[Path], header: list[str], dialect: Dialect) -> Itera
 def _typed(signature: Signature, dialect: Dialect, block: _Block) -> tuple[_Block, _Typed]:
     try:
         columns, unread = typed_columns(block.texts, signature.columns, block.size)
+        inputs = inputs_of_columns(columns, signature, block.size)
     except CellError as error:
         line = _source_line(block, error.row, dialect)
         raise BadInputError(f"{line}, column {error.column!r}: {error.reason}") from error
-    return block, _Typed(columns, inputs_of_columns(columns, signature, block.size), unread)
+    return block, _Typed(columns, inputs, unread)
 
 
 def _sample(cells: Cells, num_rows: int) -> tuple[Cells, int]:

@@ -70,8 +70,23 @@ def _dense(values: Any, column: Column, signature: Signature, num_rows: int) -> 
         if type(value) is list:
             raise CellError(row, column.name, several(value))
     tensor = signature.inputs[column.name]
-    array = np.array(filled, object if column.type == "BYTES" else tensor.dtype.as_numpy_dtype)
+    dtype = tensor.dtype.as_numpy_dtype
+    if column.type == "INT":
+        array = in_range(np.array(filled, np.int64), column.name, dtype)
+    else:
+        array = np.array(filled, object if column.type == "BYTES" else dtype)
     return array.reshape((num_rows, *(1 for _ in (tensor.shape or ())[1:])))
+
+
+def in_range(numbers: Any, column: str, dtype: Any) -> Any:
+    """Returns whole numbers in the type of an input, which may be smaller than int64."""
+    limits = np.iinfo(dtype)
+    outside = (numbers < limits.min) | (numbers > limits.max)
+    if outside.any():
+        row = int(outside.argmax())
+        reason = f"{numbers[row]} is beyond {limits.dtype}, the type of the model's input"
+        raise CellError(row, column, f"{reason} ({limits.min} to {limits.max}). Correct it.")
+    return numbers.astype(dtype)
 
 
 _ROWS_AT_A_TIME = 4_096

@@ -11,6 +11,7 @@ from tfx.dsl.components.base import base_driver
 from tfx.dsl.components.base.base_node import BaseNode
 from tfx.dsl.components.common.importer import Importer
 from tfx.dsl.components.common.resolver import RESOLVER_STRATEGY_CLASS, Resolver
+from tfx.orchestration.data_types import RuntimeParameter
 from tfx.orchestration.local import runner_utils
 from tfx.orchestration.pipeline import Pipeline
 from tfx.orchestration.portable import runtime_parameter_utils
@@ -31,6 +32,13 @@ class CompiledDefinition:
             if isinstance(component, Pipeline):
                 raise rejected(component.id, "a pipeline inside the pipeline", _ADVICE)
             _check_names(component)
+        # TFX compiles neither a 0 nor an empty text as a default.
+        self._defaults = {
+            value.name: str(value.default)
+            for component in pipeline.components
+            for value in component.exec_properties.values()
+            if isinstance(value, RuntimeParameter) and value.default is not None
+        }
         pipeline.pipeline_info.pipeline_root = artifacts
         self._artifacts = artifacts
         self._definition = compiler.Compiler().compile(pipeline)
@@ -64,11 +72,12 @@ class CompiledDefinition:
                 f"--param {unknown[0]}={parameters[unknown[0]]}: the pipeline has no such "
                 f"RuntimeParameter. Its parameters: {', '.join(names) or 'none'}"
             )
+        texts = {**self._defaults, **parameters}
         values: dict[str, int | float | str] = {}
         for name, parameter in sorted(declared.items()):
             kind = parameter.default_value.WhichOneof("value")
-            if name in parameters:
-                values[name] = _typed(parameter, parameters[name])
+            if name in texts:
+                values[name] = _typed(parameter, texts[name])
             elif kind is not None:
                 values[name] = getattr(parameter.default_value, kind)
             else:
@@ -85,7 +94,7 @@ class CompiledDefinition:
             {
                 constants.PIPELINE_RUN_ID_PARAMETER_NAME: run_id,
                 constants.PIPELINE_ROOT_PARAMETER_NAME: self._artifacts,
-                **{name: values[name] for name in parameters},
+                **values,
             },
         )
 

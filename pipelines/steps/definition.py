@@ -1,6 +1,7 @@
 """Loads a team's TFX pipeline from its Python file, as the file is."""
 
 import ast
+import contextlib
 import importlib
 import inspect
 import os
@@ -166,12 +167,12 @@ def _typed(text: str, parameter: inspect.Parameter, where: str) -> Any:
         kind = str if parameter.default in (parameter.empty, None) else type(parameter.default)
     is_union = typing.get_origin(kind) in (typing.Union, types.UnionType)
     kinds = typing.get_args(kind) if is_union else (kind,)
-    for kind in kinds:
-        if kind in _PARSERS:
-            try:
-                return _PARSERS[kind](text)
-            except (KeyError, ValueError) as error:
-                raise BadInputError(f"{where} takes {kind.__name__}") from error
+    known = [kind for kind in kinds if kind in _PARSERS]
+    for kind in known:
+        with contextlib.suppress(KeyError, ValueError):
+            return _PARSERS[kind](text)
+    if known:
+        raise BadInputError(f"{where} takes {' or '.join(kind.__name__ for kind in known)}")
     raise BadInputError(
         f"{where} takes {parameter.annotation}: give it in [pipeline] arguments of a TOML file"
     )

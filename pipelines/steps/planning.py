@@ -1,5 +1,6 @@
 """Plans the steps of a TFX pipeline: each gets its name before the first one runs."""
 
+import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,10 +15,14 @@ from tfx.dsl.components.common.resolver import RESOLVER_CONFIG, RESOLVER_STRATEG
 from tfx.orchestration import data_types_utils
 from tfx.orchestration.pipeline import Pipeline
 from tfx.orchestration.portable import inputs_utils
+from tfx.proto import pusher_pb2
+from tfx.types.standard_component_specs import PUSH_DESTINATION_KEY
+from tfx.utils import proto_utils
 
 import components  # noqa: F401  - before any TFX import: it makes TFDV importable
 from components.example_gen.driver import ContentDriver
 from components.example_validator.served_statistics import ServedStatisticsStrategy
+from components.pusher.executor import BASE_DIRECTORY_KEY
 from components.pusher.served_model import ServedModelStrategy
 from pipelines.atomic_files import checked
 from pipelines.errors import BadInputError
@@ -132,6 +137,7 @@ class _Planner:
 
     def _component_step(self, component: BaseNode) -> StepPlan:
         node = self._nodes[component.id]
+        self._name_serving_folder(node.parameters.parameters)
         executor = self._definition.executor(component.id)
         kind = type(executor).DESCRIPTOR.name
         python_executor = getattr(executor, "python_executor_spec", executor)
@@ -168,6 +174,23 @@ class _Planner:
         if not (uses_cache and options.enable_cache):
             return replace(plan, fingerprints={**fingerprints, _NO_CACHE: self._run_id})
         return self._push_step(plan) if is_pusher(class_path) else plan
+
+    def _name_serving_folder(self, parameters: Any) -> None:
+        """Gives a Pusher the root's own path of ROOT/serving, which it may name by a link or with `..`."""
+        serving = str(self._root.serving)
+
+        def is_serving(folder: str) -> bool:
+            return folder not in ("", serving) and os.path.realpath(folder) == os.path.realpath(serving)
+
+        if PUSH_DESTINATION_KEY in parameters:
+            value = parameters[PUSH_DESTINATION_KEY].field_value
+            destination = proto_utils.json_to_proto(value.string_value, pusher_pb2.PushDestination())
+            if is_serving(destination.filesystem.base_directory):
+                destination.filesystem.base_directory = serving
+                value.string_value = proto_utils.proto_to_json(destination)
+        if BASE_DIRECTORY_KEY in parameters:  # given as a RuntimeParameter
+            value = parameters[BASE_DIRECTORY_KEY].field_value
+            value.string_value = serving if is_serving(value.string_value) else value.string_value
 
     def _reused(self, plan: StepPlan) -> StepPlan:
         """Returns the newest equal step, also one that a run without a cache has made."""

@@ -127,4 +127,8 @@ def _compile(
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "pipeline.yaml"
         compiler.Compiler().compile(pipeline, str(file))
-        return file.read_text(encoding="utf-8")
+        text = file.read_bytes().decode()
+    for value in (item.default for item in run_parameters if isinstance(item.default, str)):
+        # kfp writes it into a comment, with its line breaks.
+        text = text.replace(f"[Default: '{value}']", f"[Default: '{' '.join(value.splitlines())}']")
+    return text

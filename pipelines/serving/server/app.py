@@ -3,7 +3,9 @@
 import asyncio
 import contextlib
 import functools
+import gzip
 import hmac
+import io
 import json
 import logging
 import re
@@ -37,7 +39,6 @@ _V1 = re.compile(
 )
 _V2 = re.compile(r"/v2/models/(?P<name>[^/]+)(?:/versions/(?P<version>\d{1,18}))?(?P<verb>/ready|/infer)?")
 _VERBS = {":predict": tf_serving.predict, ":classify": tf_serving.classify, ":regress": tf_serving.regress}
-_GZIP_BITS = 31  # of zlib: a stream with the header of gzip
 _WITHOUT_TOKEN = ("/v2/health/live", "/v2/health/ready")
 _MAX_HELD_BODIES = 4  # number of the largest bodies in memory at a time; there may be more of smaller bodies
 _LARGE_REQUESTS = 2  # that are read at a time: each needs many times the memory of its body
@@ -346,15 +347,15 @@ async def _in_thread(function: Callable[[], _Value]) -> _Value:
 
 def _unzipped(body: bytes, limit: int) -> bytes:
     """Returns the content of a gzipped body, of which no more than the limit is unpacked."""
-    stream = zlib.decompressobj(_GZIP_BITS)
     try:
-        content = stream.decompress(body, limit + 1)
-    except zlib.error as error:
+        with gzip.open(io.BytesIO(body)) as stream:  # of one part or several
+            content = stream.read(limit + 1)
+    except EOFError as error:
+        raise RequestError(400, "The gzip data are truncated.") from error
+    except (OSError, zlib.error) as error:
         raise RequestError(400, f"The body is not valid gzip: {error}") from error
     if len(content) > limit:
         raise RequestError(413, f"The body has more than {limit} bytes.")
-    if not stream.eof:
-        raise RequestError(400, "The gzip data are truncated.")
     return content
 
 

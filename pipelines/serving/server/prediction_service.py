@@ -36,7 +36,7 @@ from pipelines.serving.server.request import (
     check_rows,
 )
 from pipelines.serving.server.server_settings import ServerSettings
-from pipelines.serving.server.tf_serving import default_signature
+from pipelines.serving.server.tf_serving import default_signature, labels_and_scores
 from pipelines.serving.server.versions import LoadedVersion, ServedVersions
 
 _LOGGER = logging.getLogger(__name__)
@@ -145,15 +145,14 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
 
     async def _classify(self, request: Any) -> Any:
         loaded, signature, outputs = await self._run_examples(request, "classify")
-        labels = outputs.get("classes")
+        labels_by_row, scores_by_row = labels_and_scores(outputs)
 
         def answer() -> Any:
             response = classification_pb2.ClassificationResponse()
             _set_spec(response.model_spec, request.model_spec, loaded, signature)
-            for row, scores in enumerate(outputs["scores"]):
+            for labels, scores in zip(labels_by_row, scores_by_row, strict=True):
                 classes = response.result.classifications.add().classes
-                for position, score in enumerate(scores):
-                    label = b"" if labels is None else labels[row][position]
+                for label, score in zip(labels, scores, strict=True):
                     classes.add(label=label, score=score)
             return response
 

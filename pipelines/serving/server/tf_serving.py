@@ -8,6 +8,7 @@ numbers are taken for floats, and `null` is a missing value.
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from google.protobuf import json_format
 
 from pipelines.errors import BadInputError
@@ -77,11 +78,17 @@ def predict(model: Model, body: Any) -> PreparedRequest:
     return PreparedRequest(signature, inputs, lambda outputs: _by_row(outputs, inputs.num_rows))
 
 
+def labels_and_scores(outputs: Tensors) -> tuple[Any, Any]:
+    """Returns the outputs of a classifier, either of which may be missing, as `[rows, classes]` each."""
+    labels, scores = outputs.get("classes"), outputs.get("scores")
+    if labels is None:
+        labels = np.full(np.shape(scores), b"", object)
+    return labels, np.zeros(labels.shape, np.float32) if scores is None else scores
+
+
 def _results_of_classes(outputs: Tensors) -> Any:
-    scores = to_json(outputs["scores"], "scores")
-    classes = outputs.get("classes")
-    labels = [[""] * len(row) for row in scores] if classes is None else to_json(classes, "classes")
-    rows = zip(labels, scores, strict=True)
+    labels, scores = labels_and_scores(outputs)
+    rows = zip(to_json(labels, "classes"), to_json(scores, "scores"), strict=True)
     return {"results": [list(map(list, zip(*row, strict=True))) for row in rows]}
 
 

@@ -86,6 +86,16 @@ def test_a_file_beside_the_module_counts_if_it_is_used(tmp_path, module, counts)
     assert user_source.fingerprint(module_file=str(tmp_path / "module.py")) == after
 
 
+def test_the_neighbours_of_a_linked_module_are_those_of_its_file(tmp_path):
+    (tmp_path / "v3").mkdir()
+    (tmp_path / "v3" / "model.py").write_text("import layers\n")
+    (tmp_path / "v3" / "layers.py").write_text("B = 1\n")
+    (tmp_path / "model.py").symlink_to("v3/model.py")
+    before = user_source.fingerprint(module_file=str(tmp_path / "model.py"))
+    (tmp_path / "v3" / "layers.py").write_text("B = 2\n")
+    assert user_source.fingerprint(module_file=str(tmp_path / "model.py")) != before
+
+
 def test_the_init_file_of_a_package_counts_and_odd_files_do_not(project):
     before = user_source.fingerprint(module_file=str(project))
     (project.parent / ".#taxi.py").symlink_to("nobody@nowhere")

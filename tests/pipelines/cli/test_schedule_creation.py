@@ -58,6 +58,22 @@ def test_data_and_label_make_a_schedule_without_a_configuration(stored, spans, m
         stored(**given)
 
 
+def test_a_linked_configuration_is_read_where_the_link_leads_at_each_run(
+    stored, config_file, spans, tmp_path
+):
+    text = config_file.read_text().replace(str(spans), os.path.relpath(str(spans), tmp_path))
+    (tmp_path / "v1").mkdir()
+    (tmp_path / "v1" / "trips.toml").write_text(text)
+    config_file.unlink()
+    config_file.symlink_to("v1/trips.toml")
+    schedule, config = stored(every="6h")
+    assert config.data.path == str(spans)  # from the folder of the link, as for `run --config`
+    (tmp_path / "v2.toml").write_text(text.replace('label = "y"', 'label = "x"'))
+    config_file.unlink()
+    config_file.symlink_to("v2.toml")
+    assert load_any_config(schedule.config_file, schedule.settings).data.label == "x"
+
+
 @pytest.mark.parametrize("label", ["😀", "a\x7fb", 'a "b"', "1"])
 def test_a_label_of_any_characters_is_read_again(stored, tmp_path, label):
     header = label.replace('"', '""')

@@ -254,6 +254,17 @@ def test_the_data_of_a_run_of_ours_have_fingerprint_schema_and_size(own, tmp_pat
     assert time == "2026-01-02T03:00:00Z"
 
 
+@pytest.mark.parametrize("key", ["span-000000000000000007", "backfill-1..2-1-1", "now-20260102T030000Z"])
+def test_a_scheduled_run_of_no_set_time_has_events(own, tmp_path, display, key):
+    recorder = RunRecorder(Root(tmp_path / "root"), own.changed(scheduled_by=f"arrivals/{key}"), display)
+    recorder.begin()
+    recorder.end(RunOutcome("failed", reason="a"))
+    events = read(recorder.root)
+    assert summary(events) == [("data", "START"), ("data", "FAIL")]
+    assert "nominalTime" not in events[0]["run"]["facets"]
+    assert tags(events[-1])["scheduled_by"] == f"arrivals/{key}"
+
+
 def test_data_in_several_files_are_their_folder_and_spans_the_folder_of_all(own):
     files = own.data_files
     for path, place in {

@@ -49,14 +49,18 @@ def test_a_pipeline_without_a_pusher_finishes_and_is_unchanged_afterwards(run_te
     assert "unchanged" in page
 
 
-@pytest.mark.parametrize("is_absolute", [True, False])
-def test_a_push_into_the_root_is_a_version_of_the_root(run_team, team, tmp_path, monkeypatch, is_absolute):
+@pytest.mark.parametrize("folder", ["{root}/serving", "root/serving", "a/link/serving", "a/../root/serving"])
+def test_a_push_into_the_root_is_a_version_of_the_root(run_team, team, tmp_path, monkeypatch, folder):
     team.define(PUSHING)
     monkeypatch.chdir(tmp_path)
-    folder = str(team.root.serving if is_absolute else team.root.serving.relative_to(tmp_path))
+    folder = folder.format(root=team.root)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "link").symlink_to(team.root)
     record = run_team(arguments={"folder": folder})
     assert (record.status, record.serving_version) == ("pushed", record.version)
     assert team.root.versions.serving() == record.version is not None
+    (save,) = (team.root.artifacts / "Save").iterdir()
+    assert team.root.versions.origin().model_uri == str(save / "model")
     again = run_team(arguments={"folder": folder})
     assert (again.status, again.version) == ("unchanged", None)
     for bound, ended in (
@@ -66,6 +70,9 @@ def test_a_push_into_the_root_is_a_version_of_the_root(run_team, team, tmp_path,
     ):
         judged = run_team(arguments={"folder": folder, "bound": bound})
         assert (judged.status, judged.reason) == ended
+    team.root.withdrawn.mkdir()
+    (team.root.serving / record.version).rename(team.root.withdrawn / record.version)  # as a rollback does
+    assert run_team(arguments={"folder": folder}).status == "unchanged"
 
 
 def test_the_lineage_of_a_version_has_its_pipeline_and_code(run_team, team, tmp_path, monkeypatch):
@@ -113,6 +120,7 @@ def test_the_lineage_has_the_files_and_spans_that_were_read(team, tmp_path, kill
     assert files.keys() == {f"{tmp_path}/words.txt", f"{tmp_path}/span-3/v2/a.csv"}
     assert files[f"{tmp_path}/span-3/v2/a.csv"] == (8, hashlib.sha256(b"x,y\n1,2\n").hexdigest())
     assert of_span.spans == ({"span": 3, "version": 2, "num_files": 1},)
+    assert origin("span-{SPAN:1}/v{VERSION:1}/*").spans == of_span.spans
     of_day = origin("{YYYY}-{MM}-{DD}/*")
     assert of_day.spans == ({"span": "2026-01-31", "version": None, "num_files": 1},)
     assert of_day.data_fingerprint != of_span.data_fingerprint
@@ -309,9 +317,10 @@ def in_python(team):
     return run
 
 
-def test_a_pipeline_runs_in_python(team, in_python, run_team, capfd):
-    first = pipelines.run(team.load(text="ab"), root=str(team.root))
-    assert (first.status, first.reason) == ("finished", None)
+def test_a_pipeline_runs_in_python(team, in_python, run_team, capfd, tmp_path):
+    (tmp_path / "link").symlink_to(team.root)
+    first = pipelines.run(team.load(text="ab"), root=str(tmp_path / "link"))
+    assert (first.status, first.reason, first.root) == ("finished", None, team.root)
     assert team.text() == "ababab"
     assert "✓ Copy" in capfd.readouterr().err
     assert in_python({"text": "ab"}).status == "unchanged"

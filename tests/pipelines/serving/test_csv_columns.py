@@ -1,12 +1,13 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+import tensorflow as tf
 
 import pipelines
 from pipelines.serving.cells import CellError
 from pipelines.serving.csv_columns import inputs_of_columns, typed_columns
 from pipelines.serving.model import signature_inputs
-from pipelines.serving.saved_model import SERVING_ROWS, Column
+from pipelines.serving.saved_model import SERVING_ROWS, Column, Signature, Tensor
 
 COLUMNS = {"n": Column("n", "INT"), "x": Column("x", "FLOAT"), "city": Column("city", "BYTES")}
 TEXTS = {
@@ -81,3 +82,25 @@ def test_a_value_that_the_model_needs_is_asked_for():
     assert caught.value.row == 1
     with pytest.raises(CellError, match="there is no value"):
         typed_columns({}, needed, 2)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "lowest", "highest"),
+    [(tf.int32, -(2**31), 2**31 - 1), (tf.uint8, 0, 255), (tf.int64, -(2**63), 2**63 - 1)],
+)
+def test_a_whole_number_that_the_type_of_an_input_cannot_hold_is_refused(dtype, lowest, highest):
+    column = Column("n", "INT", is_required=True, takes_one=True)
+    inputs = {"n": Tensor("n", dtype, (None,))}
+    signature = Signature("serving_default", "predict", inputs, {}, {"n": column}, False, None)
+
+    def of_cells(numbers):
+        return signature_inputs({"n": numbers}, signature, len(numbers))
+
+    def of_file(numbers):
+        return inputs_of_columns({"n": pa.array(numbers, pa.int64())}, signature, len(numbers))
+
+    for made in (of_cells, of_file):
+        assert made([lowest, highest])["n"].tolist() == [lowest, highest]
+        for number in {lowest - 1, highest + 1} if dtype.size < 8 else ():
+            with pytest.raises(CellError, match=f"^row 2, column 'n': {number} is beyond {dtype.name}, the"):
+                made([1, number])

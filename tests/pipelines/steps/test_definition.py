@@ -81,11 +81,20 @@ def test_optional_arguments_and_paths_are_converted_too(load):
     definition = """
         from typing import Any, Optional
 
-        def build(steps: Optional[int] = None, folder: pathlib.Path | None = None, rest: Any = None):
+        def build(
+            steps: Optional[int] = None,
+            folder: pathlib.Path | None = None,
+            rest: Any = None,
+            rate: int | float = 1,
+        ):
             assert (type(steps), folder.name, type(rest)) == (int, "a", str)
-            return pipeline(Write(text=f"{steps}"))
+            return pipeline(Write(text=f"{steps} {rate}"))
     """
-    assert text_of(load(definition, "build", steps="3", folder="x/a", rest="7")) == "3"
+    given = {"steps": "3", "folder": "x/a", "rest": "7"}
+    assert text_of(load(definition, "build", **given, rate="0.5")) == "3 0.5"
+    assert text_of(load(definition, "build", **given, rate="2")) == "3 2"
+    with pytest.raises(BadInputError, match="build takes int or float"):
+        load(definition, "build", **given, rate="x")
 
 
 @pytest.mark.parametrize(

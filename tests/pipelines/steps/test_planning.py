@@ -234,6 +234,26 @@ def test_runtime_parameters_have_the_values_of_the_command_line_or_their_default
     assert (later.ran, team.text()) == ({"Copy": "times 2 -> 3"}, "777")
 
 
+def test_a_default_may_be_empty_or_zero(team):
+    team.define("""
+        @component
+        def Show(
+            rate: Parameter[float], count: Parameter[int], text: Parameter[str], model: OutputArtifact[Model]
+        ):
+            pathlib.Path(model.uri, "text").write_text(f"{rate!r} {count!r} {text!r}")
+
+        def create_pipeline():
+            kinds = {"rate": float, "count": int, "text": str}
+            defaults = {"rate": 0, "count": 0, "text": ""}
+            given = {name: RuntimeParameter(name, kind, defaults[name]) for name, kind in kinds.items()}
+            return pipeline(Show(**given))
+    """)
+    team.run("run-1")
+    assert team.text("Show") == "0.0 0 ''"
+    team.run("run-2", parameters={"rate": "2", "text": "a"})
+    assert team.text("Show") == "2.0 0 'a'"
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

@@ -1,5 +1,7 @@
 """Pushes: their effects lie outside of their step's folder."""
 
+import re
+
 import pytest
 import tensorflow as tf
 
@@ -103,3 +105,15 @@ def test_a_push_to_an_object_store_is_looked_up_there(push, team, tmp_path):
     assert team.run("run-2", folder=bucket).ran == {}
     tf.io.gfile.rmtree(bucket)
     assert team.run("run-3", folder=bucket).ran == {"Pusher": "what it pushed no longer exists"}
+
+
+def test_a_runtime_parameter_may_name_the_folder_of_versions_by_a_link(team, tmp_path):
+    place = '{"filesystem": {"base_directory": RuntimeParameter(name="folder", ptype=str)}}'
+    team.define(re.sub(r"PushDestination\(filesystem=.*\)", place, DEFINITION))
+    (tmp_path / "link").symlink_to(team.root)
+
+    def name(folder):
+        plan = team.plan(folder="", parameters={"folder": str(folder)})
+        return plan.step("Pusher").name
+
+    assert name(tmp_path / "link" / "serving") == name(team.root.serving) != name(tmp_path / "served")

@@ -274,6 +274,15 @@ def test_a_pipeline_of_the_users_own(team):
     assert compile_pipeline(config) == text
 
 
+@pytest.mark.parametrize("default", ["", "SELECT *\nFROM a: b", "a\r\n", "ä 😀"])
+def test_a_parameter_of_any_text(team, default):
+    parameter = f"RuntimeParameter(name='text', ptype=str, default={default!r})"
+    team.define(f"def create_pipeline():\n    return pipeline(Write(text={parameter}))\n")
+    specification = specification_of(compile_pipeline(team_config(team)))
+    assert specification["root"]["inputDefinitions"]["parameters"]["text"]["defaultValue"] == default
+    assert not any("FROM" in key for key in specification)
+
+
 @pytest.mark.parametrize(
     ("component", "message"),
     [

@@ -153,6 +153,8 @@ def test_a_gzipped_body_is_read_up_to_the_limit(push):
         answer = client.post(PREDICT, zipped, headers={"Content-Encoding": "gzip"})
         assert answer.json() == {"predictions": [[3.5]]}
         assert [status(body) for body in (bomb, zipped[:-3], b"{}")] == [413, 400, 400]
+        parts = [gzip.compress(part.encode()) for part in (json.dumps(BODY)[:9], json.dumps(BODY)[9:])]
+        assert (status(b"".join(parts)), status(parts[0] + parts[1][:-9])) == (200, 400)
         exact = gzip.compress(json.dumps(BODY).encode().ljust(500))
         assert (status(exact), status(gzip.compress(b" " * 501))) == (200, 413)
 

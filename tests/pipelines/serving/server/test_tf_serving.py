@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from pipelines.serving.server.tf_serving import labels_and_scores
 from tests.pipelines.serving.server.conftest import served
 
 URL = "/v1/models/sums"
@@ -40,6 +41,22 @@ def test_classify_and_predict_return_outputs_with_their_names(client):
     assert outputs["logits"] == [[0.0]]
     assert outputs["all_classes"] == [["no", "yes"]]
     assert outputs["probabilities"] == [[0.5, 0.5]]
+
+
+@pytest.mark.parametrize(
+    ("outputs", "labels", "scores"),
+    [
+        ({"classes": [[b"a", b"b"]]}, [[b"a", b"b"]], [[0, 0]]),  # TensorFlow Serving's score is 0, too
+        ({"scores": [[0.25, 0.75]]}, [[b"", b""]], [[0.25, 0.75]]),
+        ({"scores": [[0.5]], "classes": [[b"a"]]}, [[b"a"]], [[0.5]]),
+    ],
+)
+def test_a_classifier_may_have_no_scores_or_no_labels(outputs, labels, scores):
+    arrays = {
+        name: np.array(values, object if name == "classes" else None) for name, values in outputs.items()
+    }
+    found = labels_and_scores(arrays)
+    assert [one.tolist() for one in found] == [labels, scores]
 
 
 def test_regress_returns_values_and_a_context_is_shared(regression):
