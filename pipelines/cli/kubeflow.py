@@ -11,15 +11,16 @@ import typer
 
 from pipelines.cli.options import (
     EXIT_FAILED,
-    OF_KUBEFLOW,
     Arguments,
     Config,
+    Experiment,
     HostOptions,
     Namespace,
     Pipeline,
     Settings,
     TokenFile,
     given_path,
+    kubeflow_option,
 )
 
 if TYPE_CHECKING:
@@ -44,9 +45,8 @@ _CompiledParameters = Annotated[
 ]
 Parameters = Annotated[
     list[str] | None,
-    typer.Option(
+    kubeflow_option(
         "--param",
-        rich_help_panel=OF_KUBEFLOW,
         metavar="name=value",
         help="Parameter of a run on Kubeflow, such as train_steps=500; with --pipeline, a RuntimeParameter.",
     ),
@@ -84,26 +84,13 @@ def compile_command(
 
 
 def submit_command(
-    host: Annotated[
-        str,
-        typer.Option(
-            "--kubeflow", rich_help_panel=OF_KUBEFLOW, metavar="URL", help="Address of Kubeflow Pipelines."
-        ),
-    ],
+    host: Annotated[str, kubeflow_option("--kubeflow", metavar="URL", help="Address of Kubeflow Pipelines.")],
     config: Config = None,
     pipeline: Pipeline = None,
     arguments: Arguments = None,
     settings: Settings = None,
     parameters: Parameters = None,
-    experiment: Annotated[
-        str | None,
-        typer.Option(
-            "--experiment",
-            rich_help_panel=OF_KUBEFLOW,
-            metavar="NAME",
-            help="Name of the experiment. Default: the pipeline's name.",
-        ),
-    ] = None,
+    experiment: Experiment = None,
     namespace: Namespace = None,
     token_file: TokenFile = None,
     cron: Annotated[str | None, typer.Option("--cron", hidden=True)] = None,
