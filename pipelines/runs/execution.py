@@ -160,9 +160,7 @@ def _last_step(record: RunRecord, component: str, folders: "StepFolders") -> "Fi
     """Returns the step that a run has finished or reused; None if it no longer exists."""
     step = folders.finished(component, record.step(component))
     if step is None:  # the run was killed before it could record the step
-        made = [
-            step_made for step_made in folders.all_finished(component) if step_made.run_id == record.run_id
-        ]
+        made = [other for other in folders.all_finished(component) if other.run_id == record.run_id]
         step = next(reversed(made), None)
     return step if step and step.is_whole else None
 

@@ -94,7 +94,7 @@ def _compile(
     def build(*channels: Any) -> None:
         """Makes the tasks, when kfp calls it."""
         parameters = dict(zip((item.name for item in run_parameters), channels, strict=True))
-        end = containers.end_step(image, root)(run=run)
+        end = containers.closing_step(END, image, root)(run=run)
         apply_settings(end, settings, END)
         with dsl.ExitHandler(end, name="run"):
             plan_step = containers.plan_step(config, dag.upstream, run_parameters, image, root)
@@ -107,7 +107,7 @@ def _compile(
                 task = step(key=plan.outputs[keys[component]])
                 tasks[component] = task.after(*(tasks[other] for other in upstream))
                 apply_settings(task, settings, component)
-            record = containers.record_step(image, root)(run=run).after(plan, *tasks.values())
+            record = containers.closing_step(RECORD, image, root)(run=run).after(plan, *tasks.values())
             apply_settings(record, settings, RECORD)
 
     build.__name__ = "pipeline"
