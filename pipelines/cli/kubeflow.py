@@ -4,6 +4,7 @@ import json
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,6 +23,7 @@ from pipelines.cli.options import (
     given_path,
     kubeflow_option,
 )
+from pipelines.root import Root
 
 if TYPE_CHECKING:
     from pipelines.config.tfx_pipeline import AnyConfig
@@ -104,8 +106,6 @@ def submit_command(
     The last line on stdout is one JSON object. Exit codes: 0 submitted (with --wait: the run succeeded),
     2 bad input, 1 any other failure.
     """
-    from dataclasses import asdict, replace
-
     from pipelines.config.tfx_pipeline import TfxPipelineConfig
     from pipelines.config.toml import parse_named
     from pipelines.errors import BadInputError
@@ -137,7 +137,6 @@ def submit_command(
         root = Path(str(configuration.kubeflow.root))
         if root.is_dir():  # mounted on this machine, too: closes the run's record if no step could
             from pipelines.kubeflow.steps.record_steps import close_known_run
-            from pipelines.root import Root
 
             close_known_run(Root(root), made.run_id, status)
         made = replace(made, status=status)

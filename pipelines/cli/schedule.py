@@ -3,6 +3,7 @@
 import json
 import shlex
 import sys
+from dataclasses import asdict
 from functools import partial
 from typing import Annotated, Literal
 
@@ -33,6 +34,7 @@ from pipelines.cli.options import (
 from pipelines.cli.schedule_run import (
     backfill_command,
     check_command,
+    current_overview,
     manifest_command,
     metrics_command,
     run_command,
@@ -184,8 +186,6 @@ def list_command(
     if host is not None:
         _list_on_kubeflow(HostOptions(host, namespace, token_file), as_json)
         return
-    from pipelines.cli.schedule_run import current_overview
-
     overview = current_overview(existing(root))
     if as_json:
         lines = [standing.as_json() for standing in overview.standings]
@@ -277,8 +277,6 @@ def _switch(name: str, root: Root, options: HostOptions, on: bool) -> None:
 
 
 def _list_on_kubeflow(options: HostOptions, as_json: bool) -> None:
-    from dataclasses import asdict
-
     from pipelines.kubeflow.server.recurring import written
 
     recurring_runs = options.server().list_recurring_runs()

@@ -12,8 +12,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import pyarrow as pa
+
 from components.beam.ahead import map_ahead
+from components.errors import SettingError
 from components.example_gen.file_names import is_parquet
+from components.hashed_reader import HashedReader
 from pipelines.data import byte_checks, faults
 from pipelines.data.cells import MAX_FIELD_CHARS, Cell, find_cell
 from pipelines.data.column_profile import (
@@ -154,7 +158,6 @@ def profile_csv(
     quote_is_given: bool = False,
 ) -> CsvProfile:
     """Returns the profile of UTF-8 files that share one header; an error names the line of a fault."""
-    from components.errors import SettingError
 
     def locate(file: Path, header: list[str], fault: str | None) -> None:
         # The same order as in a spreadsheet: bytes explain quotes, and quotes explain rows.
@@ -188,14 +191,11 @@ def profile_clean_files(
     It equals that of `profile_csv`, but each file is read only once. A file with line breaks in quotes, or
     with quotes within a field, is read once more for its quotes, and a Parquet file for its hash.
     """
-    import pyarrow
-
-    from components.errors import SettingError
 
     def give_up(file: Path, header: list[str], fault: str | None) -> None:
         raise _CloserLookError
 
-    closer = (_CloserLookError, BadInputError, SettingError, OSError, pyarrow.ArrowException)
+    closer = (_CloserLookError, BadInputError, SettingError, OSError, pa.ArrowException)
     try:
         return _profile(
             files, lambda lines: detect_from_lines(lines, delimiter, quote), quote is not None, give_up, {}
@@ -258,8 +258,6 @@ def _add_rows(
     dialect: Dialect,
     look_closer: Callable[[Path, list[str], str | None], None],
 ) -> None:
-    import pyarrow
-
     def examined(batch: Any) -> tuple[Any, bool]:
         return batch, text.is_csv and has_odd_row(batch, header)
 
@@ -275,7 +273,7 @@ def _add_rows(
                 scan.add(batch)
                 if scan.has_long_cell:
                     look_closer(file, header, "a long field")
-    except (pyarrow.ArrowInvalid, pyarrow.ArrowKeyError) as error:
+    except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
         look_closer(file, header, str(error))
     if text.ends_odd() and not has_looked:
         look_closer(file, header, None)
@@ -361,8 +359,6 @@ class _Hashed:
     """A file that is hashed while it is read from start to end, or else beforehand."""
 
     def __init__(self, raw: BinaryIO, whole: bool):
-        from components.hashed_reader import HashedReader
-
         self._sha256: str | None = None
         self.stream: Any = raw
         if whole:

@@ -86,10 +86,7 @@ def plan_splits(
     split_of: Mapping[Path, str] | None = None,
     label: str | None = None,
 ) -> Splits:
-    """Returns the division of the rows.
-
-    `split_of`: split of each file, for `files`.
-    """
+    """Returns the division of the rows."""
     column = split.column
     if column is not None and column not in profile.columns:
         raise BadInputError(

@@ -20,7 +20,9 @@ from pipelines.kubeflow.compile.admission import (
 )
 from pipelines.kubeflow.compile.dag import END, PLAN, RECORD, Dag, dag_of_csv, dag_of_definition
 from pipelines.kubeflow.compile.parameters import RuntimeParameter, definition_parameters, runtime_parameters
+from pipelines.kubeflow.compile.task_settings import apply_settings
 from pipelines.kubeflow.compile.user_code import check_paths, loaded, seen_path
+from pipelines.runs.definitions.evaluation import check_problem_is_known
 
 
 def compile_pipeline(config: AnyConfig, parameters: Iterable[str] = ()) -> str:
@@ -52,8 +54,6 @@ def compile_pipeline(config: AnyConfig, parameters: Iterable[str] = ()) -> str:
 
 def _csv_tasks(config: PipelineConfig) -> tuple[PipelineConfig, Dag]:
     """Returns the configuration as the steps see it, and the tasks."""
-    from pipelines.runs.definitions.evaluation import check_problem_is_known  # imports TensorFlow
-
     check_problem_is_known(config)
     dag = dag_of_csv(config)
     if config.pipeline is None:
@@ -84,7 +84,6 @@ def _compile(
     from kfp import compiler, dsl
 
     from pipelines.kubeflow.compile import containers
-    from pipelines.kubeflow.compile.task_settings import apply_settings
 
     image, root = str(settings.image), str(settings.root)
     # The id of the run; on Vertex its name, which is in the paths of its files, too.
