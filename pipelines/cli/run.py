@@ -246,7 +246,7 @@ def _run_tfx_pipeline(
 ) -> "RunRecord":
     from pipelines.config.tfx_pipeline import load_tfx_pipeline_config
     from pipelines.config.toml import parse_named
-    from pipelines.runs.tfx_pipeline import TfxPipelineRequest, recorded_config, run_tfx_pipeline
+    from pipelines.runs.tfx_pipeline import recorded_config, run_tfx_pipeline
 
     if request.data or request.label:
         raise BadInputError(
@@ -267,10 +267,7 @@ def _run_tfx_pipeline(
         return _run_compiled(request, config, progress, replace(kubeflow, parameters=()))
     if option := kubeflow.given_but_parameters():
         raise BadInputError(f"{option} is for --runner kubeflow only. Received: --runner {request.runner}")
-    own = TfxPipelineRequest(
-        request.root, config, request.runner, request.enable_cache, request.resume, request.scheduled_by
-    )
-    return run_tfx_pipeline(own, progress, capture)
+    return run_tfx_pipeline(request, config, progress, capture)
 
 
 def _run_compiled(

@@ -18,13 +18,13 @@ from pipelines.runs.outcome import push_outcome
 from pipelines.runs.plan.data_plan import check_same_files
 from pipelines.runs.reasons import reason_of_run
 from pipelines.runs.recorder import RunRecorder, StepRecorder
+from pipelines.steps.step_folders import FinishedStep, StepFolders
 from pipelines.tabular.column_table import table_lines
 from pipelines.terminal.progress import Display, Progress
 
 if TYPE_CHECKING:
     from pipelines.runs.definitions.csv_to_serving import CsvToServing
     from pipelines.steps.planning import PlanContext
-    from pipelines.steps.step_folders import FinishedStep, StepFolders
     from pipelines.steps.step_plan import StepPlan
 
 
@@ -38,7 +38,6 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     from pipelines.runs.definitions.csv_to_serving import csv_to_serving
     from pipelines.steps.planning import plan_steps
     from pipelines.steps.running import run_steps
-    from pipelines.steps.step_folders import StepFolders
 
     gc.freeze()  # what TensorFlow and TFX have imported: to look through it takes half a second each time
     root = plan.root

@@ -49,10 +49,7 @@ class Submission:
 
 
 class Server:
-    """A server of Kubeflow Pipelines.
-
-    `namespace`: namespace of the user, on a server with several. Default: none.
-    """
+    """A server of Kubeflow Pipelines."""
 
     def __init__(self, host: str, namespace: str | None = None, token: str | None = None):
         check_host(host)
@@ -160,10 +157,7 @@ class Server:
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> str:
-        """Waits for a run to end, and returns its state, which is in `FINISHED`.
-
-        `timeout_secs`: seconds until waiting is given up; the run continues.
-        """
+        """Waits for a run to end, and returns its state, which is in `FINISHED`."""
         deadline = clock() + timeout_secs
         while True:
             with self._server_errors(f"asking for the run {run_id}"):
