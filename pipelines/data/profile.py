@@ -57,7 +57,6 @@ _HEAD_BLOCK_BYTES = 1 << 20
 _MIN_HEAD_BYTES = 8 * MAX_CHARS
 _MAX_HEAD_BYTES = 4 * MAX_LONG_CHARS
 _LINE_END = re.compile(rb"\r\n?|\n")
-_STRAY_RETURN = re.compile(rb"\r(?!\n)")
 _ODD_ROW = "a row that is not data"
 _NUM_THREADS = 2  # that look at columns; most of that is work without Python's lock
 
@@ -430,7 +429,7 @@ class _CheckedText:
         self._has_line_feed |= b"\n" in block
         if b"\r" in block:
             inner = block[:-1] if self._ends_in_return else block
-            self._has_stray_return |= _STRAY_RETURN.search(inner) is not None
+            self._has_stray_return |= byte_checks.STRAY_RETURN.search(inner) is not None
         self.is_odd |= self._has_line_feed and self._has_stray_return
         if self._quotes is not None:
             self._quotes.update(block)
