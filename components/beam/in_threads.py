@@ -6,6 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import apache_beam as beam
+from apache_beam.transforms.window import GlobalWindows
 
 NUM_THREADS = 2
 
@@ -13,7 +14,7 @@ NUM_THREADS = 2
 class InThreads(beam.DoFn):
     """Works on two elements at a time, in threads.
 
-    `process` passes a function to `submit`, and `finish_bundle` yields the rest of its values in windows.
+    `process` passes a function to `submit`.
     """
 
     def start_bundle(self) -> None:
@@ -25,6 +26,10 @@ class InThreads(beam.DoFn):
         if len(self._running) == NUM_THREADS:
             yield self._running.popleft().result()
         self._running.append(self._threads.submit(*work))
+
+    def finish_bundle(self) -> Iterator[Any]:
+        """Yields the remaining values in windows."""
+        yield from map(GlobalWindows.windowed_value_at_end_of_window, self.finish())
 
     def finish(self) -> Iterator[Any]:
         """Yields the remaining values, and ends the threads."""

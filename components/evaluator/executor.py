@@ -421,13 +421,12 @@ def _parse(
     exec_properties: dict[str, Any],
     module: types.ModuleType | None,
 ) -> EvaluationRequest:
-    eval_config = config_pb2.EvalConfig()
-    proto_utils.json_to_proto(
-        exec_properties.get(standard_component_specs.EVAL_CONFIG_KEY) or "{}", eval_config
+    eval_config = proto_utils.json_to_proto(
+        exec_properties.get(standard_component_specs.EVAL_CONFIG_KEY) or "{}", config_pb2.EvalConfig()
     )
-    feature_slicing_spec = evaluator_pb2.FeatureSlicingSpec()
-    slicing_json = exec_properties.get(standard_component_specs.FEATURE_SLICING_SPEC_KEY)
-    proto_utils.json_to_proto(slicing_json or "{}", feature_slicing_spec)
+    feature_slicing_spec = None
+    if slicing_json := exec_properties.get(standard_component_specs.FEATURE_SLICING_SPEC_KEY):
+        feature_slicing_spec = proto_utils.json_to_proto(slicing_json, evaluator_pb2.FeatureSlicingSpec())
     fairness_json = exec_properties.get(standard_component_specs.FAIRNESS_INDICATOR_THRESHOLDS_KEY)
     splits = json_utils.loads(exec_properties.get(standard_component_specs.EXAMPLE_SPLITS_KEY) or "null")
     baseline = input_dict.get(standard_component_specs.BASELINE_MODEL_KEY)
@@ -444,9 +443,7 @@ def _parse(
         examples=input_dict[standard_component_specs.EXAMPLES_KEY],
         splits=tuple(splits or ("eval",)),
         eval_config=with_stock_arguments(
-            eval_config,
-            feature_slicing_spec if slicing_json else None,
-            json_utils.loads(fairness_json or "null") or (),
+            eval_config, feature_slicing_spec, json_utils.loads(fairness_json or "null") or ()
         ),
         schema=schema,
         evaluation_uri=artifact_utils.get_single_uri(output_dict[standard_component_specs.EVALUATION_KEY]),

@@ -24,8 +24,7 @@ class ContentDriver(driver.FileBasedDriver):
         resolved: dict[str, Any] = super().resolve_exec_properties(
             exec_properties, pipeline_info, component_info
         )
-        config = example_gen_pb2.Input()
-        proto_utils.json_to_proto(resolved[INPUT_CONFIG_KEY], config)
+        config = proto_utils.json_to_proto(resolved[INPUT_CONFIG_KEY], example_gen_pb2.Input())
         patterns = [split.pattern for split in config.splits]
         files = PlannedFiles(resolved[INPUT_BASE_KEY], patterns, fingerprint)
         resolved[utils.FINGERPRINT_PROPERTY_NAME] = files.fingerprint

@@ -118,15 +118,13 @@ class Executor(BeamExecutor):
 
 
 def _source(exec_properties: dict[str, Any]) -> example_gen_pb2.Input:
-    source = example_gen_pb2.Input()
-    proto_utils.json_to_proto(exec_properties[standard_component_specs.INPUT_CONFIG_KEY], source)
-    return source
+    source = exec_properties[standard_component_specs.INPUT_CONFIG_KEY]
+    return proto_utils.json_to_proto(source, example_gen_pb2.Input())
 
 
 def _output(exec_properties: dict[str, Any]) -> example_gen_pb2.Output:
-    output = example_gen_pb2.Output()
-    proto_utils.json_to_proto(exec_properties[standard_component_specs.OUTPUT_CONFIG_KEY], output)
-    return output
+    output = exec_properties[standard_component_specs.OUTPUT_CONFIG_KEY]
+    return proto_utils.json_to_proto(output, example_gen_pb2.Output())
 
 
 def _column_types(exec_properties: dict[str, Any]) -> dict[str, str]:
@@ -138,7 +136,6 @@ def _columns(exec_properties: dict[str, Any], key: str) -> list[str]:
     custom_config = exec_properties.get(standard_component_specs.CUSTOM_CONFIG_KEY)
     if not custom_config:
         return []
-    config, settings = example_gen_pb2.CustomConfig(), struct_pb2.Struct()
-    proto_utils.json_to_proto(custom_config, config)
-    config.custom_config.Unpack(settings)
+    settings = struct_pb2.Struct()
+    proto_utils.json_to_proto(custom_config, example_gen_pb2.CustomConfig()).custom_config.Unpack(settings)
     return list(settings[key]) if key in settings else []

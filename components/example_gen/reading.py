@@ -55,23 +55,18 @@ def read_batches(
             names = header
         csv_files = [CsvFile(path, planned.digest(path), header) for path in paths]
         files[split] = pipeline | f"Files[{split}]" >> Spread(csv_files)
+    configured = frozenset(text_columns), frozenset(float_columns)
+    types: Any
     if column_types:
-        by_cells = {name: _parse_type(column_types, name) for name in names or ()}
-        given_types = _adjusted(by_cells, frozenset(text_columns), frozenset(float_columns))
-        return {
-            split: part | f"Read[{split}]" >> beam.FlatMap(_read, given_types)
-            for split, part in files.items()
-        }
-    types = (
-        tuple(files.values())
-        | "AllFiles" >> beam.Flatten()
-        | "InferTypes" >> beam.Map(_infer_types, frozenset(text_columns), frozenset(float_columns))
-        | "AllTypes" >> beam.CombineGlobally(_widest)
-    )
-    return {
-        split: part | f"Read[{split}]" >> beam.FlatMap(_read, beam.pvalue.AsSingleton(types))
-        for split, part in files.items()
-    }
+        types = _adjusted({name: _parse_type(column_types, name) for name in names or ()}, *configured)
+    else:
+        types = beam.pvalue.AsSingleton(
+            tuple(files.values())
+            | "AllFiles" >> beam.Flatten()
+            | "InferTypes" >> beam.Map(_infer_types, *configured)
+            | "AllTypes" >> beam.CombineGlobally(_widest)
+        )
+    return {split: part | f"Read[{split}]" >> beam.FlatMap(_read, types) for split, part in files.items()}
 
 
 def _infer_types(file: CsvFile, text_columns: frozenset[str], float_columns: frozenset[str]) -> Types:

@@ -176,10 +176,6 @@ class _Write(InThreads):
         # Read here: an engine may fetch the places only now, and is not asked to by several threads.
         yield from self.submit(_write, number, list(spilled), *self._settings)
 
-    def finish_bundle(self) -> Iterator[Any]:
-        for number in self.finish():
-            yield GlobalWindows.windowed_value_at_end_of_window(number)
-
 
 def _write(
     number: int, spilled: list[Spilled], prefixes: list[str], bounds: list[int], num_files: int

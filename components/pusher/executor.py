@@ -238,8 +238,9 @@ class Executor(base_executor.BaseExecutor):
     def _parse(
         self, input_dict: dict[str, list[Artifact]], exec_properties: dict[str, Any], run_id: str
     ) -> PushRequest:
-        destination = PushDestination()
-        proto_utils.json_to_proto(exec_properties[standard_component_specs.PUSH_DESTINATION_KEY], destination)
+        destination = proto_utils.json_to_proto(
+            exec_properties[standard_component_specs.PUSH_DESTINATION_KEY], PushDestination()
+        )
         if destination.WhichOneof("destination") != "filesystem":
             raise ValueError(f"push_destination must be a filesystem destination. Received: {destination}")
         if base_directory := exec_properties.get(BASE_DIRECTORY_KEY):

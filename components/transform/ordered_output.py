@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import tensorflow as tf
-from apache_beam.transforms.window import GlobalWindows
 from tfx_bsl.coders import example_coder
 
 from components.beam import record_files
@@ -82,9 +81,6 @@ class _Encode(InThreads):
             )
         yield from self.submit(_encoded, key, batch, self._schema)
 
-    def finish_bundle(self) -> Iterator[Any]:
-        yield from map(GlobalWindows.windowed_value_at_end_of_window, self.finish())
-
 
 def _encoded(key: int, batch: Any, schema: Any) -> tuple[int, Part]:
     examples = compress(serialize_sorted(batch, schema))
@@ -132,9 +128,6 @@ class _Write(InThreads):
     def process(self, file: tuple[int, Iterable[Part]]) -> Iterator[int]:
         number, parts = file
         yield from self.submit(_write, number, list(parts), *self._settings)
-
-    def finish_bundle(self) -> Iterator[Any]:
-        yield from map(GlobalWindows.windowed_value_at_end_of_window, self.finish())
 
 
 def _write(number: int, parts: list[Part], prefix: str, num_files: int) -> int:

@@ -119,8 +119,7 @@ def _packed_schema(schema: pa.Schema, matrices: Sequence[Matrix]) -> pa.Schema:
 
 def _with_features(schema: schema_pb2.Schema, keeps: Callable[[str], bool]) -> schema_pb2.Schema:
     """Returns a schema with only the features whose names are kept."""
-    reduced = schema_pb2.Schema()
-    reduced.CopyFrom(schema)
+    reduced = copy.deepcopy(schema)
     del reduced.feature[:]
     reduced.feature.extend(part for part in schema.feature if keeps(part.name))
     return reduced

@@ -240,23 +240,21 @@ class StudyTrial:
 
     def finish(self) -> None:
         """Ends the trial with the mean of its folds as its result."""
-        self._end()
+        self._trial.set_user_attr("secs", self._secs)
         self._study.tell(self._trial, statistics.fmean(self._results))
 
     def prune(self, reason: str) -> None:
         """Ends the trial because it is worse than the others."""
-        self._trial.set_user_attr("reason", reason)
-        self._end()
-        self._study.tell(self._trial, state=TrialState.PRUNED)
+        self._end(TrialState.PRUNED, reason)
 
     def fail(self, reason: str) -> None:
         """Ends the trial without a result."""
-        self._trial.set_user_attr("reason", reason)
-        self._end()
-        self._study.tell(self._trial, state=TrialState.FAIL)
+        self._end(TrialState.FAIL, reason)
 
-    def _end(self) -> None:
+    def _end(self, state: TrialState, reason: str) -> None:
+        self._trial.set_user_attr("reason", reason)
         self._trial.set_user_attr("secs", self._secs)
+        self._study.tell(self._trial, state=state)
 
     @property
     def _secs(self) -> float:

@@ -1,7 +1,7 @@
 """Statistics of each column as plain values: counts, quantiles, a small histogram."""
 
 import math
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 MAX_COLUMNS = 2_000
@@ -20,18 +20,11 @@ def describe_statistics(statistics: Any) -> dict[str, Any]:
     `splits` has the number of examples of each split, `columns` a dict for each column with its `name`, its
     `type` and its statistics in each of the `splits`, and `num_columns` is the number of all columns.
     """
-    from tensorflow_metadata.proto.v0 import statistics_pb2
-    from tfx.types import artifact_utils
-
     sizes: dict[str, int] = {}
     columns: dict[str, dict[str, Any]] = {}
-    for split in artifact_utils.decode_split_names(statistics.split_names):
-        uri = artifact_utils.get_split_uris([statistics], split)[0]
-        proto = statistics_pb2.DatasetFeatureStatisticsList.FromString(
-            (Path(uri) / "FeatureStats.pb").read_bytes()
-        )
-        sizes[split] = sum(dataset.num_examples for dataset in proto.datasets)
-        for dataset in proto.datasets[:1]:
+    for split, datasets in _datasets(statistics):
+        sizes[split] = sum(dataset.num_examples for dataset in datasets)
+        for dataset in datasets[:1]:
             for feature in dataset.features:
                 name = feature.name or ".".join(feature.path.step)
                 column = columns.setdefault(name, {"name": name, "type": "", "splits": {}})
@@ -114,14 +107,17 @@ def _shortened(text: str) -> str:
 
 def count_examples(statistics: Any) -> dict[str, int]:
     """Returns the number of examples by split."""
+    return {
+        split: sum(dataset.num_examples for dataset in datasets) for split, datasets in _datasets(statistics)
+    }
+
+
+def _datasets(statistics: Any) -> Iterator[tuple[str, Any]]:
     from tensorflow_metadata.proto.v0 import statistics_pb2
     from tfx.dsl.io import fileio
     from tfx.types import artifact_utils
 
-    sizes = {}
     for split in artifact_utils.decode_split_names(statistics.split_names):
-        uri = artifact_utils.get_split_uris([statistics], split)[0]
+        (uri,) = artifact_utils.get_split_uris([statistics], split)
         with fileio.open(f"{uri}/FeatureStats.pb", "rb") as stream:
-            proto = statistics_pb2.DatasetFeatureStatisticsList.FromString(stream.read())
-        sizes[split] = sum(dataset.num_examples for dataset in proto.datasets)
-    return sizes
+            yield split, statistics_pb2.DatasetFeatureStatisticsList.FromString(stream.read()).datasets

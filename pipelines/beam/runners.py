@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from components.nearest import nearest_first
+from pipelines.beam.options import given_options
 from pipelines.config.beam import BeamConfig
 from pipelines.errors import BadInputError
 
@@ -18,8 +19,6 @@ class Runner:
 
     @contextlib.contextmanager
     def beam_options(self, config: BeamConfig, folder: Path) -> Iterator[tuple[str, ...]]:
-        from pipelines.beam.options import given_options
-
         del folder
         yield given_options(config)
 

@@ -4,6 +4,7 @@ import json
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,16 +12,18 @@ import typer
 
 from pipelines.cli.options import (
     EXIT_FAILED,
-    OF_KUBEFLOW,
     Arguments,
     Config,
+    Experiment,
     HostOptions,
     Namespace,
     Pipeline,
     Settings,
     TokenFile,
     given_path,
+    kubeflow_option,
 )
+from pipelines.root import Root
 
 if TYPE_CHECKING:
     from pipelines.config.tfx_pipeline import AnyConfig
@@ -44,9 +47,8 @@ _CompiledParameters = Annotated[
 ]
 Parameters = Annotated[
     list[str] | None,
-    typer.Option(
+    kubeflow_option(
         "--param",
-        rich_help_panel=OF_KUBEFLOW,
         metavar="name=value",
         help="Parameter of a run on Kubeflow, such as train_steps=500; with --pipeline, a RuntimeParameter.",
     ),
@@ -84,26 +86,13 @@ def compile_command(
 
 
 def submit_command(
-    host: Annotated[
-        str,
-        typer.Option(
-            "--kubeflow", rich_help_panel=OF_KUBEFLOW, metavar="URL", help="Address of Kubeflow Pipelines."
-        ),
-    ],
+    host: Annotated[str, kubeflow_option("--kubeflow", metavar="URL", help="Address of Kubeflow Pipelines.")],
     config: Config = None,
     pipeline: Pipeline = None,
     arguments: Arguments = None,
     settings: Settings = None,
     parameters: Parameters = None,
-    experiment: Annotated[
-        str | None,
-        typer.Option(
-            "--experiment",
-            rich_help_panel=OF_KUBEFLOW,
-            metavar="NAME",
-            help="Name of the experiment. Default: the pipeline's name.",
-        ),
-    ] = None,
+    experiment: Experiment = None,
     namespace: Namespace = None,
     token_file: TokenFile = None,
     cron: Annotated[str | None, typer.Option("--cron", hidden=True)] = None,
@@ -117,8 +106,6 @@ def submit_command(
     The last line on stdout is one JSON object. Exit codes: 0 submitted (with --wait: the run succeeded),
     2 bad input, 1 any other failure.
     """
-    from dataclasses import asdict, replace
-
     from pipelines.config.tfx_pipeline import TfxPipelineConfig
     from pipelines.config.toml import parse_named
     from pipelines.errors import BadInputError
@@ -150,7 +137,6 @@ def submit_command(
         root = Path(str(configuration.kubeflow.root))
         if root.is_dir():  # mounted on this machine, too: closes the run's record if no step could
             from pipelines.kubeflow.steps.record_steps import close_known_run
-            from pipelines.root import Root
 
             close_known_run(Root(root), made.run_id, status)
         made = replace(made, status=status)

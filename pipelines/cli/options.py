@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -37,7 +38,7 @@ def _root(text: str) -> Root:
     return Root(Path(os.path.realpath(given_path(text))))
 
 
-OF_KUBEFLOW = "Kubeflow"  # group of options in the help
+kubeflow_option = partial(typer.Option, rich_help_panel="Kubeflow")
 
 RootOption = Annotated[
     Root,
@@ -100,30 +101,24 @@ ScheduleName = Annotated[
 ]
 Host = Annotated[
     str | None,
-    typer.Option(
-        "--kubeflow",
-        rich_help_panel=OF_KUBEFLOW,
-        metavar="URL",
-        help="Address of Kubeflow Pipelines: use its schedules.",
-    ),
+    kubeflow_option("--kubeflow", metavar="URL", help="Address of Kubeflow Pipelines: use its schedules."),
 ]
 Namespace = Annotated[
     str | None,
-    typer.Option(
-        "--namespace",
-        rich_help_panel=OF_KUBEFLOW,
-        metavar="NAME",
-        help="Your namespace, if Kubeflow has several users.",
-    ),
+    kubeflow_option("--namespace", metavar="NAME", help="Your namespace, if Kubeflow has several users."),
 ]
 TokenFile = Annotated[
     Path | None,
-    typer.Option(
-        "--token-file",
-        rich_help_panel=OF_KUBEFLOW,
-        metavar="FILE",
-        parser=given_path,
-        help="File with Kubeflow's bearer token.",
+    kubeflow_option(
+        "--token-file", metavar="FILE", parser=given_path, help="File with Kubeflow's bearer token."
+    ),
+]
+
+
+Experiment = Annotated[
+    str | None,
+    kubeflow_option(
+        "--experiment", metavar="NAME", help="Name of the experiment. Default: the pipeline's name."
     ),
 ]
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -60,7 +61,7 @@ _EXIT_CODES = {
     "interrupted": EXIT_INTERRUPTED,
 }
 
-_PLACE = "Where it runs"  # group of options in the help
+_place_option = partial(typer.Option, rich_help_panel="Where it runs")
 
 
 class _Resume(str, Enum):
@@ -88,9 +89,8 @@ def run_command(
     root: RootOption = DEFAULT_ROOT,
     runner: Annotated[
         str,
-        typer.Option(
+        _place_option(
             "--runner",
-            rich_help_panel=_PLACE,
             metavar="NAME",
             help="Where the components run: local, beam or kubeflow (with --local).",
         ),
@@ -107,27 +107,20 @@ def run_command(
         ),
     ] = None,
     local: Annotated[
-        bool,
-        typer.Option(
-            "--local",
-            rich_help_panel=_PLACE,
-            help="Run the compiled pipeline of --runner kubeflow on this machine.",
-        ),
+        bool, _place_option("--local", help="Run the compiled pipeline of --runner kubeflow on this machine.")
     ] = False,
     image: Annotated[
         str | None,
-        typer.Option(
+        _place_option(
             "--image",
-            rich_help_panel=_PLACE,
             metavar="NAME",
             help="With --local: run each step in a container of this image (docker, podman or buildah).",
         ),
     ] = None,
     parameters: Annotated[
         list[str] | None,
-        typer.Option(
+        _place_option(
             "--param",
-            rich_help_panel=_PLACE,
             metavar="name=value",
             help="RuntimeParameter of --pipeline, or with --local a parameter of the compiled pipeline, such "
             "as train_steps=500.",
@@ -174,7 +167,11 @@ def run_command(
 
             configuration = load_config(config, data, label, tuple(settings or ()))
             return _run_compiled(request, configuration, progress, kubeflow)
-        return _run_components(request, progress, capture, kubeflow)
+        if option := kubeflow.given():
+            raise BadInputError(f"{option} is for --runner kubeflow only. Received: --runner {runner}")
+        from pipelines.runs.run import run as run_pipeline
+
+        return run_pipeline(request, progress, capture)
 
     _run(execute, root, typer_context.find_root().info_name or "")
 
@@ -219,7 +216,7 @@ def _run(
             finally:
                 ignore_signals()  # only the end is left to report
         line = record.summary()
-        code = _exit_code(record)
+        code = EXIT_BAD_INPUT if record.is_bad_input else _EXIT_CODES[record.status]
         _say_outcome(display.line, record)
         steps = next_steps(record, root, program)
     except (BadInputError, SettingError) as error:
@@ -239,10 +236,6 @@ def _run(
     end_process(checked_exit_code(code))
 
 
-def _exit_code(record: "RunRecord") -> int:
-    return EXIT_BAD_INPUT if record.is_bad_input else _EXIT_CODES[record.status]
-
-
 def _run_tfx_pipeline(
     request: "RunRequest",
     pipeline: str | None,
@@ -253,7 +246,7 @@ def _run_tfx_pipeline(
 ) -> "RunRecord":
     from pipelines.config.tfx_pipeline import load_tfx_pipeline_config
     from pipelines.config.toml import parse_named
-    from pipelines.runs.tfx_pipeline import TfxPipelineRequest, recorded_config, run_tfx_pipeline
+    from pipelines.runs.tfx_pipeline import recorded_config, run_tfx_pipeline
 
     if request.data or request.label:
         raise BadInputError(
@@ -274,20 +267,7 @@ def _run_tfx_pipeline(
         return _run_compiled(request, config, progress, replace(kubeflow, parameters=()))
     if option := kubeflow.given_but_parameters():
         raise BadInputError(f"{option} is for --runner kubeflow only. Received: --runner {request.runner}")
-    own = TfxPipelineRequest(
-        request.root, config, request.runner, request.enable_cache, request.resume, request.scheduled_by
-    )
-    return run_tfx_pipeline(own, progress, capture)
-
-
-def _run_components(
-    request: "RunRequest", progress: Any, capture: Any, kubeflow: KubeflowOptions
-) -> "RunRecord":
-    from pipelines.runs.run import run as run_pipeline
-
-    if option := kubeflow.given():
-        raise BadInputError(f"{option} is for --runner kubeflow only. Received: --runner {request.runner}")
-    return run_pipeline(request, progress, capture)
+    return run_tfx_pipeline(request, config, progress, capture)
 
 
 def _run_compiled(

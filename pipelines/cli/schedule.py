@@ -3,6 +3,8 @@
 import json
 import shlex
 import sys
+from dataclasses import asdict
+from functools import partial
 from typing import Annotated, Literal
 
 import typer
@@ -10,10 +12,10 @@ import typer
 from pipelines.cli.kubeflow import Parameters
 from pipelines.cli.options import (
     DEFAULT_ROOT,
-    OF_KUBEFLOW,
     Arguments,
     Config,
     Data,
+    Experiment,
     Host,
     HostOptions,
     Label,
@@ -24,6 +26,7 @@ from pipelines.cli.options import (
     TokenFile,
     callable_program,
     existing,
+    kubeflow_option,
     print_table,
     short_path,
     with_old_name,
@@ -31,6 +34,7 @@ from pipelines.cli.options import (
 from pipelines.cli.schedule_run import (
     backfill_command,
     check_command,
+    current_overview,
     manifest_command,
     metrics_command,
     run_command,
@@ -42,7 +46,7 @@ app = typer.Typer(
     no_args_is_help=True,
     context_settings={"token_normalize_func": with_old_name},
 )
-_TIMES = "Times"  # group of options in the help
+_time_option = partial(typer.Option, rich_help_panel="Times")
 
 app.command("run")(run_command)
 app.command("backfill")(backfill_command)
@@ -63,51 +67,32 @@ def create(
     root: RootOption = DEFAULT_ROOT,
     cron: Annotated[
         str | None,
-        typer.Option(
+        _time_option(
             "--cron",
-            rich_help_panel=_TIMES,
             metavar='"M H D M W"',
             help="Five fields: minute hour day month weekday. With --kubeflow, seconds may come first.",
         ),
     ] = None,
     every: Annotated[
         str | None,
-        typer.Option(
-            "--every",
-            rich_help_panel=_TIMES,
-            metavar="6h",
-            help="Interval, in s, m, h, d or w, counted from now.",
-        ),
+        _time_option("--every", metavar="6h", help="Interval, in s, m, h, d or w, counted from now."),
     ] = None,
-    on_new_span: Annotated[
-        bool, typer.Option("--on-new-span", rich_help_panel=_TIMES, help="Run when a new span arrives.")
-    ] = False,
+    on_new_span: Annotated[bool, _time_option("--on-new-span", help="Run when a new span arrives.")] = False,
     name: Annotated[
         str | None,
         typer.Option("--name", metavar="NAME", help="Name of the schedule. Default: the pipeline's name."),
     ] = None,
     missed: Annotated[
         Literal["latest", "skip", "catch-up"],
-        typer.Option(
-            "--missed",
-            rich_help_panel=_TIMES,
-            help="After downtime, run the latest missed time, none, or all.",
-        ),
+        _time_option("--missed", help="After downtime, run the latest missed time, none, or all."),
     ] = "latest",
     timezone: Annotated[
-        str,
-        typer.Option(
-            "--timezone",
-            rich_help_panel=_TIMES,
-            metavar="ZONE",
-            help="Time zone of --cron, such as Europe/Berlin.",
-        ),
+        str, _time_option("--timezone", metavar="ZONE", help="Time zone of --cron, such as Europe/Berlin.")
     ] = "UTC",
     grace: Annotated[
         str | None,
-        typer.Option(
+        _time_option(
             "--grace",
-            rich_help_panel=_TIMES,
             metavar="10m",
             help="Delay after which a run is late. Default: half the time to the next run, at most 15m.",
         ),
@@ -120,13 +105,7 @@ def create(
         typer.Option("--retries", metavar="N", min=0, max=100, help="How many times to resume a failed run."),
     ] = 1,
     poll: Annotated[
-        str,
-        typer.Option(
-            "--poll",
-            rich_help_panel=_TIMES,
-            metavar="1m",
-            help="Interval at which --on-new-span looks for spans.",
-        ),
+        str, _time_option("--poll", metavar="1m", help="Interval at which --on-new-span looks for spans.")
     ] = "1m",
     runner: Annotated[
         str, typer.Option("--runner", metavar="NAME", help="Where the components run: local or beam.")
@@ -137,20 +116,11 @@ def create(
     host: Host = None,
     namespace: Namespace = None,
     token_file: TokenFile = None,
-    experiment: Annotated[
-        str | None,
-        typer.Option(
-            "--experiment",
-            rich_help_panel=OF_KUBEFLOW,
-            metavar="NAME",
-            help="Name of the experiment. Default: the pipeline's name.",
-        ),
-    ] = None,
+    experiment: Experiment = None,
     max_concurrency: Annotated[
         int | None,
-        typer.Option(
+        kubeflow_option(
             "--max-concurrency",
-            rich_help_panel=OF_KUBEFLOW,
             metavar="N",
             min=1,
             max=10,
@@ -216,8 +186,6 @@ def list_command(
     if host is not None:
         _list_on_kubeflow(HostOptions(host, namespace, token_file), as_json)
         return
-    from pipelines.cli.schedule_run import current_overview
-
     overview = current_overview(existing(root))
     if as_json:
         lines = [standing.as_json() for standing in overview.standings]
@@ -309,8 +277,6 @@ def _switch(name: str, root: Root, options: HostOptions, on: bool) -> None:
 
 
 def _list_on_kubeflow(options: HostOptions, as_json: bool) -> None:
-    from dataclasses import asdict
-
     from pipelines.kubeflow.server.recurring import written
 
     recurring_runs = options.server().list_recurring_runs()

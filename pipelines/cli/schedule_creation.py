@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -149,8 +149,6 @@ def create_on_kubeflow(
 
     It warns of settings without effect there, and of parameters that a schedule has lost.
     """
-    from dataclasses import asdict
-
     from pipelines.kubeflow.compile.admission import without_effect
     from pipelines.kubeflow.compile.parameters import check_given, names_on_kubeflow
     from pipelines.kubeflow.compile.pipeline_file import compile_pipeline

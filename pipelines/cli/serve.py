@@ -3,6 +3,7 @@
 import logging
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -21,6 +22,10 @@ from pipelines.root import Root
 
 _TOKEN_VARIABLE = "ESTIMATOR_PIPELINES_TOKEN"
 _OF_MANIFEST = ("root", "name", "manifest", "image", "storage")
+
+_limit = partial(typer.Option, rich_help_panel="Limits", min=1)
+_time_limit = partial(typer.Option, rich_help_panel="Limits", metavar="SECS", min=0.001)
+_kserve_option = partial(typer.Option, rich_help_panel="KServe")
 
 
 def serve_command(
@@ -66,83 +71,33 @@ def serve_command(
     ] = None,
     max_body: Annotated[
         int,
-        typer.Option(
-            "--max-body",
-            rich_help_panel="Limits",
-            metavar="BYTES",
-            min=1,
-            help="Maximum size of a request body, also after decompression.",
+        _limit(
+            "--max-body", metavar="BYTES", help="Maximum size of a request body, also after decompression."
         ),
     ] = 16 << 20,
     max_rows: Annotated[
-        int,
-        typer.Option(
-            "--max-rows",
-            rich_help_panel="Limits",
-            metavar="ROWS",
-            min=1,
-            help="Maximum number of rows in a request.",
-        ),
+        int, _limit("--max-rows", metavar="ROWS", help="Maximum number of rows in a request.")
     ] = 20_000,
     max_waiting: Annotated[
-        int,
-        typer.Option(
-            "--max-waiting",
-            rich_help_panel="Limits",
-            metavar="ROWS",
-            min=1,
-            help="Maximum rows queued for the model.",
-        ),
+        int, _limit("--max-waiting", metavar="ROWS", help="Maximum rows queued for the model.")
     ] = 20_000,
     timeout: Annotated[
-        float,
-        typer.Option(
-            "--timeout",
-            rich_help_panel="Limits",
-            metavar="SECS",
-            min=0.001,
-            help="Time limit for a request, from its headers to the response.",
-        ),
+        float, _time_limit("--timeout", help="Time limit for a request, from its headers to the response.")
     ] = 30.0,
     max_connections: Annotated[
-        int,
-        typer.Option(
-            "--max-connections",
-            rich_help_panel="Limits",
-            metavar="N",
-            min=1,
-            help="Maximum number of open connections.",
-        ),
+        int, _limit("--max-connections", metavar="N", help="Maximum number of open connections.")
     ] = 1_000,
     max_header: Annotated[
         int,
-        typer.Option(
-            "--max-header",
-            rich_help_panel="Limits",
-            metavar="BYTES",
-            min=256,
-            help="Maximum size of the request line and headers.",
+        _limit(
+            "--max-header", metavar="BYTES", min=256, help="Maximum size of the request line and headers."
         ),
     ] = 16 << 10,
     header_timeout: Annotated[
-        float,
-        typer.Option(
-            "--header-timeout",
-            rich_help_panel="Limits",
-            metavar="SECS",
-            min=0.001,
-            help="Time limit for the request line and headers to arrive.",
-        ),
+        float, _time_limit("--header-timeout", help="Time limit for the request line and headers to arrive.")
     ] = 10.0,
     idle_timeout: Annotated[
-        float,
-        typer.Option(
-            "--idle-timeout",
-            rich_help_panel="Limits",
-            metavar="SECS",
-            min=0.001,
-            help="Time after which an idle connection is closed.",
-        ),
+        float, _time_limit("--idle-timeout", help="Time after which an idle connection is closed.")
     ] = 75.0,
     sample_requests: Annotated[
         float,
@@ -156,26 +111,16 @@ def serve_command(
     ] = 0.0,
     manifest: Annotated[
         Literal["kserve"] | None,
-        typer.Option(
-            "--manifest",
-            rich_help_panel="KServe",
-            help="Print a manifest for this platform instead of starting a server.",
-        ),
+        _kserve_option("--manifest", help="Print a manifest for this platform instead of starting a server."),
     ] = None,
     image: Annotated[
         str | None,
-        typer.Option(
-            "--image",
-            rich_help_panel="KServe",
-            metavar="IMAGE",
-            help="Image with this package, for --manifest.",
-        ),
+        _kserve_option("--image", metavar="IMAGE", help="Image with this package, for --manifest."),
     ] = None,
     storage: Annotated[
         str | None,
-        typer.Option(
+        _kserve_option(
             "--storage",
-            rich_help_panel="KServe",
             metavar="URI",
             help="URI of the root, for --manifest, such as pvc://CLAIM/FOLDER or s3://BUCKET/ROOT.",
         ),

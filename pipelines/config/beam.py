@@ -5,12 +5,11 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from pipelines.config.data import Section
+from pipelines.config.data import Section, matches
 
 EngineName = Literal["direct", "flink", "spark", "dataflow"]
 
 _ADDRESS = re.compile(r"^[A-Za-z0-9_.-]+:[0-9]{1,5}$|^\[[0-9A-Fa-f:]+\]:[0-9]{1,5}$")
-_GS = re.compile(r"^gs://[a-z0-9][a-z0-9_.-]+(/.*)?$")
 
 
 def is_address(text: str) -> bool:
@@ -24,14 +23,20 @@ def _check_address(address: str) -> str:
     return address
 
 
-def _check_bucket(location: str) -> str:
-    if not _GS.match(location):
-        raise ValueError('Dataflow keeps files in buckets: write "gs://BUCKET/FOLDER"')
-    return location
-
-
 _Address = Annotated[str, AfterValidator(_check_address)]
-_Bucket = Annotated[str, AfterValidator(_check_bucket)]
+_Bucket = Annotated[
+    str,
+    matches(
+        r"gs://[a-z0-9][a-z0-9_.-]+(/.*)?", 'Dataflow keeps files in buckets: write "gs://BUCKET/FOLDER"'
+    ),
+]
+_SparkMaster = Annotated[
+    str,
+    matches(
+        r"spark://[^/]+:[0-9]+|local(\[([0-9]+|\*)\])?|yarn",
+        'write "spark://host:port", "local[4]" or "yarn"',
+    ),
+]
 
 
 class DirectConfig(Section):
@@ -150,16 +155,7 @@ class SparkConfig(JobServerConfig):
             server.
     """
 
-    master: str | None = None
-
-    @field_validator("master")
-    @classmethod
-    def _is_master(cls, master: str | None) -> str | None:
-        if master is not None and not re.match(
-            r"^(spark://[^/]+:[0-9]+|local(\[([0-9]+|\*)\])?|yarn)$", master
-        ):
-            raise ValueError('write "spark://host:port", "local[4]" or "yarn"')
-        return master
+    master: _SparkMaster | None = None
 
 
 class DataflowConfig(Section):

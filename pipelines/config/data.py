@@ -1,10 +1,19 @@
 """`[data]`, `[columns]` and `[split]` of a configuration: the data to learn from."""
 
 import codecs
+import re
 from fractions import Fraction
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, StrictInt, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    StrictInt,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from pipelines.config.data_url import check_url, is_url
 from pipelines.config.span_pattern import parse_span_pattern
@@ -24,6 +33,18 @@ class Section(BaseModel):
     """A table of the configuration."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, serialize_by_alias=True)
+
+
+def matches(pattern: str, advice: str) -> AfterValidator:
+    """Returns a validator of text; the advice may show it as `{text!r}`."""
+    expression = re.compile(pattern)
+
+    def check(text: str) -> str:
+        if not expression.fullmatch(text):
+            raise ValueError(advice.format(text=text))
+        return text
+
+    return AfterValidator(check)
 
 
 class DataConfig(Section):

@@ -1,11 +1,10 @@
 """`[kubeflow]` of the configuration: settings of a compiled pipeline and its steps."""
 
-import re
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from pipelines.config.data import Section
+from pipelines.config.data import Section, matches
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _PART = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
@@ -16,18 +15,6 @@ _IMAGE = (
     r"(?::[A-Za-z0-9_][-A-Za-z0-9._]{0,127})?(?:@sha256:[0-9a-f]{64})?"
 )
 _KFP = "KFP_"
-
-
-def _matches(pattern: str, advice: str) -> AfterValidator:
-    """Returns a validator of text; the advice may show it as `{text!r}`."""
-    expression = re.compile(pattern)
-
-    def check(text: str) -> str:
-        if not expression.fullmatch(text):
-            raise ValueError(advice.format(text=text))
-        return text
-
-    return AfterValidator(check)
 
 
 def _not_of_kubeflow(name: str) -> str:
@@ -49,7 +36,7 @@ def _mount_path(path: str) -> str:
 
 _ObjectName = Annotated[
     str,
-    _matches(
+    matches(
         rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*",
         "Kubernetes only accepts names of lower-case letters, digits, '-' and '.' (RFC 1123), at most 253 "
         "characters",
@@ -57,14 +44,14 @@ _ObjectName = Annotated[
 ]
 _EnvName = Annotated[
     str,
-    _matches(
+    matches(
         "[A-Za-z_][A-Za-z0-9_]*", "{text!r} is not a valid environment variable: letters, digits and '_'"
     ),
     AfterValidator(_not_of_kubeflow),
 ]
 _ImageName = Annotated[
     str,
-    _matches(
+    matches(
         _IMAGE,
         'give the name of an image, such as "registry.example.com/pipelines:1.0" or one with "@sha256:..."; '
         "only its host and its tag may contain upper-case letters",
@@ -72,19 +59,19 @@ _ImageName = Annotated[
 ]
 _MountPath = Annotated[str, AfterValidator(_mount_path)]
 _Umask = Annotated[
-    str, _matches("0?[0-7]{3}", 'give three octal digits such as "022", or "002" for a volume of a group')
+    str, matches("0?[0-7]{3}", 'give three octal digits such as "022", or "002" for a volume of a group')
 ]
-_Cpu = Annotated[str, _matches(r"[0-9]+(\.[0-9]+)?|[0-9]+m", 'give cores such as "2", "0.5" or "500m"')]
+_Cpu = Annotated[str, matches(r"[0-9]+(\.[0-9]+)?|[0-9]+m", 'give cores such as "2", "0.5" or "500m"')]
 _Memory = Annotated[
     str,
-    _matches(
+    matches(
         "[0-9]+(E|Ei|P|Pi|T|Ti|G|Gi|M|Mi|K|Ki)?",
         'give a size as Kubernetes writes it, such as "8Gi" or "500M"',
     ),
 ]
 _LabelKey = Annotated[
     str,
-    _matches(
+    matches(
         "([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?",
         '{text!r} is not a valid Kubernetes label key, such as "kubernetes.io/arch" or '
         '"cloud.google.com/gke-accelerator"',
@@ -92,7 +79,7 @@ _LabelKey = Annotated[
 ]
 _LabelValue = Annotated[
     str,
-    _matches(
+    matches(
         "([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?", "{text!r} is not a valid Kubernetes label value"
     ),
 ]

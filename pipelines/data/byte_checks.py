@@ -10,7 +10,7 @@ from pipelines.data.opening import open_bytes
 from pipelines.errors import BadInputError, shown
 
 _BLOCK_BYTES = 8 << 20
-_STRAY_RETURN = re.compile(rb"\r(?!\n)")
+STRAY_RETURN = re.compile(rb"\r(?!\n)")
 _SAVE_AS_UTF8 = "Save the file as UTF-8 (for example `iconv -f utf-16 -t utf-8`)."
 _SAVE_AS_CSV = "Save its sheet as CSV (for example pandas.read_excel(FILE).to_csv(OUT, index=False))."
 _ZIP = b"PK\x03\x04"
@@ -95,7 +95,7 @@ def check_bytes(file: Path, dialect: Dialect = COMMAS) -> None:
             if b"\0" in block:
                 _refuse_nul(file, dialect)
             has_line_feed = has_line_feed or b"\n" in block
-            has_return = has_return or bool(_STRAY_RETURN.search(block))
+            has_return = has_return or bool(STRAY_RETURN.search(block))
     if has_line_feed and has_return:
         _check_returns(file, dialect)
 
@@ -122,7 +122,7 @@ def _check_returns(file: Path, dialect: Dialect) -> None:
     with open_bytes(file) as stream:
         for line in stream:
             position = 0
-            for match in _STRAY_RETURN.finditer(line):
+            for match in STRAY_RETURN.finditer(line):
                 within_quotes ^= line.count(quote, position, match.start()) % 2 == 1
                 position = match.start()
                 if not within_quotes:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
 
 from pipelines.data.missing import find_missing
 from pipelines.errors import BadInputError
@@ -31,8 +32,6 @@ class CellStore:
         return column in self._places
 
     def add(self, column: str, values: Any, counts: Any) -> None:
-        import pyarrow as pa
-
         batch = pa.record_batch({"values": values, "counts": pa.array(counts, pa.int64())})
         with self._lock:
             try:
@@ -46,8 +45,6 @@ class CellStore:
             self._num_batches += 1
 
     def _write(self, batch: Any) -> None:
-        import pyarrow as pa
-
         if self._writer is None:
             self._folder = tempfile.TemporaryDirectory(prefix="pipelines-cells-")
             options = pa.ipc.IpcWriteOptions(compression="lz4")
@@ -57,8 +54,6 @@ class CellStore:
 
     def chunks(self, column: str) -> Iterator[tuple[Any, Any]]:
         """Yields the cells of a column, as they were added; none can be added from then on."""
-        import pyarrow as pa
-
         if self._reader is None and self._folder is not None:
             self._writer.close()
             self._reader = pa.ipc.open_file(str(Path(self._folder.name, "cells.arrow")))
@@ -116,12 +111,10 @@ class ValueCounter:
 
     def merge(self) -> ValueCounts:
         """Returns the counts of all batches so far."""
-        import pyarrow
-
         if not self._parts:
-            return ValueCounts(pyarrow.array([], pyarrow.string()), np.array([], np.int64))
+            return ValueCounts(pa.array([], pa.string()), np.array([], np.int64))
         if len(self._parts) > 1:
-            texts = pyarrow.concat_arrays([part.texts for part in self._parts]).dictionary_encode()
+            texts = pa.concat_arrays([part.texts for part in self._parts]).dictionary_encode()
             occurrences: Any = np.zeros(len(texts.dictionary), np.int64)
             added = np.concatenate([part.occurrences for part in self._parts])
             np.add.at(occurrences, texts.indices.to_numpy(), added)
@@ -243,7 +236,6 @@ class ColumnScan:
 
     def update(self, cells: Any) -> None:
         """Adds the cells (pyarrow string array) of one batch."""
-        import pyarrow
         import pyarrow.compute as pc
 
         profile = self._profile
@@ -261,7 +253,7 @@ class ColumnScan:
             return
         self._count(values)
         if self._could_be["integer"]:
-            self._could_be["integer"] = _cast(values, pyarrow.int64()) is not None
+            self._could_be["integer"] = _cast(values, pa.int64()) is not None
         self._num_in_file += len(values)
         if self._num_non_numbers <= _MAX_NON_NUMBERS or not self._num_non_numbers_in_file:
             is_number = pc.match_substring_regex(values, _NUMBER)
@@ -269,7 +261,7 @@ class ColumnScan:
             self._num_non_numbers += num_others
             self._num_non_numbers_in_file += num_others
         if self._could_be["float"]:
-            numbers = _cast(values, pyarrow.float64())
+            numbers = _cast(values, pa.float64())
             if numbers is None:
                 self._could_be["float"] = False
             else:
@@ -355,9 +347,7 @@ class ColumnScan:
 
 
 def _cast(values: Any, target: Any) -> Any:
-    import pyarrow
-
     try:
         return values.cast(target)
-    except pyarrow.ArrowInvalid:
+    except pa.ArrowInvalid:
         return None

@@ -77,8 +77,6 @@ def detect_encoding(file: Path, max_blocks: int | None = None) -> str:
     """Returns `utf-8`, `utf-16` or `cp1252`.
 
     A UTF-8 file with a few broken bytes counts as UTF-8, so that the bytes are reported later.
-
-    `max_blocks`: number of blocks that are read. Default: the whole file.
     """
     if is_parquet(file):
         return "utf-8"

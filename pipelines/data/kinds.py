@@ -296,7 +296,6 @@ class _Recogniser:
         )
 
     def _digits(self, name: str) -> ColumnKind:
-        """Returns the kind of a column of plain numbers."""
         column, cells = self._profile.columns[name], ColumnCells(self._profile, name)
         if column.type == "integer":
             if word_kinds.is_row_number(column, _MIN_ROWS_OF_RANGE):

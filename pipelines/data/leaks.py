@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from pipelines.data.formats.arrow_reading import read_numbers, read_times
 from pipelines.data.kinds import ColumnKind, to_date_format
@@ -91,10 +92,9 @@ def _sample(profile: CsvProfile, names: tuple[str, ...]) -> dict[str, tuple[Any,
 
 def _codes(cells: Any, missing: Any) -> Any:
     """Returns a number for each distinct text; all missing cells share one number."""
-    import pyarrow
     import pyarrow.compute as pc
 
-    filled = pc.if_else(pyarrow.array(missing), "", cells)
+    filled = pc.if_else(pa.array(missing), "", cells)
     return filled.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
@@ -202,7 +202,6 @@ def _bins(numbers: Any) -> Any:
 def _correlation(
     name: str, cells: Any, missing: Any, kind: ColumnKind, target: Any, has_label: Any, label: str
 ) -> Leak | None:
-    """Returns the leak of a column of numbers that correlates with the label."""
     if kind.name not in ("number", "date"):
         return None
     numbers = _numbers(cells, missing, kind)

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from components.errors import SettingError
 from components.example_gen.file_names import is_parquet
 from pipelines.errors import BadInputError
 
@@ -13,7 +14,6 @@ from pipelines.errors import BadInputError
 @contextmanager
 def open_bytes(file: Path) -> Iterator[io.BufferedReader]:
     """Opens a file to read its CSV."""
-    from components.errors import SettingError
     from components.example_gen.csv_text import as_csv
 
     with file.open("rb") as stream:
@@ -30,7 +30,6 @@ def known_types(file: Path) -> dict[str, str]:
     """
     if not is_parquet(file):
         return {}
-    from components.errors import SettingError
     from components.example_gen.cells import ColumnType
     from components.example_gen.csv_text import known_types
 
@@ -44,11 +43,9 @@ def known_types(file: Path) -> dict[str, str]:
 
 
 @contextmanager
-def open_text(
-    file: Path, errors: str = "strict", newline: str = "", encoding: str = "utf-8-sig"
-) -> Iterator[TextIO]:
+def open_text(file: Path, errors: str = "strict", encoding: str = "utf-8-sig") -> Iterator[TextIO]:
     """Opens a file to read its CSV as text."""
     with open_bytes(file) as stream:
-        text = io.TextIOWrapper(stream, encoding, errors, newline)
+        text = io.TextIOWrapper(stream, encoding, errors, newline="")
         yield text
         text.detach()  # a Parquet file and a compressed one have nothing to close

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from pipelines.config.data import SplitConfig
 from pipelines.config.toml import toml_text
@@ -106,7 +107,6 @@ def _hashes(profile: CsvProfile, position: int) -> Any:
 
 
 def _num_pairs(values: Any) -> int:
-    """Returns the number of pairs of equal values."""
     counts = np.unique(values, return_counts=True)[1]
     return int((counts * (counts - 1) // 2).sum())
 
@@ -139,7 +139,6 @@ def _as_words(name: str) -> str:
 
 def _occurrences(cells: ColumnCells) -> Any:
     """Returns the number of occurrences of each value, of a column with very many in its first cells."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     counted = cells.profile.columns[cells.column].distinct_values
@@ -173,8 +172,6 @@ def time_of_order(profile: CsvProfile, kinds: Mapping[str, ColumnKind]) -> str |
 
 def _spread(num_rows: int) -> Any:
     """Returns positions of a few rows, as far apart from each other as possible."""
-    import pyarrow as pa
-
     return pa.array(np.unique(np.linspace(0, num_rows - 1, _NUM_TIMES).astype(np.int64)))
 
 

@@ -12,8 +12,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import pyarrow as pa
+
 from components.beam.ahead import map_ahead
+from components.errors import SettingError
 from components.example_gen.file_names import is_parquet
+from components.hashed_reader import HashedReader
 from pipelines.data import byte_checks, faults
 from pipelines.data.cells import MAX_FIELD_CHARS, Cell, find_cell
 from pipelines.data.column_profile import (
@@ -53,7 +57,6 @@ _HEAD_BLOCK_BYTES = 1 << 20
 _MIN_HEAD_BYTES = 8 * MAX_CHARS
 _MAX_HEAD_BYTES = 4 * MAX_LONG_CHARS
 _LINE_END = re.compile(rb"\r\n?|\n")
-_STRAY_RETURN = re.compile(rb"\r(?!\n)")
 _ODD_ROW = "a row that is not data"
 _NUM_THREADS = 2  # that look at columns; most of that is work without Python's lock
 
@@ -154,7 +157,6 @@ def profile_csv(
     quote_is_given: bool = False,
 ) -> CsvProfile:
     """Returns the profile of UTF-8 files that share one header; an error names the line of a fault."""
-    from components.errors import SettingError
 
     def locate(file: Path, header: list[str], fault: str | None) -> None:
         # The same order as in a spreadsheet: bytes explain quotes, and quotes explain rows.
@@ -188,14 +190,11 @@ def profile_clean_files(
     It equals that of `profile_csv`, but each file is read only once. A file with line breaks in quotes, or
     with quotes within a field, is read once more for its quotes, and a Parquet file for its hash.
     """
-    import pyarrow
-
-    from components.errors import SettingError
 
     def give_up(file: Path, header: list[str], fault: str | None) -> None:
         raise _CloserLookError
 
-    closer = (_CloserLookError, BadInputError, SettingError, OSError, pyarrow.ArrowException)
+    closer = (_CloserLookError, BadInputError, SettingError, OSError, pa.ArrowException)
     try:
         return _profile(
             files, lambda lines: detect_from_lines(lines, delimiter, quote), quote is not None, give_up, {}
@@ -258,8 +257,6 @@ def _add_rows(
     dialect: Dialect,
     look_closer: Callable[[Path, list[str], str | None], None],
 ) -> None:
-    import pyarrow
-
     def examined(batch: Any) -> tuple[Any, bool]:
         return batch, text.is_csv and has_odd_row(batch, header)
 
@@ -275,7 +272,7 @@ def _add_rows(
                 scan.add(batch)
                 if scan.has_long_cell:
                     look_closer(file, header, "a long field")
-    except (pyarrow.ArrowInvalid, pyarrow.ArrowKeyError) as error:
+    except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
         look_closer(file, header, str(error))
     if text.ends_odd() and not has_looked:
         look_closer(file, header, None)
@@ -361,8 +358,6 @@ class _Hashed:
     """A file that is hashed while it is read from start to end, or else beforehand."""
 
     def __init__(self, raw: BinaryIO, whole: bool):
-        from components.hashed_reader import HashedReader
-
         self._sha256: str | None = None
         self.stream: Any = raw
         if whole:
@@ -434,7 +429,7 @@ class _CheckedText:
         self._has_line_feed |= b"\n" in block
         if b"\r" in block:
             inner = block[:-1] if self._ends_in_return else block
-            self._has_stray_return |= _STRAY_RETURN.search(inner) is not None
+            self._has_stray_return |= byte_checks.STRAY_RETURN.search(inner) is not None
         self.is_odd |= self._has_line_feed and self._has_stray_return
         if self._quotes is not None:
             self._quotes.update(block)

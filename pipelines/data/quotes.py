@@ -237,7 +237,6 @@ class _Field:
     row: RawRow
 
     def describe_open(self) -> str:
-        """Returns the message for a field that does not end."""
         return (
             f"{self._where(len(self.row.cells) - 1)} is never closed: "
             f"{counted(len(self.row.lines), 'line')}, up to the end of the file, would be one cell. Close "
@@ -245,7 +244,6 @@ class _Field:
         )
 
     def describe_swallowed(self, num_fitting: int, quote: str) -> str:
-        """Returns the message for a field that has swallowed rows."""
         setting = f"'{quote}'" if quote == '"' else f'"{quote}"'
         return (
             f"{self._where()} {self._extent(num_fitting)}: a stray quote seems to turn {len(self.row.lines)} "
@@ -254,7 +252,6 @@ class _Field:
         )
 
     def describe_text_after(self, position: int, quote: str) -> str:
-        """Returns the message for a field with text after its closing quote."""
         setting = f"'{quote}'" if quote == '"' else f'"{quote}"'
         return (
             f"{self._where(position)} has text after the quote that closes it. Double each quote inside the "
@@ -263,11 +260,9 @@ class _Field:
         )
 
     def describe_text_read(self, position: int) -> str:
-        """Returns the note on a field with text after its closing quote, which is read."""
         return f"{self._where(position)} has text after the quote that closes it, which is read as part of it"
 
     def describe_doubt(self, num_fitting: int) -> str:
-        """Returns the note on a field that may have swallowed rows."""
         return (
             f"{self._where()} {self._extent(num_fitting)}. They are read as one row; remove the quote if it "
             "is stray"

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from components.example_gen.block_size import block_bytes
 from components.example_gen.line_ends import WholeLineEnds
 from pipelines.data import faults
@@ -19,12 +21,10 @@ def read_batches(
     file: Path, header: list[str], dialect: Dialect = COMMAS, positions: Sequence[int] | None = None
 ) -> Iterator[Any]:
     """Yields pyarrow record batches of the rows below the header, with string columns."""
-    import pyarrow
-
     try:
         with open_bytes(file) as stream:
             yield from parse(stream, len(header), dialect, positions)
-    except (pyarrow.ArrowInvalid, pyarrow.ArrowKeyError) as error:
+    except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
         raise BadInputError(faults.describe_fault(file, header, str(error), dialect)) from error
 
 
@@ -35,7 +35,6 @@ def parse(
 
     `stream`: UTF-8 text; only its method `read` is called.
     """
-    import pyarrow
     from pyarrow import csv
 
     names = [str(index) for index in range(num_columns)]
@@ -51,7 +50,7 @@ def parse(
             delimiter=dialect.delimiter, quote_char=dialect.quote, newlines_in_values=True
         ),
         convert_options=csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pyarrow.string()),
+            column_types=dict.fromkeys(names, pa.string()),
             strings_can_be_null=False,
             include_columns=None if positions is None else [names[item] for item in positions],
         ),

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from components.example_gen.file_names import split_name
 from pipelines import atomic_files
 from pipelines.config.data import DataConfig, SplitConfig
@@ -205,7 +207,6 @@ def _download(system: Any, infos: Mapping[str, Any], folder: Path, path: str) ->
 
 def _query(database: str, query: str) -> Any:
     """Returns the rows of a query as a pyarrow table."""
-    import pyarrow
     import sqlalchemy
 
     engine = sqlalchemy.create_engine(database, hide_parameters=True)
@@ -217,24 +218,22 @@ def _query(database: str, query: str) -> Any:
             if repeated := sorted({name for name in names if names.count(name) > 1}):
                 raise BadInputError(f"data.query returns two columns {repeated[0]!r}. Rename one, with AS.")
             tables = [
-                pyarrow.table([_array(cells) for cells in zip(*rows, strict=True)], names)
+                pa.table([_array(cells) for cells in zip(*rows, strict=True)], names)
                 for rows in result.partitions()
             ]
     finally:
         engine.dispose()
     if not tables:
         raise BadInputError("data.query returns no rows.")
-    return pyarrow.concat_tables(tables, promote_options="permissive")
+    return pa.concat_tables(tables, promote_options="permissive")
 
 
 def _array(cells: Sequence[Any]) -> Any:
     """Returns the cells of a column; as text if files have no type for them, such as UUIDs."""
-    import pyarrow
-
     try:
-        array = pyarrow.array(cells)
-        if not pyarrow.types.is_nested(array.type):
+        array = pa.array(cells)
+        if not pa.types.is_nested(array.type):
             return array
-    except (pyarrow.ArrowException, OverflowError):
+    except (pa.ArrowException, OverflowError):
         pass
-    return pyarrow.array([None if cell is None else str(cell) for cell in cells])
+    return pa.array([None if cell is None else str(cell) for cell in cells])

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 MAX_ROWS = 50_000
 _MAX_CELLS = 20_000_000  # of a wide table: about 1 GB
@@ -37,9 +38,7 @@ class RowSample:
 
     def column(self, position: int) -> Any:
         """Returns the cells of a column (pyarrow array)."""
-        import pyarrow
-
-        return pyarrow.concat_arrays([rows.column(position) for _, rows in self._parts])
+        return pa.concat_arrays([rows.column(position) for _, rows in self._parts])
 
     def _keep(self, numbers: Any, rows: Any) -> None:
         self._parts.append((numbers, rows))
@@ -48,6 +47,4 @@ class RowSample:
 
     @staticmethod
     def _taken(rows: Any, places: Any) -> Any:
-        import pyarrow
-
-        return rows if len(places) == len(rows) else rows.take(pyarrow.array(places))
+        return rows if len(places) == len(rows) else rows.take(pa.array(places))

@@ -89,7 +89,6 @@ def plan_splits(
 ) -> Splits:
     """Returns the division of the rows.
 
-    `split_of`: split of each file, for `files`.
     `drops_unlabelled`: True if rows without a label are left out.
     """
     column = split.column

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
+import pyarrow as pa
+
 from components.example_gen.file_names import split_name
 from pipelines.data.cells import any_field_size
 from pipelines.data.file_states import FileState
@@ -136,13 +138,11 @@ def _copy(
 
 
 def _write_parts(rows: Iterator[Row], header: list[str], folder: Path, name: str, splits: Splits) -> None:
-    import pyarrow
-
     column = header.index(splits.column or "")
     with contextlib.ExitStack() as stack:
         streams = [stack.enter_context(_started(folder / split / name, header)) for split in splits.names]
         while part := list(itertools.islice(rows, _ROWS_AT_A_TIME)):
-            cells = pyarrow.array([row[column].strip() for row in part], pyarrow.string())
+            cells = pa.array([row[column].strip() for row in part], pa.string())
             positions = splits.positions(cells)
             for position, stream in enumerate(streams):
                 _write_rows(stream, itertools.compress(part, positions == position))

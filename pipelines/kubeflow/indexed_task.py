@@ -63,7 +63,6 @@ def run_task(
     """Runs a task of the cluster and returns the exit code.
 
     `file`: file that describes the task; the chief's file is written next to it.
-    `sleep`: function that waits for a number of seconds.
     """
     done = file.with_name(DONE_FILE)
     if done.exists():  # the pod restarted after the training was over

@@ -45,7 +45,6 @@ def tried_again(
 
     `say`: function that is called before each retry, with the error, the delay in seconds, and the number
     of the retry.
-    `sleep`: function that waits for a number of seconds.
     """
     delay_secs = FIRST_DELAY_SECS
     for number in range(1, retries + 1):

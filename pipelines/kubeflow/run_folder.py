@@ -21,6 +21,7 @@ from pipelines.root import Root
 from pipelines.root.lock import RootBusyError
 from pipelines.root.signs_of_life import folder_of_run
 from pipelines.runs.checks.component_checks import ENDING_CHECKS
+from pipelines.runs.checks.schema_keeping import SchemaKeeping
 from pipelines.steps.step_plan import StepPlan
 
 
@@ -59,8 +60,7 @@ class PlannedRun:
     definition: dict[str, Any] | None = None
     user_files: tuple[str, ...] = ()  # The user's Python files, which steps import by their names
     serving_version: str | None = None  # Version that served when the run began
-    # Fields of `SchemaKeeping`, from which the root gets its schema; None for none.
-    schema_keeping: dict[str, Any] | None = None
+    schema_keeping: SchemaKeeping | None = None  # Gives the root its schema
 
     def step(self, component: str) -> PlannedStep:
         for step in self.steps:
@@ -99,10 +99,7 @@ class _BegunRun:
 
 @contextmanager
 def locked_for_step(root: Root, component: str, run: str, wait_secs: float | None = None) -> Iterator[None]:
-    """Holds the lock of a root for a step, which waits for the steps of other runs.
-
-    `wait_secs`: longest time to wait. Default: `LOCK_WAIT_SECS`.
-    """
+    """Holds the lock of a root for a step, which waits for the steps of other runs."""
     wait_secs = LOCK_WAIT_SECS if wait_secs is None else wait_secs
     with ExitStack() as stack:
         try:

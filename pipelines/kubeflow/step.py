@@ -41,8 +41,6 @@ def main(arguments: Sequence[str] | None = None, sleep: Callable[[float], None] 
     """Runs a step and returns its exit code.
 
     After an error that may pass, the step is tried again, as often as its environment says.
-
-    `arguments`: arguments of the command line. Default: `sys.argv`'s.
     """
     args = _parsed(arguments)
     start = time.monotonic()

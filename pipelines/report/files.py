@@ -45,10 +45,7 @@ def write_index(root: Root) -> None:
 
 
 def report_file(root: Root, records: Sequence[RunRecord], run_id: str, output: Path | None = None) -> Path:
-    """Returns the path of a run's report, which is made if it is not up to date.
-
-    `output`: path of the report. Default: next to the record.
-    """
+    """Returns the path of a run's report, which is made if it is not up to date."""
     (record,) = (candidate for candidate in records if candidate.run_id == run_id)
     try:
         return _up_to_date(
@@ -66,10 +63,7 @@ def report_file(root: Root, records: Sequence[RunRecord], run_id: str, output: P
 
 
 def index_file(root: Root, records: Sequence[RunRecord], output: Path | None = None) -> Path:
-    """Returns the path of a root's index, which is made if it is not up to date.
-
-    `output`: path of the index. Default: next to the records.
-    """
+    """Returns the path of a root's index, which is made if it is not up to date."""
     return _up_to_date(
         root.index,
         index_state(root, records),

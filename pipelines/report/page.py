@@ -69,10 +69,7 @@ def render_report(
     has_index: bool = False,
     to_svg: Callable[[Plot], str] = lambda plot: plot.svg,
 ) -> str:
-    """Returns the report of a run as HTML.
-
-    `to_svg`: function that returns a plot as SVG; see `KeptPlots`.
-    """
+    """Returns the report of a run as HTML."""
     described = {section.id: section.describe(context) for section in SECTIONS}
     return render(
         "report.html.j2",
@@ -94,10 +91,7 @@ def render_index(
     has_reports: bool = True,
     to_svg: Callable[[Plot], str] = lambda plot: plot.svg,
 ) -> str:
-    """Returns the index as HTML.
-
-    `to_svg`: function that returns a plot as SVG; see `KeptPlots`.
-    """
+    """Returns the index as HTML."""
     reports = {
         run.run_id: f"{run.run_id}.html"
         for run in records

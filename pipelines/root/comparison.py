@@ -118,21 +118,11 @@ def _data(record: RunRecord) -> Iterator[tuple[str, Any]]:
         yield file["path"], file["sha256"][:16]
 
 
-def _columns(record: RunRecord) -> Iterator[tuple[str, Any]]:
-    for column in record.columns:
-        yield column["name"], f"{column['kind']}: {column['use']}"
-
-
 def _configuration(record: RunRecord) -> Iterator[tuple[str, Any]]:
     compared = {key: value for key, value in record.config.items() if key not in _NOT_COMPARED}
     for key, value in flat_settings(compared).items():
         if value not in (None, [], ()):  # equal to not set, which an older record may not have
             yield key, value if isinstance(value, str | int | float) else str(value)
-
-
-def _code(record: RunRecord) -> Iterator[tuple[str, Any]]:
-    for name, digest in record.code_definitions.items():
-        yield name, digest[:16]
 
 
 def _model(record: RunRecord) -> Iterator[tuple[str, Any]]:
@@ -153,9 +143,11 @@ _SECTIONS = {
     "outcome": _outcome,
     "metrics": lambda record: record.metrics.items(),
     "data": _data,
-    "columns": _columns,
+    "columns": lambda record: (
+        (column["name"], f"{column['kind']}: {column['use']}") for column in record.columns
+    ),
     "configuration": _configuration,
-    "code": _code,
+    "code": lambda record: ((name, digest[:16]) for name, digest in record.code_definitions.items()),
     "model": _model,
     "environment": lambda record: record.environment.items(),
     "durations": _durations,

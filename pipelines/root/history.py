@@ -85,7 +85,7 @@ def read_runs(root: Root, now: float | None = None) -> list[RunRecord]:
     return [
         _as_killed(root, record)
         if _is_of_this_machine(record) and not going_on
-        else _as_lost(root, record, now)
+        else as_lost(root, record, now)
         for record in root.records.read_all()
     ]
 
@@ -153,7 +153,7 @@ def _is_of_this_machine(record: RunRecord) -> bool:
     return record.status == "running" and record.kubeflow_run is None
 
 
-def _as_lost(root: Root, record: RunRecord, now: float) -> RunRecord:
+def as_lost(root: Root, record: RunRecord, now: float) -> RunRecord:
     """Returns the record of a run on Kubeflow; with its outcome if the run is over without saying so."""
     if record.status != "running" or record.kubeflow_run is None:
         return record

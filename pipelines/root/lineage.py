@@ -99,13 +99,7 @@ def describe_lineage(root: Root, record: RunRecord, records: Sequence[RunRecord]
     baseline = record.baseline_version
     baseline_runs = [other.run_id for other in records if baseline and other.version == baseline]
     return {
-        "run_id": record.run_id,
-        "name": record.name,
-        "status": record.status,
-        "started": record.started,
-        "finished": record.finished,
-        "version": record.version,
-        "version_state": root.versions.state(record.version),
+        **_describe_run(root, record),
         "baseline_version": record.baseline_version,
         "baseline_run": baseline_runs[-1] if baseline_runs else None,
         "compared_by": [
@@ -140,17 +134,14 @@ def describe_lineage(root: Root, record: RunRecord, records: Sequence[RunRecord]
 
 def _describe_pruned(root: Root, run: RunFacts) -> Lineage:
     """Returns the remaining lineage of a run whose record was removed."""
-    return {
-        "run_id": run.run_id,
-        "name": run.name,
-        "status": run.status,
-        "started": run.started,
-        "finished": run.finished,
-        "version": run.version,
-        "version_state": root.versions.state(run.version),
-        "data": {"spans": list(run.spans)},
-        "is_pruned": True,
+    return {**_describe_run(root, run), "data": {"spans": list(run.spans)}, "is_pruned": True}
+
+
+def _describe_run(root: Root, run: RunFacts) -> Lineage:
+    facts = {
+        name: getattr(run, name) for name in ("run_id", "name", "status", "started", "finished", "version")
     }
+    return {**facts, "version_state": root.versions.state(run.version)}
 
 
 def lineage_parameters(record: RunRecord) -> dict[str, Any]:

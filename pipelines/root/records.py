@@ -234,17 +234,8 @@ class RunRecord(VerdictRecord, RunFacts):
 
     def step(self, component: str) -> str:
         """Returns the name of the step that a component has finished or reused; empty without one."""
-        of_component = [
-            component_record for component_record in self.components if component_record.name == component
-        ]
-        return next(
-            (
-                component_record.step
-                for component_record in of_component
-                if component_record.status != "failed"
-            ),
-            "",
-        )
+        done = (part for part in self.components if part.name == component and part.status != "failed")
+        return next((part.step for part in done), "")
 
     def section(self, name: str) -> dict[str, Any]:
         """Returns a section of the configuration; empty if it is missing."""
@@ -266,7 +257,7 @@ class RunRecord(VerdictRecord, RunFacts):
 
     def summary(self) -> dict[str, Any]:
         """Returns the fields of the last line that `run` prints."""
-        line: dict[str, Any] = {
+        line = {
             "run_id": self.run_id,
             "status": self.status,
             "version": self.version,
@@ -278,25 +269,18 @@ class RunRecord(VerdictRecord, RunFacts):
             "not_checked": list(self.not_checked),
             "serving_version": self.serving_version,
         }
-        if self.test_metrics:
-            line["test_metrics"] = self.test_metrics
-        if self.bad_rows:
-            line["bad_rows"] = self.bad_rows
-        if self.spans:
-            line["spans"] = list(self.spans)
-        if self.scheduled_by:
-            line["scheduled_by"] = self.scheduled_by
-        if self.reason:
-            line["reason"] = self.reason
-        if self.not_registered:
-            line["not_registered"] = self.not_registered
-        if self.confusion:
-            line["confusion"] = self.confusion
-        if self.doubts:
-            line["doubts"] = list(self.doubts)
-        if self.decision:
-            line["decision"] = asdict(self.decision)
-        return line
+        if_any = {
+            "test_metrics": self.test_metrics,
+            "bad_rows": self.bad_rows,
+            "spans": list(self.spans),
+            "scheduled_by": self.scheduled_by,
+            "reason": self.reason,
+            "not_registered": self.not_registered,
+            "confusion": self.confusion,
+            "doubts": list(self.doubts),
+            "decision": self.decision and asdict(self.decision),
+        }
+        return line | {name: value for name, value in if_any.items() if value}
 
 
 class RunRecords:

@@ -18,13 +18,13 @@ from pipelines.runs.outcome import push_outcome
 from pipelines.runs.plan.data_plan import check_same_files
 from pipelines.runs.reasons import reason_of_run
 from pipelines.runs.recorder import RunRecorder, StepRecorder
+from pipelines.steps.step_folders import FinishedStep, StepFolders
 from pipelines.tabular.column_table import table_lines
 from pipelines.terminal.progress import Display, Progress
 
 if TYPE_CHECKING:
     from pipelines.runs.definitions.csv_to_serving import CsvToServing
     from pipelines.steps.planning import PlanContext
-    from pipelines.steps.step_folders import FinishedStep, StepFolders
     from pipelines.steps.step_plan import StepPlan
 
 
@@ -38,7 +38,6 @@ def execute(plan: RunPlan, runner: Runner, recorder: RunRecorder, progress: Prog
     from pipelines.runs.definitions.csv_to_serving import csv_to_serving
     from pipelines.steps.planning import plan_steps
     from pipelines.steps.running import run_steps
-    from pipelines.steps.step_folders import StepFolders
 
     gc.freeze()  # what TensorFlow and TFX have imported: to look through it takes half a second each time
     root = plan.root
@@ -160,9 +159,7 @@ def _last_step(record: RunRecord, component: str, folders: "StepFolders") -> "Fi
     """Returns the step that a run has finished or reused; None if it no longer exists."""
     step = folders.finished(component, record.step(component))
     if step is None:  # the run was killed before it could record the step
-        made = [
-            step_made for step_made in folders.all_finished(component) if step_made.run_id == record.run_id
-        ]
+        made = [other for other in folders.all_finished(component) if other.run_id == record.run_id]
         step = next(reversed(made), None)
     return step if step and step.is_whole else None
 

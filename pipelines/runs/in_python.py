@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
+import pyarrow as pa
 from pydantic import ValidationError
 
 from pipelines.config.load import explain, load_config
@@ -23,7 +24,8 @@ from pipelines.root.records import Metrics, RunRecord
 from pipelines.runs.plan.description import describe_plan
 from pipelines.runs.plan.inputs import RunRequest, check_root
 from pipelines.runs.run import run as run_pipeline
-from pipelines.runs.tfx_pipeline import TfxPipelineRequest, run_tfx_pipeline
+from pipelines.runs.tfx_pipeline import run_tfx_pipeline
+from pipelines.steps.definition import checked_pipeline
 from pipelines.terminal.output_capture import OutputCapture, captured_output
 from pipelines.terminal.progress import PlainDisplay, Progress, make_display, terminal_stream
 from pipelines.terminal.quiet_tensorflow import quiet_tensorflow
@@ -175,17 +177,15 @@ def run(
                 return Run(run_pipeline(request, progress, capture), place)
     if given:
         raise BadInputError(f"pipelines.run: a TFX pipeline names its data itself. Leave out {given[0]}.")
-    from pipelines.steps.definition import checked_pipeline
-
     checked_pipeline(pipeline, "pipelines.run")
     values = {"pipeline": {"parameters": dict(parameters or {})}, **settings}
     try:
         tfx_config = TfxPipelineConfig.model_validate(values)
     except ValidationError as error:
         raise BadInputError(explain(error, None, TfxPipelineConfig)) from error
-    tfx_request = TfxPipelineRequest(place, tfx_config, runner, enable_cache, resume)
+    request = RunRequest(place, runner=runner, enable_cache=enable_cache, resume=resume)
     with _progress() as (progress, capture):
-        return Run(run_tfx_pipeline(tfx_request, progress, capture, pipeline), place)
+        return Run(run_tfx_pipeline(request, tfx_config, progress, capture, pipeline), place)
 
 
 def plan(
@@ -262,13 +262,11 @@ def _with_rows_of_frame(text: str, path: str) -> str:
 
 def _store_frame(data: "pd.DataFrame", folder: Path) -> str:
     """Writes a DataFrame to the folder, once for each content; returns the file's path."""
-    import pyarrow
-
     if not (hasattr(data, "columns") and hasattr(data, "to_parquet")):
         raise BadInputError(f"data takes a path or a pandas DataFrame. Received: {type(data).__name__}")
     try:
-        table = pyarrow.Table.from_pandas(data, preserve_index=False)
-    except (pyarrow.ArrowException, TypeError, ValueError) as error:
+        table = pa.Table.from_pandas(data, preserve_index=False)
+    except (pa.ArrowException, TypeError, ValueError) as error:
         raise BadInputError(
             f"The DataFrame cannot be written as Parquet: {error}. Give each column values of one type."
         ) from error

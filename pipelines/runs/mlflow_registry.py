@@ -31,8 +31,6 @@ def register_versions(root: Root, record: RunRecord) -> str | None:
 
     They are the live version, and others of runs with `[pusher] mlflow`: what is not registered now is
     registered after a later run.
-
-    `record`: record of a run that has ended.
     """
     address = record.section("pusher").get("mlflow")
     if not address or record.status not in ("pushed", "unchanged"):

@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,9 @@ from pipelines.runs.outcome import run_to_outcome
 from pipelines.runs.plan.inputs import RunRequest, check_root, nothing_to_resume
 from pipelines.runs.recorder import RunRecorder, StepRecorder, record_killed_runs
 from pipelines.runs.retention.prune import prune_after_run
+from pipelines.steps.definition import load_pipeline
+from pipelines.steps.step_folders import FinishedStep, StepFolders, find_pushes
+from pipelines.steps.step_plan import with_root
 from pipelines.terminal.output_capture import OutputCapture
 from pipelines.terminal.progress import Progress
 
@@ -40,19 +43,6 @@ if TYPE_CHECKING:
     from tfx.orchestration.pipeline import Pipeline
 
     from pipelines.steps.planning import PipelinePlan
-    from pipelines.steps.step_folders import FinishedStep
-
-
-@dataclass(frozen=True)
-class TfxPipelineRequest:
-    """A run that the command line asks for."""
-
-    root: Root
-    config: TfxPipelineConfig
-    runner: str = "local"
-    enable_cache: bool = True
-    resume: bool = False
-    scheduled_by: str | None = None
 
 
 def asks_for_tfx_pipeline(request: RunRequest) -> bool:
@@ -83,20 +73,20 @@ def recorded_config(root: Root) -> TfxPipelineConfig | None:
 
 
 def run_tfx_pipeline(
-    request: TfxPipelineRequest,
+    request: RunRequest,
+    config: TfxPipelineConfig,
     progress: Progress,
     capture: OutputCapture,
     pipeline: "Pipeline | None" = None,
 ) -> RunRecord:
     """Runs a pipeline and returns its record, whose status tells how it ended."""
     runner = find_runner(request.runner)
-    runner.check(request.config.beam)
+    runner.check(config.beam)
     check_root(request.root)
     root = request.root
-    source = request.config.pipeline
+    source = config.pipeline
     progress.display.activity(f"loading {source.file or 'TFX'}")
     import components  # noqa: F401  - before any TFX import: it makes TFDV importable
-    from pipelines.steps.definition import load_pipeline
 
     if pipeline is None:
         pipeline = load_pipeline(Path(source.file).resolve(), source.function, source.arguments)
@@ -108,7 +98,7 @@ def run_tfx_pipeline(
         unfinished = unfinished_run(root) if request.resume else None
         if request.resume and unfinished is None:
             raise BadInputError(nothing_to_resume(root))
-        record = new_record(root, request.config, pipeline.pipeline_name, unfinished, request.scheduled_by)
+        record = new_record(root, config, pipeline.pipeline_name, unfinished, request.scheduled_by)
         parameters = {name: str(value) for name, value in source.parameters.items()}
         if pipeline.pipeline_info.pipeline_root != str(root.artifacts):
             progress.display.line(
@@ -127,8 +117,8 @@ def run_tfx_pipeline(
         resumed = "resumed " if unfinished else ""
         progress.display.line(f"{resumed}run {record.run_id} of {record.name!r} in {root}")
         recorder.end(
-            run_to_outcome(lambda: _run(plan, request, runner, recorder, progress), record.run_id),
-            tidy=lambda: prune_after_run(root, request.config.retention, progress.display.line),
+            run_to_outcome(lambda: _run(plan, config, runner, recorder, progress), record.run_id),
+            tidy=lambda: prune_after_run(root, config.retention, progress.display.line),
         )
     return recorder.record
 
@@ -166,8 +156,6 @@ def new_record(
 
 def with_origin(record: RunRecord, plan: "PipelinePlan", root: Root) -> RunRecord:
     """Returns the record of a run with the data, the code, and the version that it compares with."""
-    from pipelines.steps.step_plan import with_root
-
     definitions: dict[str, str] = {}
     file = record.section("pipeline").get("file", "")
     if file:
@@ -202,8 +190,6 @@ def _baseline_version(plan: "PipelinePlan", root: Root, run_id: str) -> str | No
 
     It need not be the live model, such as after a rollback.
     """
-    from pipelines.steps.step_folders import StepFolders, find_pushes
-
     baselines = [
         [asdict(ref) for ref in step.inputs["baseline_model"]]
         for step in plan.steps
@@ -257,18 +243,17 @@ def _sha256(values: Any) -> str:
 
 def _run(
     plan: "PipelinePlan",
-    request: TfxPipelineRequest,
+    config: TfxPipelineConfig,
     runner: Runner,
     recorder: RunRecorder,
     progress: Progress,
 ) -> RunOutcome:
     from pipelines.steps.running import run_steps
-    from pipelines.steps.step_folders import StepFolders
 
-    root, run_id = request.root, recorder.record.run_id
+    root, run_id = recorder.root, recorder.record.run_id
     baseline_version = recorder.record.baseline_version
     observer = StepRecorder(recorder, progress, lambda step: check_of_step(step.class_path, baseline_version))
-    with runner.beam_options(request.config.beam, root.beam) as beam_options:
+    with runner.beam_options(config.beam, root.beam) as beam_options:
         steps = run_steps(
             plan,
             StepFolders(root.artifacts),
@@ -287,8 +272,6 @@ def outcome_of_pushes(
 
     `root`: root of the run. A version that was pushed elsewhere is only in a note.
     """
-    from pipelines.steps.step_folders import find_pushes
-
     pushes = find_pushes(steps)
     done = [push for push in pushes if push.destination]
     if pushes and not done:

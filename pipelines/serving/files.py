@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from components.beam.ahead import map_ahead
 from pipelines.data import faults
@@ -252,7 +254,6 @@ def _is_nan(values: Any) -> Any:
 
 
 def _source_line(block: _Block, row: int, dialect: Dialect) -> str:
-    """Returns the file and the line of a row of a block."""
     rows = list_rows(block.file, dialect)
     line, _ = next(itertools.islice(rows, block.rows_before + row, None))
     return f"{block.file}, line {line}"
@@ -303,16 +304,13 @@ class _CsvWriter:
         self._has_header = False
 
     def write(self, texts: dict[str, Any], columns: dict[str, Any], predictions: dict[str, Any]) -> None:
-        import pyarrow
-        import pyarrow.compute as pc
-
         columns_out = {**texts, **_arrays(predictions)}
         if not self._has_header:
             line = io.StringIO()
             csv.writer(line, lineterminator="\n").writerow(columns_out)
             self._stream.write(line.getvalue().encode())
             self._has_header = True
-        fields = [_quoted(cells.cast(pyarrow.string()).fill_null("")) for cells in columns_out.values()]
+        fields = [_quoted(cells.cast(pa.string()).fill_null("")) for cells in columns_out.values()]
         lines = pc.binary_join_element_wise(*fields, ",").to_pylist()
         self._stream.write("\n".join([*lines, ""]).encode())
 
@@ -325,11 +323,10 @@ class _ParquetWriter:
         self._writer: Any = None
 
     def write(self, texts: dict[str, Any], columns: dict[str, Any], predictions: dict[str, Any]) -> None:
-        import pyarrow
         from pyarrow import parquet
 
-        numbers = {name: array for name, array in columns.items() if not pyarrow.types.is_binary(array.type)}
-        table = pyarrow.table({**texts, **numbers, **_arrays(predictions)})
+        numbers = {name: array for name, array in columns.items() if not pa.types.is_binary(array.type)}
+        table = pa.table({**texts, **numbers, **_arrays(predictions)})
         if self._writer is None:
             self._writer = parquet.ParquetWriter(self._file, table.schema)
         self._writer.write_table(table)
@@ -341,8 +338,6 @@ class _ParquetWriter:
 
 def _quoted(cells: Any) -> Any:
     """Returns cells as fields of CSV: in quotes where they need them, which pyarrow's own writer ignores."""
-    import pyarrow.compute as pc
-
     needs_quotes = pc.match_substring_regex(cells, '[",\r\n]')
     if not pc.any(needs_quotes).as_py():
         return cells
@@ -351,9 +346,7 @@ def _quoted(cells: Any) -> Any:
 
 
 def _arrays(predictions: dict[str, Any]) -> dict[str, Any]:
-    import pyarrow
-
     return {
-        name: pyarrow.array(values, pyarrow.string() if values.dtype == object else None)
+        name: pa.array(values, pa.string() if values.dtype == object else None)
         for name, values in predictions.items()
     }

@@ -4,21 +4,27 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow
+from tensorflow_metadata.proto.v0 import statistics_pb2
 
+from components.example_validator.distributions import (
+    Shift,
+    compare_missing,
+    compare_readings,
+    compare_values,
+    num_present,
+)
 from components.parsed_columns import add_reading, readings
 from pipelines.config.evaluator import ExampleValidatorConfig
 from pipelines.config.load import is_of_tfx_pipeline
 from pipelines.errors import BadInputError
 from pipelines.root import Root
+from pipelines.root.baseline import statistics_folder
 from pipelines.root.records import RunRecord
 from pipelines.serving.saved_model import Column
-
-if TYPE_CHECKING:
-    from components.example_validator.distributions import Shift
 
 Row = Mapping[str, Any]
 """Values of a row by column: a number or a text, or a list of them. A column that is absent is missing."""
@@ -36,14 +42,12 @@ class ColumnDrift:
     # `missing` for the share of rows without a value; `unread` for that of the cells of numbers or
     # dates that cannot be parsed; for the values `l_infinity` or `jensen_shannon`.
     measure: str
-    shift: "Shift"  # Shift from the training data to the requests
+    shift: Shift  # Shift from the training data to the requests
 
 
 class TrainingData:
     def __init__(self, num_rows: int, columns: Mapping[str, Any]):
         self.num_rows = num_rows
-        from components.example_validator.distributions import num_present
-
         self._present = {}
         for name, column in columns.items():
             statistics = getattr(column, column.WhichOneof("stats") or "num_stats")
@@ -53,10 +57,6 @@ class TrainingData:
     @classmethod
     def read_version(cls, root: Root, version: int) -> "TrainingData":
         """Returns the statistics of a version's training split, without columns that always change."""
-        from tensorflow_metadata.proto.v0 import statistics_pb2
-
-        from pipelines.root.baseline import statistics_folder
-
         for number, origin in root.versions.origins():
             if number == version:
                 file = statistics_folder(root, origin.pipeline_run_id) / _FILE
@@ -80,12 +80,6 @@ class TrainingData:
 
     def drift(self, rows: Sequence[Row], columns: Mapping[str, Column]) -> list[ColumnDrift]:
         """Returns the drift of each column that is known; empty without rows."""
-        from components.example_validator.distributions import (
-            compare_missing,
-            compare_readings,
-            compare_values,
-        )
-
         drift = []
         for name, column in columns.items():
             training = self.columns.get(name)
@@ -158,8 +152,6 @@ def _statistics(values: Sequence[Any], kind: int) -> Any:
 
     Numbers that are not finite are left out. None without a value.
     """
-    from tensorflow_metadata.proto.v0 import statistics_pb2
-
     statistics = statistics_pb2.FeatureNameStatistics(type=kind)
     if kind == statistics.STRING:
         if not values:

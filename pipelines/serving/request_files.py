@@ -44,10 +44,7 @@ class _Window:
 
 
 class RequestSample:
-    """Draws rows of requests, and writes them to files.
-
-    `seed`: seed of the draws. Default: a random seed.
-    """
+    """Draws rows of requests, and writes them to files."""
 
     def __init__(
         self, folder: Path, limits: SampleLimits, clock: Callable[[], float], seed: int | None = None

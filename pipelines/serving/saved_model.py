@@ -6,7 +6,7 @@ schema was edited.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -48,6 +48,13 @@ class Tensor:
     name: str
     dtype: Any  # Type of the elements
     shape: tuple[int | None, ...] | None  # Sizes, None where a size is unknown; None for an unknown rank
+
+    def takes(self, shape: Sequence[int]) -> bool:
+        """Returns whether values of this shape fit."""
+        wanted = shape if self.shape is None else self.shape
+        return len(wanted) == len(shape) and all(
+            size in (None, actual) for size, actual in zip(wanted, shape, strict=True)
+        )
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from google.protobuf import json_format
 from tfx.components.example_gen import driver as example_gen_driver
@@ -16,6 +16,7 @@ from tfx.orchestration import data_types_utils
 from tfx.orchestration.pipeline import Pipeline
 from tfx.orchestration.portable import inputs_utils
 from tfx.proto import pusher_pb2
+from tfx.types.artifact import Artifact
 from tfx.types.standard_component_specs import PUSH_DESTINATION_KEY
 from tfx.utils import proto_utils
 
@@ -40,9 +41,6 @@ from pipelines.steps.step_folders import (
     still_pushed,
 )
 from pipelines.steps.step_plan import FolderRef, OutputRef, StepPlan, without_root
-
-if TYPE_CHECKING:
-    from tfx.types.artifact import Artifact
 
 _NO_CACHE = "run"  # the fingerprint of a step that was made without looking for an equal one
 _NOT_MADE_YET = 1 << 50  # ids of artifacts that this run will make: above all others
@@ -345,7 +343,7 @@ class _Planner:
 
     def _candidates(
         self, component: Resolver, channel: Any, outputs_by_id: dict[int, OutputRef]
-    ) -> list["Artifact"]:
+    ) -> list[Artifact]:
         wanted = type_path(channel.type)
         producer = getattr(channel, "producer_component_id", None)
         output_key = getattr(channel, "output_key", None)

@@ -5,14 +5,15 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from apache_beam.runners.portability.fn_api_runner import worker_handlers
 from google.protobuf import json_format
 from tfx.components.example_gen.utils import FINGERPRINT_PROPERTY_NAME
 from tfx.proto import example_gen_pb2
+from tfx.types.artifact import Artifact
 from tfx.types.standard_component_specs import INPUT_BASE_KEY, INPUT_CONFIG_KEY
 
 from components.errors import SettingError
@@ -29,10 +30,7 @@ from pipelines.steps.step_folders import FinishedStep, StepFolders, new_artifact
 from pipelines.steps.step_plan import OutputRef, StepPlan, with_root
 from pipelines.terminal.signals import signal_has_come
 
-if TYPE_CHECKING:
-    from tfx.types.artifact import Artifact
-
-    Artifacts = dict[str, list[Artifact]]
+Artifacts = dict[str, list[Artifact]]
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -66,44 +64,34 @@ def run_steps(
     """Runs the steps of a pipeline, and returns them."""
     # Beam caches side inputs in this process, too, and measures each of them: a walk through all modules.
     worker_handlers.STATE_CACHE_SIZE_MB = 0
+    finished: list[FinishedStep] = []
     try:
-        return list(_run_each(plan, folders, run_id, observer, beam_options, last_run, explain))
+        for step, following in itertools.zip_longest(plan.steps, plan.steps[1:]):
+            interruption.check()
+            start = time.monotonic()
+            observer.step_started(step)
+            reused, reason = find_reusable(step, folders, run_id, last_run, explain)
+            if reused is not None:
+                observer.step_finished(reused, True, time.monotonic() - start, reason)
+                finished.append(reused)
+                continue
+            if following is not None:
+                _load_model_early(following, plan, folders)
+            try:
+                made = make_step(step, plan.executors.get(step.component), folders, run_id, beam_options)
+            except BaseException as error:  # the user's code may raise SystemExit, too
+                observer.step_failed(step, time.monotonic() - start)
+                if signal_has_come() or isinstance(error, RunFailedError):
+                    raise
+                _LOGGER.exception("%s failed", step.component)
+                raise RunFailedError(
+                    step.component, describe_cause(error), is_bad_input=is_setting_error(error)
+                ) from error
+            observer.step_finished(made, False, time.monotonic() - start, reason)
+            finished.append(made)
     finally:
         model_process.discard()
-
-
-def _run_each(
-    plan: PipelinePlan,
-    folders: StepFolders,
-    run_id: str,
-    observer: StepObserver,
-    beam_options: Sequence[str],
-    last_run: RunRecord | None,
-    explain: Callable[[StepPlan, FinishedStep | None], str],
-) -> Iterator[FinishedStep]:
-    for step, following in itertools.zip_longest(plan.steps, plan.steps[1:]):
-        interruption.check()
-        start = time.monotonic()
-        observer.step_started(step)
-        reused, reason = find_reusable(step, folders, run_id, last_run, explain)
-        if reused is not None:
-            observer.step_finished(reused, True, time.monotonic() - start, reason)
-            yield reused
-            continue
-        if following is not None:
-            _load_model_early(following, plan, folders)
-        try:
-            made = make_step(step, plan.executors.get(step.component), folders, run_id, beam_options)
-        except BaseException as error:  # the user's code may raise SystemExit, too
-            observer.step_failed(step, time.monotonic() - start)
-            if signal_has_come() or isinstance(error, RunFailedError):
-                raise
-            _LOGGER.exception("%s failed", step.component)
-            raise RunFailedError(
-                step.component, describe_cause(error), is_bad_input=is_setting_error(error)
-            ) from error
-        observer.step_finished(made, False, time.monotonic() - start, reason)
-        yield made
+    return finished
 
 
 def find_reusable(
@@ -159,7 +147,7 @@ def _make_outputs(
     folders: StepFolders,
     run_id: str,
     beam_options: Sequence[str],
-) -> dict[str, list["Artifact"]]:
+) -> dict[str, list[Artifact]]:
     if executor is None:
         return {key: [_imported(step, key)] for key in step.outputs}
     folder = folders.place(step)
@@ -204,7 +192,7 @@ def _check_sources(step: StepPlan, folders: StepFolders) -> None:
         PlannedFiles(with_root(base, folders.root), patterns, fingerprint).check_contents()
 
 
-def _new_output(step: StepPlan, key: str, folder: Path) -> "Artifact":
+def _new_output(step: StepPlan, key: str, folder: Path) -> Artifact:
     """Returns an output with an empty folder. Other files that a killed run has left stay."""
     from tfx.types.value_artifact import ValueArtifact
 
@@ -219,7 +207,7 @@ def _new_output(step: StepPlan, key: str, folder: Path) -> "Artifact":
     return artifact
 
 
-def _imported(step: StepPlan, key: str) -> "Artifact":
+def _imported(step: StepPlan, key: str) -> Artifact:
     artifact = new_artifact(step.outputs[key], step.properties.get(key))
     artifact.uri = step.parameters["artifact_uri"]
     artifact.is_external = True
@@ -230,18 +218,17 @@ def run_executor(
     component: str,
     executor: Mapping[str, Any],
     parameters: Mapping[str, Any],
-    inputs: "Artifacts",
-    outputs: "Artifacts",
+    inputs: Artifacts,
+    outputs: Artifacts,
     scratch: Path,
     beam_options: Sequence[str] = (),
     run_id: str | None = None,
-) -> "Artifacts":
+) -> Artifacts:
     """Runs the executor of a component, and returns its output artifacts, each below its given URI.
 
     `parameters`: execution properties, as TFX's `NodeParameters`; those that depend on inputs are resolved.
     `outputs`: output artifacts by key, one each; their folders exist.
     """
-    from google.protobuf import json_format
     from tfx.dsl.compiler import placeholder_utils
     from tfx.orchestration import data_types_utils
     from tfx.orchestration.portable import data_types, inputs_utils
@@ -285,7 +272,6 @@ def run_executor(
 
 def _operator(executor: Mapping[str, Any], beam_options: Sequence[str]) -> Callable[[Any], Any]:
     """Returns TFX's operator that runs this kind of executor."""
-    from google.protobuf import json_format
     from tfx.orchestration.portable import beam_executor_operator, python_executor_operator
     from tfx.proto.orchestration import executable_spec_pb2
 

@@ -32,18 +32,17 @@ def with_predictions(spec: EstimatorSpec, predictions: dict[str, Any]) -> Estima
     return spec._replace(predictions=predictions, export_outputs=outputs or None)
 
 
-def predict_held_out(estimator: Any, input_fn: Any, checkpoint: str | None = None) -> HeldOut:
-    """Predicts held-out rows, except those of weight 0.
+def predict_held_out(estimator: Any, input_fn: Any) -> HeldOut:
+    """Predicts held-out rows, except those of weight 0, with the newest checkpoint.
 
     `input_fn`: function that returns their (features, labels) batches, in the same order at each call.
-    `checkpoint`: checkpoint to predict with; None means the newest checkpoint.
     """
     labels: list[npt.NDArray[Any]] = []
     weights: list[npt.NDArray[Any]] = []
     for features, of_batch in input_fn():
         labels.append(of_batch.numpy().reshape(-1))
         weights.append(np.reshape(features.get(WEIGHT_KEY, np.ones(len(labels[-1]))), -1))
-    batches = estimator.predict(input_fn, checkpoint_path=checkpoint, yield_single_examples=False)
+    batches = estimator.predict(input_fn, yield_single_examples=False)
     parts = [next(batch[name] for name in _OUTPUTS if name in batch) for batch in batches]
     predictions = np.concatenate(parts).astype(np.float64)
     names = np.concatenate(labels)

@@ -163,15 +163,13 @@ def infer_plan(
 
 
 def _numeric_feature(column: ColumnProfile, kind: ColumnKind) -> NumericFeature:
-    if kind.moments is None:
-        has_missing = column.num_missing + column.num_beyond_float32 > 0
-        return NumericFeature(
-            column=column.name, center=column.mean, has_missing=has_missing, number_format=kind.number_format
-        )
+    center, num_unreadable = column.mean, column.num_beyond_float32
+    if kind.moments is not None:
+        center, num_unreadable = kind.moments.mean, kind.moments.num_unreadable
     return NumericFeature(
         column=column.name,
-        center=kind.moments.mean,
-        has_missing=column.num_missing + kind.moments.num_unreadable > 0,
+        center=center,
+        has_missing=column.num_missing + num_unreadable > 0,
         unreadable=kind.unreadable,
         number_format=kind.number_format,
     )

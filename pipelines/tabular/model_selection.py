@@ -167,11 +167,7 @@ def select_model(
     limit = math.inf if combination is None else combination.time_limit
 
     def train(model: ModelName, *, to_first_rung: bool) -> None:
-        others = (
-            _rank(candidate_of_model.loss)
-            for candidate_of_model in candidates.values()
-            if candidate_of_model.model != model
-        )
+        others = (_rank(other.loss) for other in candidates.values() if other.model != model)
         to_beat = min(others, default=math.inf)
         earlier = candidates.get(model)
         if earlier:
@@ -197,15 +193,12 @@ def select_model(
     for model in models:
         if model not in candidates:
             train(model, to_first_rung=len(models) > 1)
-    for candidate_of_model in sorted(candidates.values(), key=lambda candidate: _rank(candidate.loss)):
-        if candidate_of_model.is_paused:
-            train(candidate_of_model.model, to_first_rung=False)
+    for candidate in sorted(candidates.values(), key=lambda candidate: _rank(candidate.loss)):
+        if candidate.is_paused:
+            train(candidate.model, to_first_rung=False)
     best = min(candidates.values(), key=lambda candidate: _rank(candidate.loss))
     if not math.isfinite(best.loss):
-        reasons = "; ".join(
-            f"{candidate_of_model.model}: {candidate_of_model.failure}"
-            for candidate_of_model in candidates.values()
-        )
+        reasons = "; ".join(f"{candidate.model}: {candidate.failure}" for candidate in candidates.values())
         raise RuntimeError(f"None of the models could be trained. {reasons}")
     if not is_decided:
         if combination and (len(models) > 1 or combination.folds > 1 or on_held_out):

@@ -28,7 +28,6 @@ from components.evaluator.gate.slice_doubts import (
     ALL,
     SliceExcess,
     doubts_about_slices,
-    parse_excesses,
     slice_excesses,
 )
 from components.evaluator.gate.verdict import Verdict
@@ -120,17 +119,9 @@ class DefaultChecks:
     @classmethod
     def from_json(cls, text: str | None) -> "DefaultChecks | None":
         """Returns the settings from JSON; None if there are none."""
-        fields = json.loads(text or "null")
-        if not fields:
-            return None
-        then = fields.pop("baseline_then", None)
-        slices = parse_excesses(fields.pop("slices_then", ()))
-        for key in ("known_doubts", "accepted", "categories", "numbers"):
-            fields[key] = tuple(fields.get(key, ()))
-        values = tuple(
-            ValueThen(**{**metric, "interval": tuple(metric["interval"])}) for metric in then or ()
-        )
-        return cls(**fields, baseline_then=values or None, slices_then=slices)
+        from pydantic import TypeAdapter
+
+        return TypeAdapter(cls).validate_json(text) if text else None
 
 
 def run_checks(

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 
 from components.evaluator.gate.check import Check
 from components.evaluator.gate.metric_intervals import Interval
-from components.evaluator.gate.slice_doubts import SliceExcess, parse_excesses
+from components.evaluator.gate.slice_doubts import SliceExcess
 
 VERDICT_FILE = "verdict.json"
 
@@ -76,14 +76,7 @@ def load_verdict(evaluation_uri: str) -> Verdict:
 
 
 def read_verdict(path: str) -> Verdict:
-    """Returns the verdict in a file, with the types that JSON lacks."""
+    from pydantic import TypeAdapter
     from tfx.utils import io_utils
 
-    fields = json.loads(io_utils.read_string_file(path))
-    fields["checks"] = tuple(Check(**check) for check in fields["checks"])
-    fields["excesses"] = parse_excesses(fields["excesses"])
-    for key in ("not_checked", "doubts"):
-        fields[key] = tuple(fields[key])
-    for key in ("intervals", "baseline_intervals"):
-        fields[key] = {name: (low, high) for name, (low, high) in fields[key].items()}
-    return Verdict(**fields)
+    return TypeAdapter(Verdict).validate_json(io_utils.read_string_file(path))

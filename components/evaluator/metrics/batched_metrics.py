@@ -11,8 +11,9 @@ squared and absolute errors when it merges accumulators.
 """
 
 import abc
+import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -94,6 +95,9 @@ class Rows:
 class Sums(abc.ABC):
     """Sums over examples that replace a TFMA combiner. Sums are arrays, or tuples of arrays."""
 
+    def __init__(self, computation: metric_types.MetricComputation) -> None:
+        self._key = computation.keys[0]
+
     @abc.abstractmethod
     def add(self, rows: Rows) -> Any:
         """Returns the sums over some examples."""
@@ -121,9 +125,6 @@ class _ExampleCount(Sums):
 
 
 class _Totals(Sums):
-    def __init__(self, computation: metric_types.MetricComputation) -> None:
-        self._key = computation.keys[0]
-
     def add(self, rows: Rows) -> Array:
         labels, predictions, weights = rows.flat(self._key)
         return np.array([labels @ weights, predictions @ weights, weights.sum()])
@@ -141,7 +142,7 @@ class _Histogram(Sums):
 
     def __init__(self, computation: metric_types.MetricComputation) -> None:
         combiner = computation.combiner
-        self._key = computation.keys[0]
+        super().__init__(computation)
         self._num_buckets = combiner._num_buckets  # noqa: SLF001
         self._left = combiner._left  # noqa: SLF001
         self._range = combiner._range  # noqa: SLF001
@@ -176,7 +177,7 @@ class _Histogram(Sums):
 class _ConfusionMatrices(Sums):
     def __init__(self, computation: metric_types.MetricComputation) -> None:
         matrices = computation.combiner._binary_confusion_matrices  # noqa: SLF001
-        self._key = computation.keys[0]
+        super().__init__(computation)
         self._thresholds = list(matrices._thresholds)  # noqa: SLF001
         self._fractional = matrices._enable_fractional_labels  # noqa: SLF001
 
@@ -210,7 +211,7 @@ class _ConfusionMatrices(Sums):
 
 class _RegressionError(Sums):
     def __init__(self, computation: metric_types.MetricComputation, power: int) -> None:
-        self._key = computation.keys[0]
+        super().__init__(computation)
         self._power = power
 
     def add(self, rows: Rows) -> Array:
@@ -225,9 +226,6 @@ class _RegressionError(Sums):
 
 class _SquaredPearson(Sums):
     """Sums are the weight, and the weighted sums of x, y, xx, yy and xy."""
-
-    def __init__(self, computation: metric_types.MetricComputation) -> None:
-        self._key = computation.keys[0]
 
     def add(self, rows: Rows) -> Array:
         x, y, weights = rows.flat(self._key)
@@ -246,7 +244,7 @@ class _KerasMetrics(Sums):
     """Sums are the metrics' variables; TFMA adds them up, too."""
 
     def __init__(self, computation: metric_types.MetricComputation) -> None:
-        self._key = computation.keys[0]
+        super().__init__(computation)
         self._combiner = computation.combiner
         self._combiner.setup()
         # The Keras metrics that the combiner has made; there is no other access to them.
@@ -302,7 +300,7 @@ class _ModelMetrics(Sums):
 
 class _SklearnStatistic(Sums):
     def __init__(self, computation: metric_types.MetricComputation) -> None:
-        self._key = computation.keys[0]
+        super().__init__(computation)
         self._statistic = computation.combiner.statistic
 
     def add(self, rows: Rows) -> Any:
@@ -337,23 +335,20 @@ def make_sums(computation: metric_types.MetricComputation) -> Sums | None:
         # With an example id, the matrices are computed over groups of examples.
         is_plain = not combiner._example_id_key  # noqa: SLF001
         return _ConfusionMatrices(computation) if is_plain else None
-    if kind is _HistogramCombiner:
-        return _Histogram(computation)
-    if kind is _TotalsCombiner:
-        return _Totals(computation)
-    if kind is _CountCombiner:
-        return _ExampleCount(computation)
-    if kind is _SquaredErrorCombiner:
-        return _RegressionError(computation, power=2)
-    if kind is _AbsoluteErrorCombiner:
-        return _RegressionError(computation, power=1)
-    if kind is _PearsonCombiner:
-        return _SquaredPearson(computation)
-    if kind is model_metrics.ModelMetricsCombiner:
-        return _ModelMetrics(computation)
-    if kind is StatisticCombiner:
-        return _SklearnStatistic(computation)
-    return None
+    make = _SUMS.get(kind)
+    return None if make is None else make(computation)
+
+
+_SUMS: dict[type, Callable[[metric_types.MetricComputation], Sums]] = {
+    _HistogramCombiner: _Histogram,
+    _TotalsCombiner: _Totals,
+    _CountCombiner: _ExampleCount,
+    _SquaredErrorCombiner: functools.partial(_RegressionError, power=2),
+    _AbsoluteErrorCombiner: functools.partial(_RegressionError, power=1),
+    _PearsonCombiner: _SquaredPearson,
+    model_metrics.ModelMetricsCombiner: _ModelMetrics,
+    StatisticCombiner: _SklearnStatistic,
+}
 
 
 def all_sums(computations: Sequence[metric_types.MetricComputation]) -> list[Sums] | None:

@@ -5,6 +5,7 @@ model. TFMA 0.52 no longer computes these, so that a model with such a threshold
 """
 
 import contextlib
+import copy
 import functools
 import inspect
 import json
@@ -42,14 +43,12 @@ _MAX_CHOICES = 5
 
 
 def with_stock_arguments(
-    eval_config: config_pb2.EvalConfig | None,
+    eval_config: config_pb2.EvalConfig,
     feature_slicing_spec: evaluator_pb2.FeatureSlicingSpec | None,
     fairness_indicator_thresholds: Sequence[float],
 ) -> config_pb2.EvalConfig:
     """Returns the EvalConfig with TFX's older arguments merged in."""
-    config = config_pb2.EvalConfig()
-    if eval_config is not None:
-        config.CopyFrom(eval_config)
+    config = copy.deepcopy(eval_config)
     if feature_slicing_spec is not None:
         slices = [list(spec.column_for_slicing) for spec in feature_slicing_spec.specs]
         for columns in slices if [] in slices else [*slices, []]:
@@ -76,8 +75,7 @@ def with_defaults(eval_config: config_pb2.EvalConfig, *, has_baseline: bool) -> 
 
     Without a baseline, it has neither the baseline's ModelSpec nor change thresholds.
     """
-    config = config_pb2.EvalConfig()
-    config.CopyFrom(eval_config)
+    config = copy.deepcopy(eval_config)
     if not config.model_specs:
         config.model_specs.add()
     if has_baseline and len(config.model_specs) == 1:
@@ -100,8 +98,7 @@ def with_defaults(eval_config: config_pb2.EvalConfig, *, has_baseline: bool) -> 
 
 def with_single_output(eval_config: config_pb2.EvalConfig) -> config_pb2.EvalConfig:
     """Returns the configuration for evaluation models, which are evaluated on a single output."""
-    config = config_pb2.EvalConfig()
-    config.CopyFrom(eval_config)
+    config = copy.deepcopy(eval_config)
     for spec in config.model_specs:
         for key in ("label_key", "prediction_key", "example_weight_key"):
             by_output = getattr(spec, f"{key}s")
@@ -126,8 +123,7 @@ def with_settings_of_models(
 
     `settings_by_model`: arguments of metrics by the names of the models.
     """
-    config = config_pb2.EvalConfig()
-    config.CopyFrom(eval_config)
+    config = copy.deepcopy(eval_config)
     if not settings_by_model:
         return config
     del config.metrics_specs[:]
@@ -143,7 +139,7 @@ def with_settings_of_models(
                 settings_of_model = settings_by_model.get(name, {})
                 if argument in settings_of_model:
                     settings[argument] = settings_of_model[argument]
-                metrics.append(config_pb2.MetricConfig.FromString(metric.SerializeToString()))
+                metrics.append(copy.deepcopy(metric))
                 metrics[-1].config = json.dumps(settings)
             if metrics:
                 # The names of the metrics stay, so that those of two models can be compared.
@@ -200,8 +196,7 @@ def resolve_thresholds(
     A name refers to a metric in the configuration, or else to one of the model's own, or else to one of
     TFMA's.
     """
-    config = config_pb2.EvalConfig()
-    config.CopyFrom(eval_config)
+    config = copy.deepcopy(eval_config)
     own = next(iter(graphs.values())).metric_names if graphs else ()
     computed = {
         metric_specs.metric_instance(metric).name: metric

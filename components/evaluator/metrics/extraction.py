@@ -6,7 +6,7 @@ metrics and slices need.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import apache_beam as beam
@@ -78,21 +78,29 @@ class RawFeatures:
             names.add(weight)
         reads_all = has_user_code(eval_config)
         keeps_examples = reads_all or uses_model_metrics(eval_config)
-        if schema is None:
-            raw_features = cls(tuple(sorted(names)), weight, None, tuple(categories), tuple(numbers))
-            return replace(raw_features, reads_all=reads_all, keeps_examples=keeps_examples)
-        features = {feature.name: feature for feature in schema.feature}
-        for name in sorted(names - set(features)):
-            raise ValueError(
-                f"The evaluation slices or weighs by {name!r}, which is not a raw feature. "
-                f"The raw features are: {', '.join(nearest_first(name, features))}"
+        serialized = None
+        if schema is not None:
+            features = {feature.name: feature for feature in schema.feature}
+            for name in sorted(names - set(features)):
+                raise ValueError(
+                    f"The evaluation slices or weighs by {name!r}, which is not a raw feature. "
+                    f"The raw features are: {', '.join(nearest_first(name, features))}"
+                )
+            categories, numbers = (
+                [name for name in some if name in features] for some in (categories, numbers)
             )
-        existing = [tuple(name for name in some if name in features) for some in (categories, numbers)]
-        columns = features if reads_all else {*names, *existing[0], *existing[1]}
-        projected = schema_pb2.Schema(feature=[features[name] for name in sorted(columns)])
-        serialized = projected.SerializeToString()
-        raw_features = cls(tuple(sorted(names)), weight, serialized, existing[0], existing[1])
-        return replace(raw_features, reads_all=reads_all, keeps_examples=keeps_examples)
+            columns = features if reads_all else {*names, *categories, *numbers}
+            projected = schema_pb2.Schema(feature=[features[name] for name in sorted(columns)])
+            serialized = projected.SerializeToString()
+        return cls(
+            tuple(sorted(names)),
+            weight,
+            serialized,
+            tuple(categories),
+            tuple(numbers),
+            reads_all=reads_all,
+            keeps_examples=keeps_examples,
+        )
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ classes it counts as 0, as in scikit-learn.
 """
 
 import abc
+import copy
 import json
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -462,8 +463,7 @@ def resolve_classes(eval_config: config_pb2.EvalConfig, classes: Sequence[str]) 
 
     `classes`: names of the model's classes; empty if it has none, so that a configuration names ids.
     """
-    config = config_pb2.EvalConfig()
-    config.CopyFrom(eval_config)
+    config = copy.deepcopy(eval_config)
     for spec in config.metrics_specs:
         for metric in spec.metrics:
             settings = json.loads(metric.config or "{}")

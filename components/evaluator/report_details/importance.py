@@ -306,7 +306,6 @@ def _contributions(
 
 
 def _cell(feature: Any) -> str | None:
-    """Returns a cell as text; None if it is missing."""
     kind = feature.WhichOneof("kind") if feature is not None else None
     values = getattr(feature, kind).value if kind else ()
     return ", ".join(map(_text, values))[:_MAX_LETTERS] or None

@@ -93,18 +93,20 @@ def _calibration(negative: Values, positive: Values, squares: float) -> list[dic
         inside = (tenth == number) & (total > 0)
         size = float(total[inside].sum())
         if size > 0:
-            happened = float(positive[inside].sum())
-            low, high = wilson_interval(happened * size_of_1, size * size_of_1, CONFIDENCE)
-            rows.append(
-                {
-                    "predicted": float(middles[inside] @ total[inside]) / size,
-                    "happened": happened / size,
-                    "low": low,
-                    "high": high,
-                    "weight": size,
-                }
-            )
+            predicted = float(middles[inside] @ total[inside])
+            rows.append(_calibrated(predicted, float(positive[inside].sum()), size, size_of_1))
     return rows
+
+
+def _calibrated(predicted: float, happened: float, weight: float, size_of_1: float) -> dict[str, float]:
+    low, high = wilson_interval(happened * size_of_1, weight * size_of_1, CONFIDENCE)
+    return {
+        "predicted": predicted / weight,
+        "happened": happened / weight,
+        "low": low,
+        "high": high,
+        "weight": weight,
+    }
 
 
 def _multi_class(sums: PredictionSums, classes: tuple[str, ...]) -> dict[str, Any]:
@@ -122,20 +124,12 @@ def _multi_class(sums: PredictionSums, classes: tuple[str, ...]) -> dict[str, An
         table[index.get(label, size - 1), index.get(answer, size - 1)] += weight
     names = [classes[ident] if ident < len(classes) else str(ident) for ident in order]
     confidence = sums.confidence if sums.confidence is not None else np.zeros((3, 0))
-    calibration = []
     size_of_1 = float(confidence[2].sum()) / sums.squares if sums.squares else 1.0
-    for predicted, right, weight in confidence.T:
-        if weight > 0:
-            low, high = wilson_interval(right * size_of_1, weight * size_of_1, CONFIDENCE)
-            calibration.append(
-                {
-                    "predicted": float(predicted / weight),
-                    "happened": float(right / weight),
-                    "low": low,
-                    "high": high,
-                    "weight": float(weight),
-                }
-            )
+    calibration = [
+        _calibrated(predicted, right, weight, size_of_1)
+        for predicted, right, weight in confidence.T.tolist()
+        if weight > 0
+    ]
     return {
         "by_class": _by_class(sums.confusion, classes),
         "confusion": {

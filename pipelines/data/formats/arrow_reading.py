@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from pipelines.data.formats.date_format import DateFormat, epoch_seconds
 from pipelines.data.formats.number_format import NumberFormat, pattern_and_terms
@@ -27,7 +28,6 @@ def matches(cells: Any, pattern: str) -> Any:
 
 def read_numbers(cells: Any, number_format: NumberFormat | None) -> Any:
     """Returns the numbers of cells as float64; NaN where a cell is not a number."""
-    import pyarrow
     import pyarrow.compute as pc
 
     pattern, terms = pattern_and_terms(number_format)
@@ -37,14 +37,13 @@ def read_numbers(cells: Any, number_format: NumberFormat | None) -> Any:
         text = cells
         for wanted, replacement in steps:
             text = pc.replace_substring_regex(text, wanted, replacement)
-        numbers = pc.if_else(is_number, text, "nan").cast(pyarrow.float64())
+        numbers = pc.if_else(is_number, text, "nan").cast(pa.float64())
         total = total + factor * numbers.to_numpy(zero_copy_only=False)
     return total
 
 
 def read_times(cells: Any, date_format: DateFormat) -> Times:
     """Returns the points in time of cells."""
-    import pyarrow
     import pyarrow.compute as pc
 
     if date_format.unit_secs is not None:
@@ -53,12 +52,12 @@ def read_times(cells: Any, date_format: DateFormat) -> Times:
         secs = np.floor(np.where(is_valid, numbers, 0) * date_format.unit_secs).astype(np.int64)
         return Times(is_valid, secs, secs)
     is_valid = matches(cells, date_format.pattern)
-    valid_cells = pc.if_else(pyarrow.array(is_valid), cells, "")
+    valid_cells = pc.if_else(pa.array(is_valid), cells, "")
     parts: dict[Any, Any] = {}
     for part, steps in date_format.parts.items():
         text = valid_cells
         for pattern, replacement in steps:
             text = pc.replace_substring_regex(text, pattern, replacement)
-        parts[part] = text.cast(pyarrow.int64()).to_numpy(zero_copy_only=False)
+        parts[part] = text.cast(pa.int64()).to_numpy(zero_copy_only=False)
     local, utc, is_known = epoch_seconds(parts)
     return Times(is_valid & is_known, local, utc)

@@ -12,9 +12,9 @@ from pipelines.config.beam import BeamConfig
 from pipelines.config.kubeflow import KubeflowConfig
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.config.tfx_pipeline import AnyConfig
+from pipelines.config.toml import flat_settings
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.compile.dag import END, PLAN, RECORD
-from pipelines.kubeflow.compile.parameters import flat
 from pipelines.kubeflow.compile.task_settings import NEVER_CACHED
 
 COMPONENTS = (
@@ -35,7 +35,6 @@ MAX_NAME = 57
 """Longest name: the workflow is named NAME-xxxxx, and the value of a label has at most 63 characters."""
 
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_TASK = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SEEN = ("data.path", "module.file", "schema.path")
 
 
@@ -119,7 +118,7 @@ def check_specification(text: str) -> None:
     dags = [specification["root"], *(item for item in components.values() if "dag" in item)]
     for dag in dags:
         for name in dag["dag"]["tasks"]:
-            if not _TASK.fullmatch(name) or len(name) > 63:
+            if not _LABEL.fullmatch(name) or len(name) > 63:
                 raise BadInputError(
                     f"The task {name!r} is not a valid name for Kubernetes (RFC 1123): lower-case letters, "
                     "digits and '-', at most 63 characters."
@@ -263,7 +262,7 @@ def _check_paths(config: PipelineConfig) -> None:
     folders = [str(settings.root), *(volume.path for volume in settings.volumes)]
     if settings.backend == "vertex":
         folders.append("/gcs")
-    values = flat(config.model_dump(mode="json"))
+    values = flat_settings(config.model_dump(mode="json"))
     for key in _SEEN:
         path = values.get(key)
         if path is None:
@@ -314,10 +313,9 @@ def step_options(config: BeamConfig) -> tuple[str, ...]:
 
 def without_effect(config: AnyConfig) -> list[str]:
     """Returns a message of one or two sentences for each setting that has no effect on Kubeflow."""
-    messages = []
-    if config.notify.has_receiver:
-        messages.append(
-            "[notify] has no effect on Kubeflow: compiled pipelines contain no addresses. Let Prometheus "
-            "watch the metric newest_run_status of `schedule metrics --root ROOT`, or the runs of Kubeflow."
-        )
-    return messages
+    if not config.notify.has_receiver:
+        return []
+    return [
+        "[notify] has no effect on Kubeflow: compiled pipelines contain no addresses. Let Prometheus "
+        "watch the metric newest_run_status of `schedule metrics --root ROOT`, or the runs of Kubeflow."
+    ]

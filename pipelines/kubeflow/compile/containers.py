@@ -12,7 +12,7 @@ from typing import Any
 
 from kfp import dsl
 
-from pipelines.kubeflow.compile.dag import END, PLAN, RECORD
+from pipelines.kubeflow.compile.dag import PLAN
 from pipelines.kubeflow.compile.parameters import RuntimeParameter
 
 COMMAND = ("python", "-P", "-m", "pipelines.kubeflow.step")
@@ -66,14 +66,9 @@ def plan_step(
     return _container(PLAN, parameters, image, root, arguments)
 
 
-def record_step(image: str, root: str) -> Any:
-    """Returns the component that records the run."""
-    return _container(RECORD, {RUN: str}, image, root, lambda values: ["--run", values[RUN]])
-
-
-def end_step(image: str, root: str) -> Any:
-    """Returns the exit handler, which records why a run ended early."""
-    return _container(END, {RUN: str}, image, root, lambda values: ["--run", values[RUN]])
+def closing_step(name: str, image: str, root: str) -> Any:
+    """Returns the component that records the run, `RECORD`, or why it ended early, `END`."""
+    return _container(name, {RUN: str}, image, root, lambda values: ["--run", values[RUN]])
 
 
 def _container(component: str, parameters: Mapping[str, Any], image: str, root: str, arguments: Any) -> Any:

@@ -13,6 +13,7 @@ from components.nearest import nearest_first
 from pipelines.config.load import explain, is_of_tfx_pipeline
 from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.config.tfx_pipeline import AnyConfig, TfxPipelineConfig
+from pipelines.config.toml import flat_settings
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.compile.given_parameters import typed_parameters
 
@@ -47,7 +48,7 @@ class RuntimeParameter:
 
 
 def runtime_parameters(config: PipelineConfig, asked_for: Iterable[str] = ()) -> tuple[RuntimeParameter, ...]:
-    values = flat(config.model_dump(mode="json", exclude={"kubeflow"}))
+    values = flat_settings(config.model_dump(mode="json", exclude={"kubeflow"}))
     keys = dict.fromkeys(("data.path", *_UNSET, *config.kubeflow.parameters, *asked_for))
     parameters = []
     for key in keys:
@@ -118,7 +119,7 @@ def _check_names(parameters: Iterable[RuntimeParameter]) -> None:
 def configuration_of_run(text: str, settings: Sequence[Sequence[str]]) -> AnyConfig:
     """Returns a configuration with the parameters of a run applied."""
     tree: dict[str, Any] = json.loads(text)
-    defaults = flat(tree)
+    defaults = flat_settings(tree)
     for key, value in settings:
         if key not in defaults:
             raise BadInputError(
@@ -134,24 +135,13 @@ def configuration_of_run(text: str, settings: Sequence[Sequence[str]]) -> AnyCon
         raise BadInputError(explain(error, None)) from error
 
 
-def flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Returns the values of a configuration by `section.key`."""
-    values: dict[str, Any] = {}
-    for key, value in tree.items():
-        if isinstance(value, dict):
-            values |= flat(value, f"{prefix}{key}.")
-        else:
-            values[prefix + key] = value
-    return values
-
-
 def _place(tree: dict[str, Any], key: str) -> tuple[dict[str, Any], str]:
-    """Returns the section that holds a key of `flat`, and the name in it, which may have dots itself."""
+    """Returns the section that holds a key of `flat_settings`, and the name in it, which may have dots."""
     if key in tree:
         return tree, key
     for name, value in tree.items():
         rest = key.removeprefix(f"{name}.")
-        if isinstance(value, dict) and rest != key and rest in flat(value):
+        if isinstance(value, dict) and rest != key and rest in flat_settings(value):
             return _place(value, rest)
     raise LookupError(key)
 

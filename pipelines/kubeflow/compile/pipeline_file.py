@@ -20,7 +20,9 @@ from pipelines.kubeflow.compile.admission import (
 )
 from pipelines.kubeflow.compile.dag import END, PLAN, RECORD, Dag, dag_of_csv, dag_of_definition
 from pipelines.kubeflow.compile.parameters import RuntimeParameter, definition_parameters, runtime_parameters
+from pipelines.kubeflow.compile.task_settings import apply_settings
 from pipelines.kubeflow.compile.user_code import check_paths, loaded, seen_path
+from pipelines.runs.definitions.evaluation import check_problem_is_known
 
 
 def compile_pipeline(config: AnyConfig, parameters: Iterable[str] = ()) -> str:
@@ -52,8 +54,6 @@ def compile_pipeline(config: AnyConfig, parameters: Iterable[str] = ()) -> str:
 
 def _csv_tasks(config: PipelineConfig) -> tuple[PipelineConfig, Dag]:
     """Returns the configuration as the steps see it, and the tasks."""
-    from pipelines.runs.definitions.evaluation import check_problem_is_known  # imports TensorFlow
-
     check_problem_is_known(config)
     dag = dag_of_csv(config)
     if config.pipeline is None:
@@ -84,7 +84,6 @@ def _compile(
     from kfp import compiler, dsl
 
     from pipelines.kubeflow.compile import containers
-    from pipelines.kubeflow.compile.task_settings import apply_settings
 
     image, root = str(settings.image), str(settings.root)
     # The id of the run; on Vertex its name, which is in the paths of its files, too.
@@ -94,7 +93,7 @@ def _compile(
     def build(*channels: Any) -> None:
         """Makes the tasks, when kfp calls it."""
         parameters = dict(zip((item.name for item in run_parameters), channels, strict=True))
-        end = containers.end_step(image, root)(run=run)
+        end = containers.closing_step(END, image, root)(run=run)
         apply_settings(end, settings, END)
         with dsl.ExitHandler(end, name="run"):
             plan_step = containers.plan_step(config, dag.upstream, run_parameters, image, root)
@@ -107,7 +106,7 @@ def _compile(
                 task = step(key=plan.outputs[keys[component]])
                 tasks[component] = task.after(*(tasks[other] for other in upstream))
                 apply_settings(task, settings, component)
-            record = containers.record_step(image, root)(run=run).after(plan, *tasks.values())
+            record = containers.closing_step(RECORD, image, root)(run=run).after(plan, *tasks.values())
             apply_settings(record, settings, RECORD)
 
     build.__name__ = "pipeline"

@@ -73,10 +73,7 @@ class Processes:
         self._closed = threading.Event()
 
     def run(self, process: Process, log: Path, timeout_secs: float | None = None) -> int:
-        """Runs a process to its end, and returns its exit code.
-
-        `timeout_secs`: seconds after which it is ended. Default: never.
-        """
+        """Runs a process to its end, and returns its exit code."""
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") as stream:
             with self._lock:

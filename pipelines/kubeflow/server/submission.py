@@ -49,10 +49,7 @@ class Submission:
 
 
 class Server:
-    """A server of Kubeflow Pipelines.
-
-    `namespace`: namespace of the user, on a server with several. Default: none.
-    """
+    """A server of Kubeflow Pipelines."""
 
     def __init__(self, host: str, namespace: str | None = None, token: str | None = None):
         check_host(host)
@@ -116,30 +113,23 @@ class Server:
             with self._server_errors("starting a run"):
                 run = self._client.run_pipeline(job_name=f"{pipeline}-{stamp}", **common)
             return Submission(pipeline_id, version_id, experiment_id, run_id=run.run_id, status=run.state)
-        replaced = [
-            recurring_run
-            for recurring_run in self.list_recurring_runs(name)
-            if recurring_run.pipeline_id == pipeline_id
-        ]
+        replaced = [old for old in self.list_recurring_runs(name) if old.pipeline_id == pipeline_id]
         with self._server_errors("creating a recurring run"):
             recurring = self._client.create_recurring_run(
                 job_name=name, **recurrence.as_arguments(), **common
             )
         # Last: an interruption leaves two schedules instead of none.
-        for recurring_run in replaced:
-            self.delete_recurring_run(recurring_run.id)
+        for old in replaced:
+            self.delete_recurring_run(old.id)
         return Submission(
             pipeline_id,
             version_id,
             experiment_id,
             recurring_run_id=recurring.recurring_run_id,
             status=recurring.status,
-            replaced=tuple(recurring_run.id for recurring_run in replaced),
+            replaced=tuple(old.id for old in replaced),
             dropped_parameters={
-                key: value
-                for recurring_run in replaced
-                for key, value in recurring_run.parameters.items()
-                if key not in typed
+                key: value for old in replaced for key, value in old.parameters.items() if key not in typed
             },
         )
 
@@ -167,10 +157,7 @@ class Server:
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> str:
-        """Waits for a run to end, and returns its state, which is in `FINISHED`.
-
-        `timeout_secs`: seconds until waiting is given up; the run continues.
-        """
+        """Waits for a run to end, and returns its state, which is in `FINISHED`."""
         deadline = clock() + timeout_secs
         while True:
             with self._server_errors(f"asking for the run {run_id}"):

@@ -45,12 +45,9 @@ def _push(
     with locked_for_step(root, component, run_id):
         _check_same_version(root, component, run_id, planned.serving_version)
         if planned.schema_keeping is not None:
-            from pipelines.runs.checks.schema_keeping import SchemaKeeping
-
             schema = folders.finished("SchemaGen", planned.step("SchemaGen").plan.name)
             if schema is not None:
-                keeping = SchemaKeeping.from_json(planned.schema_keeping)
-                keeping.prepare(schema.artifact("schema").uri, root, run_id)
+                planned.schema_keeping.prepare(schema.artifact("schema").uri, root, run_id)
         yield
         root.schema.adopt(*held_ids(root), run_id)
 

@@ -4,7 +4,6 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +16,10 @@ from pipelines.kubeflow.compile.admission import check_for_steps, step_options
 from pipelines.kubeflow.compile.dag import PLAN, has_task
 from pipelines.kubeflow.run_folder import PlannedRun, PlannedStep, RunFolder, locked_for_step, run_folders
 from pipelines.root import Root
-from pipelines.root.history import after_push, held_ids
+from pipelines.root.history import as_lost, held_ids
 from pipelines.root.migration import take_over
 from pipelines.root.records import RunRecord
-from pipelines.root.signs_of_life import SILENT_SECS, lost_outcome, newest_change
+from pipelines.root.signs_of_life import SILENT_SECS, newest_change
 from pipelines.runs.definitions.run_plan import RunPlan
 from pipelines.runs.plan.run_plan import RunRequest, plan_run
 from pipelines.runs.recorder import RunRecorder, start_record
@@ -203,7 +202,6 @@ def _plan_data(run: _NewRun, plan: RunPlan) -> PlannedRun:
     steps = plan_steps(pipeline.pipeline, root, record.run_id, {}, context=context)
     if executor := training_executor(plan):
         steps.executors[pipeline.trainer.id] = executor
-    keeping = SchemaKeeping.from_plan(plan)
     extension = plan.config.pipeline.extend.rpartition(":")[0] if plan.config.pipeline else None
     return run.write(
         steps,
@@ -215,7 +213,7 @@ def _plan_data(run: _NewRun, plan: RunPlan) -> PlannedRun:
         },
         beam_options=step_options(plan.config.beam),
         user_files=tuple(filter(None, (plan.code.module_file, extension))),
-        schema_keeping=asdict(keeping) if keeping else None,
+        schema_keeping=SchemaKeeping.from_plan(plan),
     )
 
 
@@ -256,18 +254,13 @@ def tidy_runs(root: Root, now: float | None = None) -> list[str]:
     """Closes the records of runs without a sign of life, and removes the files that their steps left.
 
     `root`: root of the runs; its lock is held. Copies of data that no recent run needed are removed, too.
-    `now`: current time in seconds since 1970. Default: the clock's.
     """
     now = time.time() if now is None else now
     records = root.records
     closed = []
     for record in records.read_all():
-        if record.status != "running" or record.kubeflow_run is None:
-            continue
-        outcome = lost_outcome(root, record, now)
-        if outcome is not None:  # if a step of it still comes, it opens the record again
-            outcome = after_push(root, record.run_id, outcome)
-            records.write(record.changed(finished=record.finished, **vars(outcome)))
+        if (ended := as_lost(root, record, now)) is not record:
+            records.write(ended)  # if a step of it still comes, it opens the record again
             closed.append(record.run_id)
     for folder in run_folders(root):
         if newest_change(folder) < now - KEPT_SECS:

@@ -220,7 +220,7 @@ class ClusterJobs:
         return TrainingJobError(text.rstrip())
 
 
-def jobs_of_settings(settings: TrainingJobConfig, sleep: Callable[[float], None] = time.sleep) -> ClusterJobs:
+def jobs_of_settings(settings: TrainingJobConfig) -> ClusterJobs:
     if settings.api_server:
         api = client.ApiClient(client.Configuration(host=settings.api_server))
     else:
@@ -234,4 +234,4 @@ def jobs_of_settings(settings: TrainingJobConfig, sleep: Callable[[float], None]
             ) from error
         api = client.ApiClient()
     namespace = settings.namespace or step_namespace() or "kubeflow"
-    return ClusterJobs(api, namespace, settings.poll_secs, sleep=sleep)
+    return ClusterJobs(api, namespace, settings.poll_secs)

@@ -134,11 +134,7 @@ def _measured(
 
 
 def _value_words(planned: Mapping[str, Any], values: Mapping[str, Any], kind: str) -> tuple[_Show, _Show]:
-    """Returns functions that show a value of a column, and a difference of two, as the plan reads the cells.
-
-    `values`: statistics of a split.
-    `kind`: type of the column in the statistics.
-    """
+    """Returns functions that show a value of a column, and a difference of two, as the plan reads cells."""
     if values.get("quantity") == "days":
         return _date, words.number
     written = NumberFormat(**(planned.get("number_format") or {}))

@@ -5,11 +5,10 @@ from typing import Any
 
 from pipelines.report import words
 from pipelines.report.context import Context
+from pipelines.root.check_records import OVERALL
 
 MAX_OPEN = 30
 """Number of slices that are shown at first."""
-
-_OVERALL = "Overall"
 
 
 def describe(context: Context) -> dict[str, Any] | None:
@@ -23,7 +22,7 @@ def describe(context: Context) -> dict[str, Any] | None:
     with_interval = (name for name in record.metrics if name in record.intervals)
     metric = next(with_interval, next(iter(record.metrics), ""))
     names = [metric, *(name for name in record.metrics if name != metric)]
-    entries = {_OVERALL: record.metrics, **record.slices}
+    entries = {OVERALL: record.metrics, **record.slices}
     spans = {
         name: words.within_range(
             metric, *(measured.get(name, {}).get("intervals", {}).get(metric) or (None, None))
@@ -40,8 +39,8 @@ def describe(context: Context) -> dict[str, Any] | None:
         interval = spans[name]
         rows.append(
             {
-                "name": "All examples" if name == _OVERALL else name,
-                "is_all": name == _OVERALL,
+                "name": "All examples" if name == OVERALL else name,
+                "is_all": name == OVERALL,
                 "size": words.number(
                     measured.get(name, {}).get("num_examples", metrics.get("example_count"))
                 ),

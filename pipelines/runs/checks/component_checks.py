@@ -15,7 +15,6 @@ from components.tfx.decision_file import DECISION_FILE
 from pipelines.artifacts.anomalies import NOTE_PREFIX, read_anomalies, read_drift
 from pipelines.artifacts.curves import read_curves
 from pipelines.artifacts.search import search_in_words
-from pipelines.artifacts.signatures import describe_model
 from pipelines.artifacts.statistics import count_examples, describe_statistics
 from pipelines.config.evaluator import ThresholdConfig
 from pipelines.data.formats.number_format import NumberFormat
@@ -28,6 +27,7 @@ from pipelines.root.history import run_of_version
 from pipelines.root.records import Metrics, VerdictRecord
 from pipelines.root.served_run import weighs_alike
 from pipelines.runs.checks.label_comparison import compare_labels, read_labels
+from pipelines.runs.checks.model_description import describe_model
 from pipelines.runs.definitions.evaluation import merge_thresholds
 
 if TYPE_CHECKING:

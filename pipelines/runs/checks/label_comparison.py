@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -41,14 +41,7 @@ class LabelComparison:
 
     def as_record(self, label: str) -> dict[str, Any]:
         """Returns the fields for the record of a run."""
-        return {
-            "column": label,
-            "test": self.test,
-            "p_value": self.p_value,
-            "distance": self.distance,
-            "sizes": {name: int(size) for name, size in self.sizes.items()},
-            "shares": {name: dict(shares) for name, shares in self.shares.items()},
-        }
+        return {"column": label, **asdict(self)}
 
     def describe(self, label: str) -> str:
         """Returns the largest difference in words."""

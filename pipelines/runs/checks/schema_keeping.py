@@ -1,6 +1,5 @@
 """Prepares the schema that becomes the root's when a run pushes, if the root has none yet."""
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,12 +32,6 @@ class SchemaKeeping:
             tuple(label.classes) if label else (),
             plan.moving_columns,
         )
-
-    @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> "SchemaKeeping":
-        """Returns an instance from the JSON of `dataclasses.asdict`."""
-        lists = {key: tuple(fields[key]) for key in ("columns", "classes", "moving")}
-        return cls(label=fields["label"], **lists)
 
     def prepare(self, schema_uri: str, root: Root, run_id: str) -> None:
         """Writes the schema next to the root's, unless the root has one."""

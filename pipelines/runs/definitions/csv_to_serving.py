@@ -154,12 +154,8 @@ def csv_to_serving(plan: RunPlan, data: StagedData, beam_args: tuple[str, ...] =
         "serving_check": serving_check,
         "pusher": pusher,
     }
-    if root_schema:
-        roles["root_schema"] = root_schema
-    if tuner:
-        roles["tuner"] = tuner
-    if test_evaluator:
-        roles["test_evaluator"] = test_evaluator
+    optional = {"root_schema": root_schema, "tuner": tuner, "test_evaluator": test_evaluator}
+    roles |= {role: component for role, component in optional.items() if component}
     extension = plan.config.pipeline
     added = added_components(extension.extend, roles) if extension else []
     pipeline = components.Pipeline(

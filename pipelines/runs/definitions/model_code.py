@@ -72,6 +72,7 @@ def choose_model_code(
     settings = config.evaluator
     problem_type = plan.label.problem_type
     metrics, thresholds = evaluation.resolve_metrics(config, problem_type, plan.label.classes)
+    interval_metrics = ("interval_coverage", "interval_width") if plan.training.interval else ()
     return ModelCode(
         preprocessing_fn="pipelines.tabular.preprocessing.preprocessing_fn",
         trainer="trainer_fn",
@@ -84,7 +85,7 @@ def choose_model_code(
         else plan.training.max_steps(plan.training.model),
         eval_steps=plan.training.eval_steps,
         label=settings.label or LABEL_KEY,
-        metrics=metrics or evaluation.default_metrics(problem_type) + _interval_metrics(plan),
+        metrics=metrics or evaluation.default_metrics(problem_type) + interval_metrics,
         thresholds=evaluation.resolve_slices(thresholds, plan, profile),
         slices=_or(settings.slices, tuple((column,) for column in plan.slices)),
         required_label=plan.label.column,
@@ -92,10 +93,6 @@ def choose_model_code(
         tuning=_tuning_of_plan(plan, config, profile.columns[config.data.label].num_values),
         default_checks=evaluation.default_checks(settings, problem_type),
     )
-
-
-def _interval_metrics(plan: TabularPlan) -> tuple[str, ...]:
-    return ("interval_coverage", "interval_width") if plan.training.interval else ()
 
 
 def _user_code(module_config: ModuleConfig, config: PipelineConfig, profile: CsvProfile) -> ModelCode:

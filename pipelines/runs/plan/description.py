@@ -10,7 +10,7 @@ from pipelines.config.pipeline_config import PipelineConfig
 from pipelines.data.byte_checks import readable
 from pipelines.data.remote import temporary_copy
 from pipelines.data.spans import name_spans
-from pipelines.errors import counted
+from pipelines.errors import BadInputError, counted
 from pipelines.runs.definitions.run_plan import DataPlan
 from pipelines.runs.plan.config_file import render_plan_file
 from pipelines.runs.plan.data_plan import plan_data, read_data
@@ -86,8 +86,6 @@ def describe_plan(
 
 def write_plan_file(config: PipelineConfig, plan: DataPlan, target: Path) -> None:
     """Writes a configuration file to start from."""
-    from pipelines.errors import BadInputError
-
     text = render_plan_file(config, plan, target.parent)
     with readable(target, "-o"):
         try:

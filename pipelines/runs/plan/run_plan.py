@@ -117,7 +117,6 @@ def check_same_root_schema(plan: RunPlan) -> None:
 
 
 def _check_same_run(unfinished: RunRecord, config: PipelineConfig, profile: CsvProfile) -> None:
-    """Checks that the request matches the unfinished run."""
     advice = "Start a new run without --resume; unchanged components are reused anyway"
     advice += "." if unfinished.mended is None else ", but not a training with two versions of the code."
     recorded_config = unfinished.validated_config()  # with defaults for settings added since

@@ -6,6 +6,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from pipelines.atomic_files import remove_below
 from pipelines.config.retention import RetentionConfig
 from pipelines.errors import BadInputError
@@ -46,8 +48,6 @@ def prune_command(root: Root, options: dict[str, Any], dry_run: bool) -> list[Re
 
 def merge_rules(root: Root, options: dict[str, Any]) -> RetentionConfig:
     """Returns the rules of the newest run's configuration, with given ones in their place."""
-    from pydantic import ValidationError
-
     newest = root.records.newest()
     configured = newest.section("retention") if newest else {}
     keys = {key: value for key, value in options.items() if value is not None}

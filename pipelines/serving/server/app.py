@@ -233,7 +233,6 @@ class _Server:
         version: str | None,
         label: str | None = None,
     ) -> Response:
-        """Returns the answer to a request for predictions."""
         timeout_secs = self._settings.batches.timeout_secs
         has_arrived = False
         try:

@@ -55,11 +55,7 @@ def to_tensor(value: Any, tensor: Tensor) -> Any:
             raise _unfit(value, tensor, "a number is too large")
         with np.errstate(over="ignore"):
             array = array.astype(dtype.as_numpy_dtype)
-    shape = tensor.shape
-    if shape is not None and (
-        len(shape) != array.ndim
-        or any(size not in (None, actual) for size, actual in zip(shape, array.shape, strict=True))
-    ):
+    if not tensor.takes(array.shape):
         raise _unfit(value, tensor, f"its shape is {list(array.shape)}")
     return array
 

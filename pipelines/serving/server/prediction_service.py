@@ -56,10 +56,7 @@ _MAX_CONNECTION_SECS = 600.0  # then a client reconnects; ends calls whose answe
 
 
 class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
-    """Answers requests with the versions and the batches of a server.
-
-    `held`: counts the bytes of the requests that the server holds.
-    """
+    """Answers requests with the versions and the batches of a server."""
 
     def __init__(
         self,
@@ -335,21 +332,15 @@ def _arrays(protos: Mapping[str, Any], signature: Signature, max_bytes: int, max
 def _checked_size(name: str, proto: Any, signature: Signature) -> int:
     """Returns the bytes of the tensor that a proto stands for, which fits the signature."""
     tensor = signature.inputs[name]
-    shape, actual = tensor.shape, [dim.size for dim in proto.tensor_shape.dim]
+    actual = [dim.size for dim in proto.tensor_shape.dim]
     fits = (
         proto.dtype == tensor.dtype.as_datatype_enum
         and not proto.tensor_shape.unknown_rank
         and min(actual, default=0) >= 0
-        and (
-            shape is None
-            or (
-                len(shape) == len(actual)
-                and all(size in (None, other) for size, other in zip(shape, actual, strict=True))
-            )
-        )
+        and tensor.takes(actual)
     )
     if not fits:
-        sizes = ["any" if size is None else size for size in shape or ()]
+        sizes = ["any" if size is None else size for size in tensor.shape or ()]
         raise RequestError(
             400,
             f"The input {name!r} takes {tensor.dtype.name} of shape {sizes}. Received: "

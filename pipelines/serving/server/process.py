@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+import uvicorn
+
 from pipelines.errors import BadInputError
 from pipelines.root import Root
 from pipelines.serving.model import ModelFolder, version_folder
@@ -57,7 +59,6 @@ def serve(
 ) -> None:
     """Serves a model until SIGTERM or SIGINT; requests that have begun are answered first.
 
-    `sample`: limits of a sample of the requests. Default: none is taken.
     `grpc_port`: port for gRPC on the same address; 0 takes a free one. Default: there is no gRPC.
     """
     settings = settings or ServerSettings()
@@ -112,8 +113,6 @@ def serve(
 
 def http_server(app: Any, settings: ServerSettings, metrics: ServerMetrics) -> Any:
     """Returns uvicorn's server of an ASGI application, with the limits of connections."""
-    import uvicorn
-
     timeout_secs = settings.batches.timeout_secs
     connections = Connections(settings.connections, timeout_secs, metrics)
     return uvicorn.Server(

@@ -15,10 +15,7 @@ _LOGGER = logging.getLogger(__name__)
 
 
 class RequestMonitor:
-    """Samples rows into the root's folder of requests, and shows their drift in the metrics.
-
-    `seed`: seed of the draws. Default: a random seed.
-    """
+    """Samples rows into the root's folder of requests, and shows their drift in the metrics."""
 
     def __init__(
         self,

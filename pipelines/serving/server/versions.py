@@ -64,7 +64,6 @@ class ServedVersions:
     can serve: if a version cannot be loaded, or the root is emptied, the previous versions stay in service.
 
     `quiet_secs`: time for which the files of a version must not have changed before it is loaded.
-    `clock`: clock with seconds that never goes back.
     """
 
     def __init__(

@@ -4,7 +4,7 @@ from pipelines.config.tfx_pipeline import load_tfx_pipeline_config
 from pipelines.root import Root
 from pipelines.runs.plan.run_plan import RunRequest, plan_run
 from pipelines.runs.run import run
-from pipelines.runs.tfx_pipeline import TfxPipelineRequest, run_tfx_pipeline
+from pipelines.runs.tfx_pipeline import run_tfx_pipeline
 from pipelines.terminal.progress import Progress
 from tests.pipelines.steps.conftest import Team
 
@@ -52,7 +52,6 @@ def run_team(team, display):
 
     def run_it(*settings, arguments=(), parameters=(), **request):
         config = load_tfx_pipeline_config(None, str(team.file), dict(arguments), dict(parameters), settings)
-        request = TfxPipelineRequest(team.root, config, **request)
-        return run_tfx_pipeline(request, Progress(display), NoCapture())
+        return run_tfx_pipeline(RunRequest(team.root, **request), config, Progress(display), NoCapture())
 
     return run_it

@@ -192,7 +192,7 @@ def test_trees_are_those_of_lightgbm_with_the_same_weights(tmp_path):
 
 def test_rows_without_weights_count_as_1_and_those_of_weight_0_not_at_all():
     class Model:
-        def predict(self, input_fn, checkpoint_path, yield_single_examples):
+        def predict(self, input_fn, yield_single_examples):
             yield {"predictions": np.array([[0.5], [1.5]])}
 
     data = tf.data.Dataset.from_tensors(({"x": [1.0, 2.0]}, [3.0, 4.0]))

@@ -1,11 +1,11 @@
 import pytest
 
 from pipelines.config.tfx_pipeline import TfxPipelineConfig
+from pipelines.config.toml import flat_settings
 from pipelines.errors import BadInputError
 from pipelines.kubeflow.compile.parameters import (
     configuration_of_run,
     definition_parameters,
-    flat,
     names_on_kubeflow,
     runtime_parameters,
 )
@@ -74,7 +74,7 @@ def given(config_of, *pairs, **sections):
 )
 def test_a_run_has_what_it_is_given(config_of, key, text, value):
     config = given(config_of, (key, text), ("trainer.seed", "7"))
-    assert flat(config.model_dump())[key] == value
+    assert flat_settings(config.model_dump())[key] == value
     assert config.trainer.seed == 7
 
 
@@ -119,7 +119,3 @@ def test_runtime_parameters_of_the_users_own_pipeline_have_names_that_kubeflow_t
 def test_a_name_of_a_runtime_parameter_that_kubeflow_refuses(parameters, message):
     with pytest.raises(BadInputError, match=message):
         definition_parameters(own(**parameters))
-
-
-def test_flat_joins_nested_keys_with_dots():
-    assert flat({"a": {"b": 1, "c": {"d": [2]}}, "e": None}) == {"a.b": 1, "a.c.d": [2], "e": None}

@@ -1,6 +1,8 @@
 import json
 from dataclasses import asdict, replace
 
+from pydantic import TypeAdapter
+
 from pipelines.runs.checks.schema_keeping import SchemaKeeping
 
 SCHEMA = """
@@ -16,7 +18,7 @@ def test_the_schema_of_a_run_is_prepared_with_what_its_columns_are_taken_for(pla
     assert keeping.label == "y"
     assert keeping.classes == ("0", "1")
     assert {column["name"]: column["kind"] for column in keeping.columns} == {"x": "number", "y": "number"}
-    from_json = SchemaKeeping.from_json(json.loads(json.dumps(asdict(keeping))))
+    from_json = TypeAdapter(SchemaKeeping).validate_json(json.dumps(asdict(keeping)))
     assert from_json.label == "y"
     inferred = tmp_path / "inferred"
     inferred.mkdir()

@@ -1,7 +1,9 @@
+from pathlib import Path
+
 import pytest
 import tensorflow as tf
 
-from pipelines.artifacts.signatures import folder_size, read_signatures
+from pipelines.runs.checks.model_description import describe_signatures, folder_size
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +26,7 @@ def folder(tmp_path_factory):
 
 
 def test_inputs_outputs_types_and_shapes(folder):
-    default, other = read_signatures(folder)
+    default, other = describe_signatures(Path(folder))
     assert default == {
         "name": "serving_default",
         "method": "predict",
