@@ -216,7 +216,7 @@ def _run(
             finally:
                 ignore_signals()  # only the end is left to report
         line = record.summary()
-        code = EXIT_BAD_INPUT if record.is_bad_input else _EXIT_CODES[record.status]
+        code = _exit_code(record)
         _say_outcome(display.line, record)
         steps = next_steps(record, root, program)
     except (BadInputError, SettingError) as error:
@@ -234,6 +234,10 @@ def _run(
     last = steps if sys.stdout.isatty() else [json.dumps(line, allow_nan=False)]
     print("".join(f"{text}\n" for text in last), end="", flush=True)
     end_process(checked_exit_code(code))
+
+
+def _exit_code(record: "RunRecord") -> int:
+    return EXIT_BAD_INPUT if record.is_bad_input else _EXIT_CODES[record.status]
 
 
 def _run_tfx_pipeline(
