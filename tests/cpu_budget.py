@@ -14,6 +14,9 @@ BUDGET_SECS = 2.0
 LOOP_SECS = 0.13
 """CPU of `_loop_secs` on an idle machine. Where it takes longer, the machine is slower or busy."""
 
+CROWDING = max(1.0, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")) / (os.cpu_count() or 1))
+"""Workers on a processor. They share its caches, so that each needs more CPU for the same work."""
+
 NEW_MODULES = 50
 """The test that happens to import a library first is not to blame for it."""
 
@@ -59,7 +62,7 @@ def pytest_runtest_call(item):
         and spent > BUDGET_SECS
         and len(sys.modules) - modules < NEW_MODULES
         and not item.get_closest_marker("end_to_end")
-        and spent > BUDGET_SECS * max(1, _loop_secs() / LOOP_SECS)
+        and spent > BUDGET_SECS * CROWDING * max(1, _loop_secs() / LOOP_SECS)
     ):
         pytest.fail(
             f"took {spent:.1f} s of CPU, and the budget is {BUDGET_SECS} s: make it cheaper, "
