@@ -31,7 +31,7 @@ COLUMN_TYPES_KEY = "column_types"
 """Key of the types of the columns by their cells, as texts such as `n=float`."""
 
 NO_GROUPS_KEY = "no_groups"
-"""Key of the values that are no group where rows are split by a column."""
+"""Key of the texts in the split column that stand for a missing value."""
 
 CSV_BYTES_PER_FILE = 16 << 20
 """Bytes of CSV for each file of a split. One worker holds the rows of one file in memory."""
