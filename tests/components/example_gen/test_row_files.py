@@ -95,7 +95,7 @@ def test_neither_batches_nor_the_order_of_rows_matter(tmp_path, monkeypatch, num
 def test_rows_on_the_way_to_their_file_are_not_held_by_beam(tmp_path):
     words = [f"{number:01000d}" for number in range(20_000)]  # 20 MB
     batch = pa.record_batch({"word": pa.array(words, pa.binary())})
-    spill = row_files._Spill(str(tmp_path / "Split-train" / "rows"), [1], "", num_files=4)
+    spill = row_files._Spill(str(tmp_path / "Split-train" / "rows"), [1], ("", ()), num_files=4)
 
     def check(found):
         assert sorted(number for number, _ in found) == [0, 1, 2, 3]
