@@ -21,11 +21,10 @@ def apply_settings(task: Any, settings: KubeflowConfig, component: str) -> None:
     is_cached = settings.cache if step.cache is None else step.cache
     task.set_caching_options(component not in NEVER_CACHED and is_cached)
     task.set_display_name(component)
-    for name, value in {**settings.env, **step.env}.items():
-        task.set_env_variable(name, value)
+    env = {**settings.env, **step.env}
     job = training_job(settings) if component == "Trainer" else None
     if job is not None:
-        task.set_env_variable(VARIABLE, job.model_dump_json(exclude_defaults=True))
+        env[VARIABLE] = job.model_dump_json(exclude_defaults=True)
     if step.cpu is not None:
         task.set_cpu_request(step.cpu).set_cpu_limit(step.cpu)
     if step.memory is not None:
@@ -36,10 +35,12 @@ def apply_settings(task: Any, settings: KubeflowConfig, component: str) -> None:
     if component == END and step.retries is None:
         retries = max(retries, _END_RETRIES)
     if retries:
-        task.set_env_variable(RETRIES_VARIABLE, str(retries))
+        env[RETRIES_VARIABLE] = str(retries)
         task.set_retry(retries, backoff_duration="30s")  # of a pod that is lost, see docs/kubeflow.md
     if settings.umask is not None:
-        task.set_env_variable(UMASK_VARIABLE, settings.umask)
+        env[UMASK_VARIABLE] = settings.umask
+    # set_env_variable inspects the source of the whole stack, in each call.
+    task.container_spec.env = {**(task.container_spec.env or {}), **env}
     if settings.backend == "kubeflow":
         _apply_to_pod(task, settings, step)
 
