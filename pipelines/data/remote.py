@@ -88,7 +88,7 @@ def copy_of_run(folder: Path, files: Sequence[Mapping[str, Any]]) -> str | None:
     parts = {part for file in files for part in Path(file["path"]).parts}
     for origin in folder.glob(f"*/{_ORIGIN}"):
         if origin.parent.name in parts:
-            return str(origin.parent / json.loads(origin.read_text())["path"])
+            return str(origin.parent / atomic_files.read_json(origin)["path"])
     return None
 
 
@@ -178,7 +178,7 @@ def _download(system: Any, infos: Mapping[str, Any], folder: Path, path: str) ->
     """Copies files to a subfolder that is named by their contents, without those that earlier copies have."""
     versions = {name: _version(info) or _version(system.info(info["name"])) for name, info in infos.items()}
     origin = {"path": path, "versions": versions}
-    earlier = {file.parent: json.loads(file.read_text()) for file in folder.glob(f"*/{_ORIGIN}")}
+    earlier = {file.parent: atomic_files.read_json(file) for file in folder.glob(f"*/{_ORIGIN}")}
     for target, its_origin in earlier.items():
         if its_origin == origin and all(versions.values()):
             return str(target / path)

@@ -41,7 +41,7 @@ class RunDetails:
         except FileNotFoundError:
             return None
         except DamagedFileError as error:
-            _LOGGER.warning("%s The report goes without it.", error)
+            _LOGGER.warning("%s It is left out.", error)
             return None
 
     @property

@@ -1,7 +1,6 @@
 """Explains the predictions of any model that predicts rows: what each raw column contributes."""
 
 import base64
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -131,12 +130,10 @@ def _number(columns: Mapping[str, Any]) -> Any:
 def background_rows(model: Model) -> list[dict[str, Any]]:
     """Returns the evaluation rows that the run that pushed a model has left in the root; [] without them."""
     origin = read_provenance(str(model.folder.parent), model.version) if model.root else None
-    found: list[str] = []
-    if model.root is not None and origin is not None:
-        file = model.root.run_details / origin.pipeline_run_id / "serving_check.json"
-        if file.exists():
-            found = json.loads(file.read_text()).get("background", [])
-    return [_values(model, base64.b64decode(example)) for example in found]
+    if model.root is None or origin is None:
+        return []
+    details = model.root.details(origin.pipeline_run_id).read("serving_check") or {}
+    return [_values(model, base64.b64decode(example)) for example in details.get("background", ())]
 
 
 def _values(model: Model, serialized: bytes) -> dict[str, Any]:

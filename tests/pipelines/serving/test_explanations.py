@@ -110,6 +110,12 @@ def test_rows_that_a_run_has_left_in_the_root_are_the_background(push):
         np.testing.assert_array_equal(found.contributions[name], values)
     with pytest.raises(BadInputError, match="and none were found for this model"):
         model.explain(ROWS, [])
+    file = Root(root).details("run-1").folder / "serving_check.json"
+    content = file.read_text()
+    file.write_text(content[:-1])
+    with pytest.raises(BadInputError, match="and none were found for this model"):
+        model.explain(ROWS)
+    file.write_text(content)
     extra = model.folder / "assets.extra"
     extra.mkdir(exist_ok=True)
     (extra / FILE).write_text(formats_to_json({"city": CellFormat(number=POINT)}))
