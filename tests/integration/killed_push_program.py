@@ -21,9 +21,7 @@ import components  # noqa: I001  Before TFX: makes TFDV importable.
 
 from tfx.dsl.component.experimental.annotations import InputArtifact, OutputArtifact, Parameter
 from tfx.dsl.component.experimental.decorators import component
-from tfx.dsl.io import fileio
 from tfx.types.standard_artifacts import Model, ModelBlessing, ModelEvaluation, Schema
-from tfx.utils import io_utils
 
 from components.evaluator.gate.verdict import Verdict
 from components.pusher import executor, versions
@@ -51,16 +49,16 @@ KEEP = 2
 MOMENTS = {
     "before the step": (running, "_make_outputs", "before"),
     "before the Pusher": (executor.Executor, "Do", "before"),
-    "before the copy": (io_utils, "copy_dir", "before"),
-    "in the copy": (fileio, "copy", "after"),
-    "after the copy": (io_utils, "copy_dir", "after"),
+    "before the copy": (versions, "copy_tree", "before"),
+    "in the copy": (shutil, "copyfile", "after"),
+    "after the copy": (versions, "copy_tree", "after"),
     "before the provenance": (versions, "write_provenance", "before"),
     "after the provenance": (versions, "write_provenance", "after"),
-    "after the flush": (versions, "_flush_to_disk", "after"),
+    "in the flush": (versions, "sync", "after"),
     "before the rename": (os, "rename", "before"),
     "after the rename": (os, "rename", "after"),
     "before the pruning": (versions, "prune_versions", "before"),
-    "in the pruning": (fileio, "rmtree", "before"),
+    "in the pruning": (versions, "remove_tree", "before"),
     "after the pruning": (versions, "prune_versions", "after"),
     "after push()": (executor, "push", "after"),
     "after the Pusher": (executor.Executor, "Do", "after"),
