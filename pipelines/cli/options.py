@@ -114,7 +114,6 @@ TokenFile = Annotated[
     ),
 ]
 
-
 Experiment = Annotated[
     str | None,
     kubeflow_option(
@@ -212,8 +211,7 @@ def print_table(table: Any) -> None:
     from rich.console import Console
 
     # Cells are text: the brackets of a column `weight [kg]` are not Rich's markup.
-    width = None if sys.stdout.isatty() else 140
-    Console(width=width, markup=False, emoji=False).print(table)
+    Console(width=None if sys.stdout.isatty() else 140, markup=False, emoji=False).print(table)
 
 
 def refuse(message: str, exit_code: int = EXIT_BAD_INPUT) -> NoReturn:

@@ -48,7 +48,6 @@ _SETTINGS = {
     "axes.unicode_minus": True,
 }
 
-
 _Data = ParamSpec("_Data")
 
 
@@ -92,8 +91,7 @@ def _plot(paint: Callable[Concatenate[Any, _Data], None]) -> Callable[Concatenat
             from matplotlib.figure import Figure
 
             with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
-                # The browser has glyphs that matplotlib's font lacks: text stays text.
-                warnings.filterwarnings("ignore", "Glyph .* missing from font")
+                warnings.filterwarnings("ignore", "Glyph .* missing from font")  # the browser's font counts
                 figure = Figure(figsize=(_WIDTH_INCHES, _HEIGHT_INCHES), layout="constrained")
                 paint(figure.add_subplot(), *data, **more_data)
                 target = io.StringIO()

@@ -128,8 +128,7 @@ class LabelTally:
     def from_labels(
         cls, labels: npt.NDArray[Any], weights: Values, problem_type: ProblemType | None
     ) -> "LabelTally":
-        is_single = labels.size == len(labels)  # several labels of an example have no trivial model
-        if problem_type is None or not is_single or not np.issubdtype(labels.dtype, np.number):
+        if problem_type is None or labels.size != len(labels) or not np.issubdtype(labels.dtype, np.number):
             return cls()
         numbers = labels.astype(np.float64).reshape(-1)
         by_class: dict[int, float] = {}
