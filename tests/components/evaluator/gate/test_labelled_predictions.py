@@ -96,6 +96,12 @@ def test_what_does_not_fit_the_problem_has_a_reason(problem_type, labels, predic
         raise ValueError(given.unusable["m"])
 
 
+@pytest.mark.parametrize("problem_type", ["binary", "multi-class"])
+def test_nan_among_probabilities_is_judged(problem_type):
+    given = batch([1, 0], [[0.2, 0.8], [np.nan, np.nan]], problem_type)
+    assert np.isnan(losses(given, given.answers["m"])).tolist() == [False, True]
+
+
 def test_some_of_the_examples():
     given = batch([0, 1, 1], [0.25, 0.5, 0.75], "binary", np.arange(3.0))
     some = given.take(np.array([0, 2]))
