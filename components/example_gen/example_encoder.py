@@ -19,7 +19,6 @@ _KINDS = {pa.binary(): b"\x0a", pa.float32(): b"\x12", pa.int64(): b"\x1a", pa.n
 _FIRST, _SECOND = b"\x0a", b"\x12"
 _VARINT_LIMITS = np.array([1 << 7 * size for size in range(1, 10)], np.uint64)
 
-
 _MAX_ROWS, _MAX_CELLS = 16_384, 1 << 22  # encoded at a time
 
 

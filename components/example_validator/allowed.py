@@ -6,12 +6,8 @@ TRAINING = "TRAINING"
 """The environment of a pipeline's data, if it is among the schema's default environments."""
 
 _NOT_CHECKED = (
-    schema_pb2.DEPRECATED,
-    schema_pb2.DISABLED,
-    schema_pb2.PLANNED,
-    schema_pb2.ALPHA,
-    schema_pb2.DEBUG_ONLY,
-)
+    schema_pb2.DEPRECATED, schema_pb2.DISABLED, schema_pb2.PLANNED, schema_pb2.ALPHA, schema_pb2.DEBUG_ONLY,
+)  # fmt: skip
 
 
 class Allowed:

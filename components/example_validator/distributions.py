@@ -28,6 +28,7 @@ class Shift:
     value: float
     noise: float  # The shift that chance explains between samples of these sizes
     text: str  # The largest part of the shift, in words
+    is_of_constant: bool = False  # True if the values were all equal, so that no model has learned from them
 
     def exceeds(self, threshold: float) -> bool:
         """Returns True if the shift is above a threshold, and larger than chance explains."""
@@ -150,7 +151,10 @@ def _compare_numbers(
     # The last bin is open: the values between the last quantile and the maximum are mostly unknown.
     size = len(quantiles[0].high)
     ends = sorted({math.ceil(size * part / _NUM_BINS) - 1 for part in range(1, _NUM_BINS + 1)})
-    edges = np.unique(quantiles[0].high[ends])[:-1]
+    highs, fills = np.unique(quantiles[0].high[ends], return_counts=True)
+    # A value of many examples has a bin of its own: another value in its place is a shift.
+    frequent = highs[fills >= _NUM_BINS / 5]
+    edges = np.unique(np.concatenate([highs[:-1], frequent, np.nextafter(frequent, -np.inf)]))
     below = [histogram.cumulative_share(edges) for histogram in quantiles]
     shares = [np.diff(share, prepend=0.0, append=1.0) for share in below]
     value = _jensen_shannon(*shares)
@@ -161,7 +165,7 @@ def _compare_numbers(
     # can cause this, as a bucket may hold two of them.
     coarseness = (bins * max(part.share.max() for part in quantiles)) ** 2 / (8 * math.log(2))
     noise = _noise_of_divergence(bins, *sizes) + coarseness
-    return Shift("jensen_shannon", value, noise, message)
+    return Shift("jensen_shannon", value, noise, message, bool(quantiles[0].low[0] == quantiles[0].high[-1]))
 
 
 def _compare_days(

@@ -221,7 +221,7 @@ class _Comparison:
             f"The values have drifted: {shift.text} ({_NAMES[shift.measure]} "
             f"{shift.value:.3g}, limit {limit:g})."
         )
-        breaks = can_break and shift.exceeds(self.limits.breaking)
+        breaks = can_break and not shift.is_of_constant and shift.exceeds(self.limits.breaking)
         _add(anomalies, name, _COMPARATORS[shift.measure], "Drift", message, breaks)
 
     def _add_measurement(self, anomalies: anomalies_pb2.Anomalies, name: str, shift: Shift) -> None:
@@ -250,7 +250,9 @@ def _has_reason(anomalies: anomalies_pb2.Anomalies, name: str, kinds: Collection
 
 
 def _missing_share(feature: _Feature, statistics: _Statistics) -> float:
-    return 1 - num_present(common_stats(feature)) / float(statistics.num_examples)
+    common, histograms = common_stats(feature), feature.num_stats.histograms
+    num_nan = max((part.num_nan for part in histograms if common.max_num_values == 1), default=0)
+    return 1 - (num_present(common) - num_nan) / float(statistics.num_examples)
 
 
 def _limit(schema: schema_pb2.Schema, name: str, shift: Shift, limits: DriftLimits) -> float:

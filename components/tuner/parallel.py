@@ -16,7 +16,6 @@ from components.tuner.study import Study
 
 _LOGGER = logging.getLogger(__name__)
 
-
 _SECS_BETWEEN_LOOKS = 1.0
 
 

@@ -114,7 +114,6 @@ TokenFile = Annotated[
     ),
 ]
 
-
 Experiment = Annotated[
     str | None,
     kubeflow_option(
@@ -211,7 +210,8 @@ def print_table(table: Any) -> None:
     """Prints a table, up to 140 characters wide if the output is not a terminal."""
     from rich.console import Console
 
-    Console(width=None if sys.stdout.isatty() else 140).print(table)
+    # Cells are text: the brackets of a column `weight [kg]` are not Rich's markup.
+    Console(width=None if sys.stdout.isatty() else 140, markup=False, emoji=False).print(table)
 
 
 def refuse(message: str, exit_code: int = EXIT_BAD_INPUT) -> NoReturn:

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import logging
+import warnings
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ _SETTINGS = {
     "axes.labelcolor": Color.INK.value,
     "axes.titlecolor": Color.INK.value,
     "text.color": Color.INK.value,
+    "text.parse_math": False,  # `$50K-$100K` is the name of a class
     "xtick.color": Color.MUTED.value,
     "ytick.color": Color.MUTED.value,
     "xtick.labelcolor": Color.INK.value,
@@ -45,7 +47,6 @@ _SETTINGS = {
     "axes.formatter.useoffset": False,
     "axes.unicode_minus": True,
 }
-
 
 _Data = ParamSpec("_Data")
 
@@ -89,7 +90,8 @@ def _plot(paint: Callable[Concatenate[Any, _Data], None]) -> Callable[Concatenat
             import matplotlib
             from matplotlib.figure import Figure
 
-            with matplotlib.rc_context(_SETTINGS):
+            with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "Glyph .* missing from font")  # the browser's font counts
                 figure = Figure(figsize=(_WIDTH_INCHES, _HEIGHT_INCHES), layout="constrained")
                 paint(figure.add_subplot(), *data, **more_data)
                 target = io.StringIO()

@@ -11,6 +11,7 @@ from enum import Enum
 
 _REFERENCE = re.compile(r"#([A-Za-z][\w.-]*)")
 _NUMBER = re.compile(r"-?\d+\.\d+")
+_NOT_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _DECIMALS = 1
 
 
@@ -51,7 +52,7 @@ def for_page(text: str, name: str, title: str, description: str) -> str:
 
     `name`: name of the plot, unique in the page; letters, digits and hyphens.
     """
-    root = ET.fromstring(text)
+    root = ET.fromstring(_NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text))
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
     for parent in list(root.iter()):

@@ -86,9 +86,7 @@ def moment(text: str | None) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S") + (" UTC" if time.tzinfo else "")
 
 
-_PERCENTAGES = (
-    "precision", "recall", "specificity", "interval_coverage", "mean_absolute_percentage_error",
-)  # fmt: skip
+_PERCENTAGES = ("precision", "recall", "specificity", "interval_coverage", "mean_absolute_percentage_error")
 _SHARES = ("accuracy", "auc", "precision", "recall")
 
 

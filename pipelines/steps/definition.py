@@ -29,7 +29,6 @@ _RUNNERS = {
     "tfx.orchestration.kubeflow.v2.kubeflow_v2_dag_runner": "KubeflowV2DagRunner",
 }
 
-
 _PARSERS: dict[Any, Callable[[str], Any]] = {
     bool: lambda text: {"true": True, "false": False}[text.lower()],
     int: int,

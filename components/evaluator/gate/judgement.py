@@ -63,8 +63,10 @@ def _flatten(by_output: Mapping[str, Any] | None) -> Iterator[tuple[str, float |
     for output, by_sub_key in (by_output or {}).items():
         for sub_key, metrics in by_sub_key.items():
             for name, value in metrics.items():
-                if "doubleValue" in value:
-                    number = float(value["doubleValue"])
+                # With `compute_confidence_intervals`, TFMA puts the value between its bounds.
+                found = value.get("doubleValue", value.get("boundedValue", {}).get("value"))
+                if found is not None:
+                    number = float(found)
                     yield (_metric_name(name, output, sub_key), number if math.isfinite(number) else None)
 
 

@@ -128,7 +128,7 @@ class LabelTally:
     def from_labels(
         cls, labels: npt.NDArray[Any], weights: Values, problem_type: ProblemType | None
     ) -> "LabelTally":
-        if problem_type is None or not np.issubdtype(labels.dtype, np.number):
+        if problem_type is None or labels.size != len(labels) or not np.issubdtype(labels.dtype, np.number):
             return cls()
         numbers = labels.astype(np.float64).reshape(-1)
         by_class: dict[int, float] = {}
@@ -222,5 +222,6 @@ def _answer(labels: Values, predictions: npt.NDArray[Any], problem_type: Problem
 
 
 def _are_probabilities(values: Values) -> bool:
-    """Returns True if rows are probabilities; classes without interest may be left out."""
+    """Returns True if rows are probabilities, or NaN; classes without interest may be left out."""
+    values = values[np.isfinite(values).all(axis=1)]
     return bool((values >= 0).all() and (values.sum(axis=1) <= 1 + _MAX_SUM_ERROR).all())

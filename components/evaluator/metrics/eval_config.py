@@ -181,11 +181,8 @@ def has_user_code(eval_config: config_pb2.EvalConfig) -> bool:
 
 def uses_model_metrics(eval_config: config_pb2.EvalConfig) -> bool:
     """Returns True if the model's own metrics are computed."""
-    return any(
-        metric.class_name == ModelMetrics.__name__
-        for spec in eval_config.metrics_specs
-        for metric in spec.metrics
-    )
+    metrics = (metric for spec in eval_config.metrics_specs for metric in spec.metrics)
+    return any(metric.class_name == ModelMetrics.__name__ for metric in metrics)
 
 
 def resolve_thresholds(

@@ -305,7 +305,6 @@ _KINDS: dict[str, Any] = {
     )
 }
 
-
 ENDING_CHECKS = ("LabelCheck", "SplitCheck", "AnomalyCheck")
 """Kinds of checks that may end a run."""
 

@@ -44,7 +44,6 @@ from pipelines.tabular.label import check_has_label, check_label_column
 LEAK_PREFIX = "leak? "
 """Beginning of a note about a column that predicts the label on its own; its evidence follows."""
 
-
 _HEADER_LINES = 100  # that show the delimiter, too
 
 

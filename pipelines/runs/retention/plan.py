@@ -64,7 +64,7 @@ def _newest(records: Sequence[RunRecord], rules: RetentionConfig, now: datetime)
         recorded_start = datetime.fromisoformat(record.started)
         if recorded_start <= now:  # otherwise a clock was ahead: it began before the next run did
             start = recorded_start
-        by_time = rules.days is not None and start >= now - timedelta(days=rules.days)
+        by_time = rules.days is not None and (now - start) / timedelta(days=1) <= rules.days
         if by_number or by_time or (rules.runs is None and rules.days is None):
             yield record.run_id
         num_newer += record.attempt > 0  # runs that did not even begin displace no others

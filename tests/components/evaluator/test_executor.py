@@ -436,6 +436,17 @@ def test_tfma_computes_other_metrics_and_a_model_needs_a_threshold(make_examples
     assert "No threshold is configured" in verdict.failures[0]
 
 
+def test_metrics_with_tfmas_confidence_intervals_have_their_values(make_examples, binary_model, evaluate):
+    rows = binary_rows(50)
+    config = eval_config(
+        """metrics_specs { metrics { class_name: "BinaryAccuracy" } }
+        options { compute_confidence_intervals { value: true } confidence_intervals { method: JACKKNIFE } }"""
+    )
+    verdict = evaluate(make_examples(rows), binary_model, config).verdict
+    expected = np.mean((scores(rows) > 0.5) == tipped(rows))
+    assert verdict.metrics == {"binary_accuracy": pytest.approx(expected)}
+
+
 def test_several_model_specs_are_evaluated_on_the_serving_model(make_artifact, evaluate, monkeypatch):
     served = mock.Mock(side_effect=InterruptedError)
     monkeypatch.setattr(executor.Executor, "_evaluate_saved_model", served)

@@ -105,6 +105,15 @@ def test_a_shift_is_more_than_noise(size, deviations):
         assert shift.exceeds(0.001)
 
 
+@pytest.mark.parametrize(("was", "is_now"), [(0.0, -1.0), (5.0, 3.0), (9.0, 99.0)])
+def test_a_frequent_number_that_becomes_another_has_shifted(was, is_now):
+    others = np.random.default_rng(1).uniform(1, 8, 2000)
+    before, now = (numbers(np.append(others, [value] * 1000)) for value in (was, is_now))
+    shift = compare_values(before, now)
+    assert shift.value > 0.25  # one bit for a third of the values, if no other value is like the new one
+    assert not shift.is_of_constant
+
+
 def test_coarse_histograms_are_known_to_be_coarse():
     random = np.random.default_rng(5)
     values = random.poisson(1.5, 4000).astype(float)

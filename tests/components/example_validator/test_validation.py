@@ -50,6 +50,15 @@ def found(frame, schema, baseline, **settings):
     return {name: (info.severity, info.description) for name, info in anomalies.anomaly_info.items()}
 
 
+def test_a_constant_that_changes_is_a_warning_and_a_nan_is_a_missing_value():
+    before, now, gone = (statistics(pandas.DataFrame({"x": [x] * ROWS})) for x in (2025.0, 2026.0, np.nan))
+    schema = tfdv.infer_schema(before, infer_feature_shape=False)
+    changed, lost = (validate(new, schema, before).anomaly_info["x"] for new in (now, gone))
+    assert (changed.severity, lost.severity) == (WARNING, ERROR)
+    assert "the median was 2025, now 2026" in changed.description
+    assert "0 % of the values were missing, now 100 %" in lost.description
+
+
 def test_a_column_in_another_unit(schema, baseline):
     assert found(table(2), schema, baseline) == {}
     frame = table(2).assign(fare=lambda frame: frame.fare * 60)

@@ -41,6 +41,13 @@ def test_a_plot_has_a_name_text_and_colors_of_the_theme_alone(kind):
     assert len(plot.svg) < 20_000
 
 
+@pytest.mark.parametrize("name", ["$50K-$100K", "$a_b_c$", "日本 <b>", "one\x0btwo"])
+def test_a_name_is_drawn_as_it_is_written(name):
+    plot = plots.two_histograms(TEXT, [[3.0, 1.0], [1.0, 5.0]], ["no", name], name)
+    texts = [element.text for element in ET.fromstring(plot.svg).iter("text")]
+    assert texts.count(name.replace("\x0b", "\N{REPLACEMENT CHARACTER}")) == 2
+
+
 def test_the_points_lie_where_the_numbers_say_and_the_same_plot_is_the_same_text():
     """Between the corners (0, 0) and (1, 1), the point (0.2, 0.7) is at a fifth and seven tenths."""
     root = ET.fromstring(PLOTS["unit_square"](TEXT).svg)

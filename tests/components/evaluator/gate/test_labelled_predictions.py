@@ -53,6 +53,8 @@ def test_a_trivial_model_predicts_the_label_shares_or_the_mean():
     prior = LabelTally.from_labels(np.array([0, 1]), np.array([3.0, 1]), "binary")
     binary = batch([1], np.zeros(1), "binary")
     assert trivial_answers(prior, binary).tolist() == [[0.25]]
+    for problem_type in ("binary", "multi-class", "regression"):  # a head with two labels
+        assert LabelTally.from_labels(np.ones((3, 2)), np.ones(3), problem_type) == LabelTally()
 
 
 def test_parts_come_together_and_what_is_unusable_in_one_is_so_in_all():
@@ -92,6 +94,12 @@ def test_what_does_not_fit_the_problem_has_a_reason(problem_type, labels, predic
     assert given.answers == {}
     with pytest.raises(ValueError, match=reason):
         raise ValueError(given.unusable["m"])
+
+
+@pytest.mark.parametrize("problem_type", ["binary", "multi-class"])
+def test_nan_among_probabilities_is_judged(problem_type):
+    given = batch([1, 0], [[0.2, 0.8], [np.nan, np.nan]], problem_type)
+    assert np.isnan(losses(given, given.answers["m"])).tolist() == [False, True]
 
 
 def test_some_of_the_examples():
