@@ -132,6 +132,8 @@ def center(
     logits_dimension: int,
 ) -> Any:
     """Returns the constant logits that minimize the loss, float64 `[logits_dimension]`."""
+    if data.weights is not None and not data.weights.any():
+        return np.zeros(logits_dimension)  # every constant has the same loss, 0
     if objective.center is not None:
         return objective.center(labels, data.weights)
     bias = np.zeros(logits_dimension)
