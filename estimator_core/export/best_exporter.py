@@ -128,8 +128,7 @@ class BestExporter(LatestExporter):
         path = self._best_file(estimator)
         if tf.io.gfile.exists(path):
             with tf.io.gfile.GFile(path) as file:
-                numbers = json.loads(file.read())
-            return {name: np.asarray(x) if isinstance(x, list) else x for name, x in numbers.items()}
+                return {name: np.asarray(number)[()] for name, number in json.loads(file.read()).items()}
         # Evaluations without an export must not prevent the first export.
         if not self._event_file_pattern or not export_directories(export_path):
             return None
