@@ -115,8 +115,7 @@ def _start(
         has_objective = may_have_objective(head)
         objective = head_objective(head, labels if has_objective else None)
         column = labels.reshape(-1) if has_objective else None
-        is_new = not (state.finished or state.steps_in_tree)
-        if settings.center_bias and is_new:
+        if settings.center_bias and not (state.finished or state.steps_in_tree):
             bias = center(objective, column, data, gradients, head.logits_dimension)
             state = state._replace(bias=np.asarray(bias, np.float64))
         return Boosting(settings, objective, data, column, gradients, state, num_threads, validation)
@@ -133,7 +132,8 @@ def center(
 ) -> Any:
     """Returns the constant logits that minimize the loss, float64 `[logits_dimension]`."""
     if objective.center is not None:
-        return objective.center(labels, data.weights)
+        has_weight = data.weights is None or data.weights.any()
+        return objective.center(labels, data.weights) if has_weight else np.zeros(logits_dimension)
     bias = np.zeros(logits_dimension)
     for _ in range(_MAX_STEPS):
         first, second = gradients(np.tile(bias, (data.num_rows, 1)))

@@ -104,16 +104,16 @@ class BestExporter(LatestExporter):
         """Exports the model if `eval_result` is the best so far; see `Exporter.export`."""
         if eval_result is None:
             raise ValueError("BestExporter compares evaluations. Received: eval_result=None")
-        current = {name: np.asarray(value).tolist() for name, value in eval_result.items()}
-        current = {name: value for name, value in current.items() if isinstance(value, (int, float))}
-        best = self._best_before(estimator, export_path, current)
-        if best is not None and not self._compare_fn(best_eval_result=best, current_eval_result=current):
+        best = self._best_before(estimator, export_path, eval_result)
+        if best is not None and not self._compare_fn(best_eval_result=best, current_eval_result=eval_result):
             return None
         logger.info("Performing best model export.")
         result = super().export(estimator, export_path, checkpoint_path, eval_result, is_the_final_export)
+        arrays = {name: np.asarray(value) for name, value in eval_result.items()}
+        numbers = {name: array.tolist() for name, array in arrays.items() if array.dtype.kind in "biuf"}
         path = self._best_file(estimator)
         with tf.io.gfile.GFile(f"{path}.tmp", "w") as file:
-            file.write(json.dumps(current))
+            file.write(json.dumps(numbers))
         tf.io.gfile.rename(f"{path}.tmp", path, overwrite=True)
         return result
 
@@ -128,7 +128,7 @@ class BestExporter(LatestExporter):
         path = self._best_file(estimator)
         if tf.io.gfile.exists(path):
             with tf.io.gfile.GFile(path) as file:
-                return json.loads(file.read())
+                return {name: np.asarray(number)[()] for name, number in json.loads(file.read()).items()}
         # Evaluations without an export must not prevent the first export.
         if not self._event_file_pattern or not export_directories(export_path):
             return None

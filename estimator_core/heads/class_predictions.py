@@ -93,5 +93,5 @@ class LabelVocabulary:
         return tf.gather(tf.constant(self.labels, tf.string), ids)
 
     def __str__(self) -> str:
-        shown = ", ".join(self.labels[:10])
+        shown = ", ".join(map(str, self.labels[:10]))  # labels may be bytes
         return f"[{shown}{', ...' if len(self.labels) > 10 else ''}]"

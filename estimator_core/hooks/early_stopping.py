@@ -156,11 +156,11 @@ def _values(
 ) -> list[tuple[int, float]]:
     """Returns (global step, value) of each evaluation that counts, in order."""
     evaluations = summaries.read_evaluations(eval_dir or estimator.eval_dir())
-    return [
-        (step, metrics[metric_name])
-        for step, metrics in evaluations.items()
-        if step >= min_steps and metric_name in metrics
-    ]
+    values = [(step, metrics[metric_name]) for step, metrics in evaluations.items() if metric_name in metrics]
+    if evaluations and not values:
+        names = sorted(set().union(*evaluations.values()))
+        raise ValueError(f"No evaluation has this metric; they have {names}. Received: {metric_name=}")
+    return [(step, value) for step, value in values if step >= min_steps]
 
 
 def _threshold_reached(

@@ -74,6 +74,14 @@ def test_newtons_method_finds_the_center_of_an_objective_that_does_not_know_it()
     assert center(objective, np.array([1.0, 0.0, 0.0, 2.0]), DATA, poisson, 1) == [7.0]
 
 
+@pytest.mark.parametrize("head", [est.RegressionHead(), est.BinaryClassHead(), est.MultiClassHead(3)])
+def test_the_center_of_rows_without_weight_is_0(head):
+    labels = np.array([0.0, 1.0, 1.0, 0.0])
+    data = DATA._replace(weights=np.zeros(4, np.float32))
+    found = center(head_objective(head, labels), labels, data, None, head.logits_dimension)
+    assert found.tolist() == [0.0] * head.logits_dimension
+
+
 def test_logits_of_predictions():
     binary = head_objective(est.BinaryClassHead(), np.array([[0.0], [1.0]]))
     logits = np.array([-30.0, 0.0, 3.0])

@@ -1,6 +1,7 @@
 import json
 import os
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -36,6 +37,16 @@ def test_the_best_is_remembered_across_restarts(trained):
     path = os.path.join(trained.model_dir, "best_eval_result.best.json")
     with open(path) as file:
         assert json.load(file) == {"loss": 0.5, "global_step": 1}
+
+
+def test_metrics_that_are_arrays_can_be_compared(trained):
+    def larger(best_eval_result, current_eval_result):
+        return current_eval_result["recalls"].min() > best_eval_result["recalls"].min()
+
+    for recalls, is_better in (([0.5, 0.25], True), ([0.75, 0.125], False), ([0.375, 0.375], True)):
+        exporter = est.BestExporter("best", _RECEIVER, compare_fn=larger)  # that of a restart
+        result = {"recalls": np.array(recalls, np.float32), "summary": b"text"}
+        assert (_export(exporter, trained, result) is not None) == is_better
 
 
 def test_models_do_not_compete_with_each_other(tmp_path, trained, make_estimator, input_fn):

@@ -48,6 +48,7 @@ def test_ids_are_the_places_in_the_list_and_only_ten_labels_are_shown():
     assert ids.dtype == tf.int64
     assert ids.numpy().tolist() == [[2], [0], [-1]]
     assert vocabulary.strings([[1, 2]]).numpy().tolist() == [[b"mid", b"high"]]
+    assert str(LabelVocabulary([b"no", b"yes"], 2)) == "[b'no', b'yes']"
     labels = [f"l{i}" for i in range(11)]
     assert str(LabelVocabulary(labels[:10], 10)) == "[l0, l1, l2, l3, l4, l5, l6, l7, l8, l9]"
     assert str(LabelVocabulary(labels, 11)) == "[l0, l1, l2, l3, l4, l5, l6, l7, l8, l9, ...]"

@@ -113,10 +113,14 @@ _HOOKS = [
 def test_evaluations_without_the_metric_do_not_count(make_estimator, input_fn, name, limit):
     estimator = make_estimator()
     _write(estimator, {10: 0.5, 20: 0.5}, metric="auc")
+    _write(estimator, {5: 0.5})
     hook = getattr(early_stopping, name)(
         estimator, "accuracy", **limit, run_every_secs=None, run_every_steps=3
     )
     assert _steps_trained(estimator, input_fn, hook) == 10
+    hook = getattr(early_stopping, name)(estimator, "acc", **limit, run_every_secs=None, run_every_steps=3)
+    with pytest.raises(ValueError, match=r"they have \['accuracy', 'auc'\].*metric_name='acc'"):
+        _steps_trained(estimator, input_fn, hook)
 
 
 class _Run:
