@@ -99,10 +99,8 @@ class ExecutingServer(KfpServer):
             Processes(),
             server=self,
         )
-        shared = run["run_id"] if "no cache" in self.faults else "all"
-        cache = TaskCache(self.folder / "cache" / shared)
         self.executions[run["run_id"]] = Execution(
-            pipeline, launcher, cache, pipeline.parameters(parameters), self.faults
+            pipeline, launcher, self.folder / "cache", pipeline.parameters(parameters), self.faults
         )
 
 
@@ -122,7 +120,8 @@ class Execution:
     def start(self):
         """Runs what has not succeeded yet."""
         kept = {} if "no kept outputs" in self._faults else self._kept
-        self._workflow = KubeflowWorkflow(self._pipeline, self._launcher, self._cache, Silent(), 2, kept=kept)
+        cache = TaskCache(self._cache / (uuid.uuid4().hex if "no cache" in self._faults else "all"))
+        self._workflow = KubeflowWorkflow(self._pipeline, self._launcher, cache, Silent(), 2, kept=kept)
         self.state = "RUNNING"
         threading.Thread(target=self._run, daemon=True).start()
 
