@@ -1,4 +1,5 @@
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,7 +13,7 @@ class Task:
     """A stand-in for a task of kfp that takes the same calls."""
 
     def __init__(self):
-        self.calls = {}
+        self.calls, self.container_spec = {}, SimpleNamespace(env=None)
 
     def __getattr__(self, name):
         def call(*values, **named):
@@ -26,7 +27,7 @@ def applied(component, **settings):
     task = Task()
     given = KubeflowConfig.model_validate({"backend": "vertex", **settings})
     apply_settings(task, given, component)
-    return task.calls
+    return {**task.calls, "env": task.container_spec.env}
 
 
 def test_steps_that_belong_to_every_run_are_never_cached():
@@ -41,24 +42,24 @@ def test_retries_are_those_of_the_step_and_the_exit_handler_is_tried_again():
     settings = {"retries": 4, "components": {"Trainer": {"retries": 0}}}
     assert "set_retry" not in applied("Trainer", **settings)
     assert applied("Transform", **settings)["set_retry"] == [(4, "30s")]
-    assert applied("Transform", **settings)["set_env_variable"] == [(RETRIES_VARIABLE, "4")]
+    assert applied("Transform", **settings)["env"] == {RETRIES_VARIABLE: "4"}
     assert applied("End")["set_retry"] == [(2, "30s")]
     assert applied("End", retries=4)["set_retry"] == [(4, "30s")]
     assert applied("End", components={"End": {"retries": 1}})["set_retry"] == [(1, "30s")]
     assert "set_retry" not in applied("End", retries=4, components={"End": {"retries": 0}})
     assert "set_retry" not in applied("Record")
-    assert applied("End")["set_env_variable"] == [(RETRIES_VARIABLE, "2")]
+    assert applied("End")["env"] == {RETRIES_VARIABLE: "2"}
 
 
 def test_the_trainer_is_told_of_its_training_job_and_every_step_of_the_umask():
     settings = {"image": "image:1", "training_job": {"poll_secs": 3}}
-    ((name, text),) = applied("Trainer", **settings)["set_env_variable"]
+    ((name, text),) = applied("Trainer", **settings)["env"].items()
     assert name == VARIABLE
     assert json.loads(text)["settings"]["poll_secs"] == 3
-    assert "set_env_variable" not in applied("Transform", **settings)
+    assert not applied("Transform", **settings)["env"]
     settings = {"image": "image:1", "umask": "002", "training_job": {"poll_secs": 3}}
-    assert applied("Record", **settings)["set_env_variable"] == [(UMASK_VARIABLE, "002")]
-    variables = dict(applied("Trainer", **settings)["set_env_variable"])
+    assert applied("Record", **settings)["env"] == {UMASK_VARIABLE: "002"}
+    variables = applied("Trainer", **settings)["env"]
     assert variables[UMASK_VARIABLE] == "002"
     assert json.loads(variables[VARIABLE])["pods"]["env"] == {UMASK_VARIABLE: "002"}
     with pytest.raises(ValueError, match="three octal digits"):
