@@ -152,7 +152,7 @@ def _compare_numbers(
     size = len(quantiles[0].high)
     ends = sorted({math.ceil(size * part / _NUM_BINS) - 1 for part in range(1, _NUM_BINS + 1)})
     highs, fills = np.unique(quantiles[0].high[ends], return_counts=True)
-    # A value of many examples has a bin of its own: another value in its place is a shift.
+    # A value that a fifth of the examples have gets its own bin, or its replacement could go unnoticed.
     frequent = highs[fills >= _NUM_BINS / 5]
     edges = np.unique(np.concatenate([highs[:-1], frequent, np.nextafter(frequent, -np.inf)]))
     below = [histogram.cumulative_share(edges) for histogram in quantiles]

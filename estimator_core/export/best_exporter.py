@@ -110,7 +110,7 @@ class BestExporter(LatestExporter):
         logger.info("Performing best model export.")
         result = super().export(estimator, export_path, checkpoint_path, eval_result, is_the_final_export)
         arrays = {name: np.asarray(value) for name, value in eval_result.items()}
-        numbers = {name: array.tolist() for name, array in arrays.items() if array.dtype.kind in "biuf"}
+        numbers = {name: array.tolist() for name, array in arrays.items() if array.dtype.kind not in "OSU"}
         path = self._best_file(estimator)
         with tf.io.gfile.GFile(f"{path}.tmp", "w") as file:
             file.write(json.dumps(numbers))

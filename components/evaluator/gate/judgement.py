@@ -64,9 +64,9 @@ def _flatten(by_output: Mapping[str, Any] | None) -> Iterator[tuple[str, float |
         for sub_key, metrics in by_sub_key.items():
             for name, value in metrics.items():
                 # With `compute_confidence_intervals`, TFMA puts the value between its bounds.
-                found = value.get("doubleValue", value.get("boundedValue", {}).get("value"))
-                if found is not None:
-                    number = float(found)
+                estimate = value.get("doubleValue", value.get("boundedValue", {}).get("value"))
+                if estimate is not None:
+                    number = float(estimate)
                     yield (_metric_name(name, output, sub_key), number if math.isfinite(number) else None)
 
 

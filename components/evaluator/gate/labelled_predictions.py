@@ -222,6 +222,6 @@ def _answer(labels: Values, predictions: npt.NDArray[Any], problem_type: Problem
 
 
 def _are_probabilities(values: Values) -> bool:
-    """Returns True if rows are probabilities, or NaN; classes without interest may be left out."""
+    """Returns True if all finite rows are probabilities; classes without interest may be left out."""
     values = values[np.isfinite(values).all(axis=1)]
     return bool((values >= 0).all() and (values.sum(axis=1) <= 1 + _MAX_SUM_ERROR).all())

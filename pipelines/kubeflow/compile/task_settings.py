@@ -39,7 +39,7 @@ def apply_settings(task: Any, settings: KubeflowConfig, component: str) -> None:
         task.set_retry(retries, backoff_duration="30s")  # of a pod that is lost, see docs/kubeflow.md
     if settings.umask is not None:
         env[UMASK_VARIABLE] = settings.umask
-    # set_env_variable inspects the source of the whole stack, in each call.
+    # Not set_env_variable: each call inspects the source of the whole stack.
     task.container_spec.env = {**(task.container_spec.env or {}), **env}
     if settings.backend == "kubeflow":
         _apply_to_pod(task, settings, step)

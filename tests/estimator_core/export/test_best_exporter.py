@@ -45,7 +45,7 @@ def test_metrics_that_are_arrays_can_be_compared(trained):
 
     for recalls, is_better in (([0.5, 0.25], True), ([0.75, 0.125], False), ([0.375, 0.375], True)):
         exporter = est.BestExporter("best", _RECEIVER, compare_fn=larger)  # that of a restart
-        result = {"recalls": np.array(recalls, np.float32), "summary": b"text"}
+        result = {"recalls": np.array(recalls, tf.bfloat16.as_numpy_dtype), "summary": b"text"}
         assert (_export(exporter, trained, result) is not None) == is_better
 
 
