@@ -33,7 +33,7 @@ class Rollback:
             )
         if self.before == self.to:
             return f"{self.to} is already live; nothing was changed"
-        return f"rolled back from {self.before or 'none'} to {self.to}"
+        return f"rolled back from {'none' if self.before is None else self.before} to {self.to}"
 
 
 def rollback(root: Root, to: int | None = None, say: Callable[[Rollback], None] = lambda done: None) -> int:

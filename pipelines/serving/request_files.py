@@ -2,9 +2,9 @@
 
 import contextlib
 import json
-import os
 import random
 import re
+import secrets
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from pipelines.serving.cells import Cells
 MAX_ROWS = 1_000
 """Rows of a window, unless a limit says otherwise."""
 
-_FILE = re.compile(r"(\d+)-(\d+)-(\d+)\.jsonl")  # version, start in Unix seconds, process
+_FILE = re.compile(r"(\d+)-(\d+)-(\d+)\.jsonl")  # version, start in Unix seconds, a server's number
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,7 @@ class RequestSample:
         self._random = random.Random(seed)
         self._windows: list[_Window] = []  # those that are open or not yet written
         self._last_start = 0
+        self._number = secrets.randbelow(2**31)  # pods that share the folder may have the same process ID
         self._lock = threading.Lock()
 
     def add(self, version: int, cells: Cells, num_rows: int) -> None:
@@ -118,7 +119,7 @@ class RequestSample:
             if window.version == version and now < window.end_secs:
                 return window
         self._last_start = max(int(now), self._last_start + 1)  # no two files have the same name
-        file = f"{version}-{self._last_start}-{os.getpid()}.jsonl"
+        file = f"{version}-{self._last_start}-{self._number}.jsonl"
         window = _Window(version, now + limits.window_secs, file, limits.max_rows)
         self._windows.append(window)
         del self._windows[: -limits.max_files]  # as of the files
@@ -132,12 +133,10 @@ def sampled_rows(folder: Path, version: int, max_rows: int) -> list[dict[str, An
         if len(rows) >= max_rows:
             break
         if _numbers(file)[0] == version:
-            lines: list[str] = []
             with contextlib.suppress(FileNotFoundError):  # removed by a server since
-                lines = file.read_text(encoding="utf-8").splitlines()
-            for line in lines:
-                with contextlib.suppress(ValueError):  # half a line, left by a server that was killed
-                    rows.append(atomic_files.checked(json.loads(line), dict[str, Any]))
+                for line in file.read_text(encoding="utf-8").splitlines():
+                    with contextlib.suppress(ValueError):  # half a line, left by a server that was killed
+                        rows.append(atomic_files.checked(json.loads(line), dict[str, Any]))
     return rows
 
 

@@ -22,7 +22,7 @@ from pipelines.serving.server.versions import ServedVersions
 
 _OF_COLUMNS = {"INT": "INT64", "FLOAT": "FP32", "BYTES": "BYTES"}
 _DATATYPES = {
-    "BOOL", "BYTES", "FP16", "FP32", "FP64", "INT8", "INT16", "INT32", "INT64",
+    "BF16", "BOOL", "BYTES", "FP16", "FP32", "FP64", "INT8", "INT16", "INT32", "INT64",
     "UINT8", "UINT16", "UINT32", "UINT64",
 }  # fmt: skip
 _PACKAGE = "estimator-pipelines"
@@ -211,5 +211,5 @@ def _wanted(outputs: Any, existing: list[str]) -> list[str]:
 def _datatype(dtype: Any) -> str:
     if dtype.kind == "O":
         return "BYTES"
-    kind = {"f": "FP", "i": "INT", "u": "UINT", "b": "BOOL"}[dtype.kind]
+    kind = {"f": "FP", "i": "INT", "u": "UINT", "b": "BOOL", "V": "BF"}[dtype.kind]
     return kind if kind == "BOOL" else f"{kind}{np.dtype(dtype).itemsize * 8}"

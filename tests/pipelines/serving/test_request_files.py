@@ -77,6 +77,13 @@ def test_a_window_ends_with_its_time_or_its_version(sample_of, tmp_path, clock):
     assert numbers(tmp_path, version=6) == [4]
 
 
+def test_servers_that_share_a_folder_keep_the_rows_of_each_other(sample_of, tmp_path):
+    for sample, x in ((sample_of(), 1), (sample_of(), 2)):  # in the same second and process
+        sample.add(5, {"x": [x]}, 1)
+        sample.write()
+    assert sorted(numbers(tmp_path)) == [1, 2]
+
+
 def test_the_oldest_files_go(sample_of, tmp_path, clock):
     sample = sample_of(window_secs=1.0, max_files=3)
     (tmp_path / "requests").mkdir()

@@ -105,7 +105,8 @@ def matrices(tmp_path_factory):
         )
         def sums(self, x, words, times):
             total = tf.reduce_sum(x, axis=1) * tf.cast(times, tf.float32)
-            return {"total": total, "text": tf.strings.reduce_join(words, axis=1)}
+            half = tf.cast(total / 2, tf.bfloat16)
+            return {"total": total, "half": half, "text": tf.strings.reduce_join(words, axis=1)}
 
     sums = Sums()
     folder = tmp_path_factory.mktemp("matrices") / "sums"

@@ -66,8 +66,8 @@ def test_infer_returns_the_outputs_that_are_asked_for(client):
         ({}, 'The body needs "inputs", a list of tensors.'),
         ({"inputs": None}, '"inputs" must be a list of tensors. Received: null'),
         ({"inputs": [7]}, "An input must be an object with a name"),
-        ({"inputs": [tensor("x", [1], "FLOAT")]}, "needs a datatype: BOOL"),
-        ({"inputs": [tensor("x", [1], {})]}, "needs a datatype: BOOL"),
+        ({"inputs": [tensor("x", [1], "FLOAT")]}, "needs a datatype: BF16, BOOL"),
+        ({"inputs": [tensor("x", [1], {})]}, "needs a datatype: BF16, BOOL"),
         ({"inputs": [tensor("x", [1, 2], shape=[1, 2])]}, r"must have the shape [rows] or [rows, 1]"),
         ({"inputs": [tensor("x", [1, 2], shape=[True])]}, "must have the shape"),
         ({"inputs": [tensor("x", [1, 2], shape=[3])]}, "has the shape [3], but 2 values"),
@@ -113,6 +113,7 @@ def test_a_model_that_takes_no_rows_takes_and_returns_its_tensors(matrices, body
             {"name": "x", "datatype": "FP32", "shape": [-1, 3]},
         ],
         "outputs": [
+            {"name": "half", "datatype": "BF16", "shape": [-1]},
             {"name": "text", "datatype": "BYTES", "shape": [-1]},
             {"name": "total", "datatype": "FP32", "shape": [-1]},
         ],
@@ -120,6 +121,7 @@ def test_a_model_that_takes_no_rows_takes_and_returns_its_tensors(matrices, body
     times = {"name": "times", "shape": [], "datatype": "INT64", "data": [2]}
     outputs = matrices.post(f"{URL}/infer", {"inputs": [*body, times]}).json()["outputs"]
     assert sorted(outputs, key=lambda output: output["name"]) == [
+        {"name": "half", "datatype": "BF16", "shape": [2], "data": [6.0, 15.0]},
         {"name": "text", "datatype": "BYTES", "shape": [2], "data": ["ab", "cd"]},
         {"name": "total", "datatype": "FP32", "shape": [2], "data": [12.0, 30.0]},
     ]

@@ -198,7 +198,9 @@ def test_an_old_export_answers_by_each_signature(old_export):
 
 def test_the_only_signature_needs_no_name(matrices):
     body = {"inputs": {"x": [[1, 2, 3]], "words": [["a", "b"]], "times": 2}}
-    assert matrices.post(f"{URL}:predict", body).json() == {"outputs": {"total": [12.0], "text": ["ab"]}}
+    assert matrices.post(f"{URL}:predict", body).json() == {
+        "outputs": {"total": [12.0], "half": [6.0], "text": ["ab"]}
+    }
     document = matrices.get("/openapi.json").json()["components"]["schemas"]
     assert document["Tensor"]["properties"]["name"]["enum"] == ["times", "words", "x"]
     wrong = matrices.post(f"{URL}:regress", {"examples": [{"x": 1}]}).json()["error"]
