@@ -79,6 +79,7 @@ def test_help_needs_no_heavy_import(tmp_path, command):
 
 def test_each_command_has_a_panel_and_the_version_is_that_of_the_project(warm_command):
     shown = warm_command("--help").stdout
+    assert warm_command().stdout.strip() == shown.strip()
     panels = ["Options", "From data to a model", "Predictions", "Earlier runs", "Kubeflow"]
     assert re.findall(r"╭─ (.+?) ─", shown) == panels
     with (PROJECT / "pyproject.toml").open("rb") as file:

@@ -26,7 +26,9 @@ def test_columns_that_have_drifted_are_named_and_json_has_every_measure(warm_com
     *_, last = result.stdout.splitlines()
     assert last == "200 rows of requests to version 5. Columns that have drifted: city."
     assert "'Moss' was 0 % of the values, now 100 %" in result.stdout
-    first, *others = json.loads(warm_command("requests", "--root", root, "--json").stdout)
+    first, *others = measures = json.loads(warm_command("requests", "--root", root, "--json").stdout)
+    excess = [one["value"] - max(one["limit"], one["by_chance"]) for one in measures]
+    assert excess == sorted(excess, reverse=True)
     text = first.pop("text")
     assert first.pop("by_chance") < 1
     assert first == {

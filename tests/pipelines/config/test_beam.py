@@ -100,7 +100,14 @@ def test_workers_with_their_mode_are_an_option_like_others():
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("h:1", True), ("[::1]:80", True), ("h", False), ("h:0", False), ("/a/b:1.jar", False)],
+    [
+        ("h:65535", True),
+        ("[::1]:1", True),
+        ("h", False),
+        ("h:0", False),
+        ("h:65536", False),
+        ("/a/b:1.jar", False),
+    ],
 )
 def test_an_address_is_a_host_and_a_port(text, expected):
     assert is_address(text) is expected

@@ -73,6 +73,7 @@ def test_wildcards_take_no_digits_of_a_number(found):
     assert found("?u{SPAN}.[!t]sv") == [(12, None, "eu12.csv")]
     assert found("[z-a]{SPAN}.csv") == []
     assert found("l1{SPAN}[xy].csv", "l124x.csv") == [(24, None, "l124x.csv")]
+    assert found("l{SPAN}?x.csv") == []
 
 
 def test_hidden_names_are_left_out_and_literal_brackets_found(found):

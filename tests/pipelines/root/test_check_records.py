@@ -27,12 +27,14 @@ def records(*thresholds, checks=(), intervals=None):
         ({"metric": "auc", "lower": 0.6}, [("lower", 0.7, None, 0.6, True)]),
         ({"metric": "auc", "lower": 0.8}, [("lower", 0.7, None, 0.8, False)]),
         ({"metric": "auc", "upper": 0.8}, [("upper", 0.7, None, 0.8, True)]),
+        ({"metric": "auc", "lower": 0.7}, [("lower", 0.7, None, 0.7, True)]),
         ({"metric": "auc", "upper": 0.6}, [("upper", 0.7, None, 0.6, False)]),
         (
             {"metric": "mean_squared_error", "upper": 4, "max_regression": 0.5},
             [("upper", 3.0, None, 4, True), ("max_regression", 3.0, 2.0, 2.5, False)],
         ),
         ({"metric": "auc", "max_regression": 0.06}, [("max_regression", 0.7, 0.75, 0.69, True)]),
+        ({"metric": "auc", "max_regression": 0.05}, [("max_regression", 0.7, 0.75, 0.7, True)]),
         ({"metric": "recall", "lower": 0.1}, [("lower", None, None, 0.1, False)]),
         ({"metric": "recall", "max_regression": 0.1}, []),  # no baseline has it
     ],
