@@ -206,9 +206,11 @@ def test_other_errors_that_python_drops_are_reported_as_ever(monkeypatch):
             raise KeyError("in a destructor")
 
     reported = []
-    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: reported.append(unraisable.exc_type))
+    hook = lambda unraisable: reported.append(unraisable.exc_type)  # noqa: E731
+    monkeypatch.setattr(sys, "unraisablehook", hook)
     with exits_on_sigterm():
         Failing()
         assert reported == [KeyError]
     Failing()
     assert reported == [KeyError, KeyError]
+    assert sys.unraisablehook is hook
