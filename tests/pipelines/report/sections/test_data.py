@@ -84,17 +84,17 @@ def test_a_count_of_values_is_given_once():
 
 
 def test_a_histogram_by_hand():
-    """Train: [0, 5) has two thirds, [5, 10) one. Eval lies in [1, 6) alone, and is as dense as 1/5.
+    """Train: [10, 15) has two thirds, [15, 20) one. Eval lies in [11, 16) alone, and is as dense as 1/5.
 
     Densities: train 2/3/5 = 0.1333 and 0.0667, eval 0.2, which is the top of a drawing 34 high: the floor is
     at 33, the top at 1.
     """
-    plot = number_plot({"train": [[0, 5, 120], [5, 10, 60]], "eval": [[1, 6, 90]]})
+    plot = number_plot({"train": [[10, 15, 120], [15, 20, 60]], "eval": [[11, 16, 90]]})
     bars = [float(value) for value in re.findall(r"-?[\d.]+", plot["bars"])]
     assert bars == pytest.approx([0, 33, 33 - 32 * 2 / 3, 60, 33, 60, 33, 33 - 32 / 3, 120, 33], abs=0.01)
     outline = [float(value) for value in re.findall(r"-?[\d.]+", plot["outline"])]
     assert outline == pytest.approx([12, 33, 1, 72], abs=0.01)
-    assert plot["text"] == "from 0 to 10"
+    assert plot["text"] == "from 10 to 20"
 
 
 def test_shares_of_categories_one_value_and_none():
