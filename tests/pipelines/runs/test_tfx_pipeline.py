@@ -264,9 +264,10 @@ def outcome_of(ended):
 
 
 def test_the_command_runs_a_pipeline_and_prints_its_outcome(warm_command, team):
-    ended = warm_command("run", "--pipeline", str(team.file), "--arg", "times=2", "--root", str(team.root))
-    line = outcome_of(ended)
-    assert (line["status"], line["version"], team.text()) == ("finished", None, "abab")
+    words = ("run", "--pipeline", str(team.file), "--arg", "times=2", "--root", str(team.root))
+    for options, status in (((), "finished"), ((), "unchanged"), (("--no-cache",), "finished")):
+        line = outcome_of(warm_command(*words, *options))
+        assert (line["status"], line["version"], team.text()) == (status, None, "abab")
 
 
 def test_resume_needs_no_options_but_the_root(warm_command, team, run_team):
