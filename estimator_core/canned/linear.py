@@ -21,6 +21,8 @@ from estimator_core.sdca import LinearSDCA
 from estimator_core.sdca.training import SdcaTraining
 from estimator_core.spec.types import ModelFn
 
+LEARNING_RATE = 0.2  # of an optimizer given by name, however many columns there are
+
 
 @dataclasses.dataclass(frozen=True)
 class LinearModel:
@@ -33,8 +35,8 @@ class LinearModel:
     def columns(self) -> list[Any]:
         return sorted_columns(self.feature_columns)
 
-    def learning_rate(self, maximum: float = 0.2) -> float:
-        """Returns the learning rate of an optimizer given by name; more columns lower it."""
+    def learning_rate(self, maximum: float) -> float:
+        """Returns the learning rate, in a combined model, of an optimizer given by name."""
         return min(maximum, 1.0 / math.sqrt(len(self.columns)))
 
     def logit_fn(self, head: Head, scope: str | None = "linear") -> Callable[..., tf.Tensor]:
@@ -55,7 +57,7 @@ def linear_model_fn(head: Head, feature_columns: Any, optimizer: Any, sparse_com
     """Returns the model_fn of a `LinearEstimator`; see its arguments."""
     linear = LinearModel(feature_columns, sparse_combiner)
     training = linear.training(head, optimizer, model_scope="linear")
-    part = ModelPart(linear.logit_fn(head), optimizer, linear.learning_rate())
+    part = ModelPart(linear.logit_fn(head), optimizer, LEARNING_RATE)
     return compose(head, [part], training)
 
 
@@ -72,7 +74,7 @@ class LinearEstimator(Estimator):
         model_dir: Directory of checkpoints and summaries; None means the config's, or a new temporary
             directory.
         optimizer: "Ftrl" (the default), "Adagrad", "Adam", "RMSProp", "SGD", each with the learning
-            rate min(0.2, 1 / sqrt(number of columns)); or a Keras optimizer, a
+            rate 0.2; or a Keras optimizer, a
             `tf.compat.v1.train.Optimizer`, or a function that returns one; or
             `experimental.LinearSDCA`.
         config: `RunConfig`; None means a default one.

@@ -11,7 +11,7 @@ from estimator_core import tf1
 from estimator_core.canned.compose import ModelPart, compose
 from estimator_core.canned.dnn import Network
 from estimator_core.canned.dnn_linear_combined import MAX_LINEAR_LEARNING_RATE, check_parts
-from estimator_core.canned.linear import LinearModel
+from estimator_core.canned.linear import LEARNING_RATE, LinearModel
 from estimator_core.heads import Head
 from estimator_core.logits import with_activation_summary
 from estimator_core.optimizers.named import optimizer_named
@@ -56,7 +56,7 @@ def linear_model_fn(
     """Returns the model_fn of a `LinearEstimator`; see its arguments."""
     part = ModelPart(
         in_name_scope(linear.logit_fn(head, scope=None), "linear"),
-        v1_optimizer(optimizer, linear.learning_rate()),
+        v1_optimizer(optimizer, LEARNING_RATE),
     )
     training = linear.training(head, optimizer, summary_scope="linear")
     partitioner = input_layer_partitioner_or_default(partitioner, config)

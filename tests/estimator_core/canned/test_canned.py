@@ -130,15 +130,15 @@ def test_learning_rates_of_named_optimizers(tmp_path):
         rates = [name for name in names if name.endswith("/learning_rate")]
         return {name: float(estimator.get_variable_value(name)) for name in rates}
 
-    # min(0.2, 1 / sqrt(1)), and for a combined model min(0.005, 1 / sqrt(1)); Keras's defaults for
-    # networks. tf.estimator 2.15 writes the same.
+    # 0.2 for any number of columns, and for a combined model min(0.005, 1 / sqrt(1)); Keras's defaults
+    # for networks. tf.estimator 2.15 writes the same.
     linear = est.LinearClassifier([SIZE], optimizer="Adam", model_dir=str(tmp_path / "linear"))
     assert learning_rates(linear) == {"training/Adam/learning_rate": pytest.approx(0.2)}
     keys = [f"x{number}" for number in range(36)]
     columns = [fc.numeric_column(key) for key in keys]
     wide = est.LinearClassifier(columns, optimizer="Adam", model_dir=str(tmp_path / "wide"))
     batch = lambda features, label: (dict.fromkeys(keys, features["size"]), label)  # noqa: E731
-    assert list(learning_rates(wide, lambda: input_fn().map(batch)).values()) == [pytest.approx(1 / 6)]
+    assert list(learning_rates(wide, lambda: input_fn().map(batch)).values()) == [pytest.approx(0.2)]
     dnn = {"dnn_feature_columns": [SIZE], "dnn_hidden_units": [2], "dnn_optimizer": "SGD"}
     combined = est.DNNLinearCombinedClassifier(str(tmp_path / "combined"), [SIZE], **dnn)
     rates = {"training/SGD/learning_rate": 0.01, "training/Ftrl/learning_rate": 0.005}
