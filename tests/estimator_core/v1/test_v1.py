@@ -2,7 +2,6 @@
 
 import functools
 import inspect
-import math
 
 import numpy as np
 import pytest
@@ -66,7 +65,7 @@ def test_default_learning_rates(tmp_path):
     for number, (make, examples, rates) in enumerate(
         [
             (functools.partial(linear, [SIZE, KIND]), input_fn, {linear_bias: 0.2}),
-            (functools.partial(linear, columns), many_columns, {linear_bias: 1.0 / math.sqrt(36)}),
+            (functools.partial(linear, columns), many_columns, {linear_bias: 0.2}),
             (functools.partial(v1.DNNRegressor, [2], [SIZE], optimizer="Adam"), input_fn, {dnn_bias: 0.05}),
             (functools.partial(v1.BaselineRegressor, optimizer="Adam"), input_fn, {"baseline/bias": 0.3}),
             (combined, input_fn, {linear_bias: 0.005, dnn_bias: 0.001}),
