@@ -1,5 +1,6 @@
 """Cases of a test that `make test` runs, and those that it leaves to `make test-more` and `make test-all`."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable
 from typing import Any
 
@@ -27,3 +28,17 @@ def in_circles(
         else value
         for value in values
     ]
+
+
+def mark_all_but_samples(items: Iterable[pytest.Item]) -> None:
+    """Marks cases of tests that are `sampled(count)` as `more`: all but the first, the last and some between."""
+    tests = defaultdict(list)
+    for item in items:
+        marker = item.get_closest_marker("sampled")
+        if marker and not (item.get_closest_marker("more") or item.get_closest_marker("slow")):
+            tests[item.parent, item.originalname, marker.args[0]].append(item)
+    for (_, _, count), cases in tests.items():
+        kept = {number * (len(cases) - 1) // max(count - 1, 1) for number in range(count)}
+        for number, case in enumerate(cases):
+            if number not in kept:
+                case.add_marker(pytest.mark.more)

@@ -13,6 +13,7 @@ import sys
 import psutil
 import pytest
 
+from tests.circles import mark_all_but_samples
 from tests.warm_command import WarmCommand
 
 # The controller of parallel tests runs none, and need not wait for an import of TensorFlow.
@@ -80,8 +81,10 @@ def pytest_xdist_auto_num_workers():
 LONGEST_FIRST = ("oracle", "integration", "pipelines", "components", "contract")
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest's own deselects by marks
 def pytest_collection_modifyitems(items):
     """Turns warnings into errors while a test runs, but not while it is imported. Long files first."""
+    mark_all_but_samples(items)
     here = pathlib.Path(__file__).parent
     items.sort(key=lambda item: item.path.relative_to(here).parts[0] not in LONGEST_FIRST)
     for item in items:

@@ -58,6 +58,7 @@ def test_only_the_command_of_one_word_offers_completion(tmp_path, start):
     assert offered == (start == "-m estimator_pipelines")
 
 
+@pytest.mark.more
 def test_bash_completes_commands_and_options(tmp_path):
     command = tmp_path / "bin" / "estimator-pipelines"
     command.parent.mkdir()

@@ -46,6 +46,7 @@ def evaluate(name, model_dir, caplog, batches_a_call, **options):
     return {key: np.asarray(value).tobytes() for key, value in metrics.items()}, reasons
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", in_circles(sorted(PROGRAMS), first=FIRST, slow=SLOW))
 @pytest.mark.parametrize("has_loop_at_once", [False, True])
 def test_the_metrics_are_those_of_one_batch_a_call(name, has_loop_at_once, trained, caplog, monkeypatch):
@@ -100,6 +101,7 @@ def test_a_hook_that_is_called_at_the_end_finds_the_sums(tmp_path, caplog):
     assert hook.total / 320 == pytest.approx(mean)  # 40 batches of 4 rows of 2
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("batches_a_call", [1, 7, "auto"])
 @pytest.mark.parametrize("steps", [23, 40, 45])
 def test_the_log_counts_the_batches(batches_a_call, steps, tmp_path, caplog):
@@ -119,6 +121,7 @@ def batches_until_an_error():
     return forty_batches().enumerate().map(lambda index, element: check(index, *element))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("batches_a_call", [1, 5, "auto"])
 def test_an_error_says_after_how_many_batches_it_came(batches_a_call, tmp_path, caplog):
     model = estimator(tmp_path, batches_a_call).train(forty_batches, steps=1)

@@ -92,6 +92,7 @@ def one_step_a_call(name, tmp_path_factory, caplog, results={}):  # noqa: B006  
     return results[name]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("steps", in_circles([3, 7, 10], slow={3, 10}))
 @pytest.mark.parametrize("name", in_circles(sorted(PROGRAMS), first=FIRST, slow=SLOW))
 def test_the_results_are_those_of_one_step_a_call(name, steps, tmp_path_factory, tmp_path, caplog):
@@ -114,6 +115,7 @@ def test_the_results_are_those_of_one_step_a_call(name, steps, tmp_path_factory,
         assert found["losses"][step] == expected["losses"][step]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("batches", [9, 11, 12])
 @pytest.mark.parametrize("steps", [1, 5])
 def test_the_loss_at_the_end_of_the_input_is_that_of_the_last_step(
@@ -128,6 +130,7 @@ def test_the_loss_at_the_end_of_the_input_is_that_of_the_last_step(
     assert f"The input ended at global step {batches}," in caplog.text
 
 
+@pytest.mark.more
 def test_two_replicas_have_the_same_results_as_well(tmp_path_factory, tmp_path, caplog):
     results = []
     for count, model_dir in ((1, tmp_path_factory.mktemp("one")), (7, tmp_path)):
@@ -142,6 +145,7 @@ def test_two_replicas_have_the_same_results_as_well(tmp_path_factory, tmp_path, 
     assert (found["hook"], found["lines"]) == (expected["hook"], expected["lines"])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("bad", [1, 2, 3, 4, 6, 7, 11, 13, 20])
 def test_a_nan_loss_ends_training_wherever_it_comes(tmp_path, bad):
     """Also at the end of the first runs of a loop, which find out the faster threads."""

@@ -9,6 +9,7 @@ import tensorflow.compat.v1 as tf1
 
 import estimator_core as est
 from estimator_core.execution.single_device import SingleDevice
+from tests.circles import in_circles
 from tests.contract.programs_in_a_loop import estimator_of
 from tests.estimator_core.programs import assert_same, descent, values_of
 
@@ -77,7 +78,7 @@ def trained(make, execution, start, directory, monkeypatch):
     return values_of(estimator.train(input_fn_for(execution.num_replicas), steps=steps))
 
 
-@pytest.fixture(scope="module", params=sorted(MODELS))
+@pytest.fixture(scope="module", params=in_circles(sorted(MODELS), first=["adam"]))
 def reference(request, tmp_path_factory):
     """A model, a checkpoint of it after a step, and its variables when one device goes on from it."""
     make = MODELS[request.param]

@@ -11,6 +11,7 @@ from tests.docs.markdown import blocks, read
 TEXT = read("docs/boosted-trees.md")
 
 
+@pytest.mark.more
 def test_the_program_learns_and_early_stopping_keeps_few_trees():
     names = {}
     for program in blocks(TEXT, "python"):

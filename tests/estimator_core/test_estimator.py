@@ -49,6 +49,7 @@ def test_train_refuses_bad_steps(make_estimator, input_fn, arguments, message):
         make_estimator().train(input_fn, **arguments)
 
 
+@pytest.mark.more
 def test_steps_may_be_whole_floats_and_a_fraction_of_a_step_is_one_more(make_estimator, input_fn):
     estimator = make_estimator()
     for steps, expected in (({"steps": 2.5}, 3), ({"max_steps": 3.5}, 4), ({"steps": np.int64(1)}, 5),
@@ -191,6 +192,7 @@ def test_the_seed_of_the_config_makes_initial_values_repeatable(tmp_path, input_
     assert not np.array_equal(values("a", 1), values("c", 2))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("devices", [1, 2])
 def test_a_local_init_op_of_the_models_own_leaves_the_loss_its_own(tmp_path, devices):
     """The Scaffold starts the local variable that the model adds to the input, fed with 2."""

@@ -252,6 +252,7 @@ def test_a_subclass_may_have_attributes_and_errors_of_its_own():
         Failing(model_fn, params={}).broken  # noqa: B018
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("version", [1, 2])
 def test_a_replaced_model_fn_of_a_tpu_estimator_is_trained_and_exported(tmp_path, version):
     def make(use_tpu):

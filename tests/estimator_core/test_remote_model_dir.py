@@ -118,6 +118,7 @@ def test_early_stopping_reads_evaluations(estimator, model_dir, input_fn, eval_i
     assert other.get_variable_value("global_step") < 20
 
 
+@pytest.mark.more
 def test_boosted_trees_are_read_from_it(model_dir):
     x = np.arange(8, dtype=np.float32)
     input_fn = batch_of({"x": x}, (x > 3).astype(np.int64))
@@ -128,6 +129,7 @@ def test_boosted_trees_are_read_from_it(model_dir):
     assert trees.experimental_feature_importances(normalize=True) == {"x": 1}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("checkpoint_format", ["checkpoint", "saver"])
 def test_a_keras_model_is_trained_and_read(model_dir, checkpoint_format):
     model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, name="layer")])

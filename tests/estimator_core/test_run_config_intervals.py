@@ -63,6 +63,7 @@ def test_save_checkpoints_secs(make, input_fn, monkeypatch):
     assert checkpoints(estimator.model_dir) == [0, 4, 7, 9]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("settings", "kept"),
     [
@@ -106,6 +107,7 @@ def test_log_step_count_steps(make, input_fn, caplog):
     assert len([line for line in lines if line.startswith("global_step/sec: ")]) == 2
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("none", [None, 0])
 def test_no_log_lines_and_no_summaries_without_an_interval(make, input_fn, caplog, none):
     with caplog.at_level("INFO", logger="tensorflow"):

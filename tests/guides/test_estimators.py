@@ -67,6 +67,7 @@ def test_object_based_checkpoints(run_program, capsys):
     assert names["checkpoint"].step.numpy() == 18
 
 
+@pytest.mark.sampled(1)
 def test_a_saved_model(run_program, capsys, caplog):
     names = run_program("parsing_saved_model")
     # 4 examples * 150 / 20 = 30 batches.

@@ -82,6 +82,7 @@ def test_a_base_of_this_machine_is_not_pulled(build, engine, option):
     assert option in build(engine, "mine", "localhost/python-stand-in:trixie")[0]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("base", "pulls", "said"),
     [

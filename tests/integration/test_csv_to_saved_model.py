@@ -28,7 +28,7 @@ def run(warm_command):
     return warm_command
 
 
-TWO_FOLDS = ("--set", "trainer.folds=2")  # rather than the usual six, which take long
+QUICK = ("--set", "trainer.folds=1", "--set", "trainer.train_steps=600")
 
 
 def last_line(output):
@@ -72,7 +72,7 @@ def root(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def pushed(run, data, root):
-    result = run("run", "--data", data, "--label", "tipped", "--root", root, *TWO_FOLDS)
+    result = run("run", "--data", data, "--label", "tipped", "--root", root, *QUICK)
     assert result.returncode == 0, result.stderr[-2_000:]
     return last_line(result.stdout), result.stderr
 
@@ -162,7 +162,7 @@ def test_the_model_predicts_the_rows_of_a_file_and_of_a_request(run, pushed, roo
 def test_an_unreachable_threshold_pushes_nothing_and_reuses_the_training(run, pushed, data, root):
     before = sorted(os.listdir(root / "serving"))
     threshold = 'evaluator.thresholds=[{metric = "auc", lower = 0.9999}]'
-    settings = ("--set", threshold, *TWO_FOLDS)
+    settings = ("--set", threshold, *QUICK)
     result = run("run", "--data", data, "--label", "tipped", "--root", root, *settings)
     assert result.returncode == 3
     line = last_line(result.stdout)

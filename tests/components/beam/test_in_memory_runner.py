@@ -180,6 +180,7 @@ def arrays(pipeline):
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "build",
     [
@@ -261,6 +262,7 @@ def with_batches(pipeline):
     return pipeline | beam.Create([5, 8]) | "Batches" >> beam.ParDo(Neighbors())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("build", "reason", "expected"),
     [

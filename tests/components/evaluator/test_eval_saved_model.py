@@ -38,6 +38,7 @@ ALL_SLICES = """
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("path", ["over arrays", "by example"])
 def test_each_metric_in_each_slice_is_that_of_then(path, make_examples, old_model, evaluate):
     config = eval_config(ALL_SLICES)

@@ -436,6 +436,7 @@ def test_tfma_computes_other_metrics_and_a_model_needs_a_threshold(make_examples
     assert "No threshold is configured" in verdict.failures[0]
 
 
+@pytest.mark.more
 def test_metrics_with_tfmas_confidence_intervals_have_their_values(make_examples, binary_model, evaluate):
     rows = binary_rows(50)
     config = eval_config(

@@ -133,6 +133,7 @@ def test_a_baseline_that_lacks_the_metric_is_named(make_examples, make_model, mo
     assert "the baseline model has no metric of this name (slice: Overall)" in failure
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "model_specs",
     [

@@ -157,6 +157,7 @@ def test_copies_of_a_row_spread_and_other_rows_stay_where_stock_tfx_has_them(tmp
     assert abs(ours["eval"][many] - 200) < 46
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "rows",
     [

@@ -96,6 +96,7 @@ def test_a_parquet_file_with_another_content_than_planned_is_refused(tmp_path):
         read_batches(pipeline, str(tmp_path), {"all": "a.parquet"}, planned=planned)
 
 
+@pytest.mark.more
 def test_given_types_save_a_pass_and_have_to_hold_all_cells(tmp_path, monkeypatch):
     (tmp_path / "data.csv").write_text("n,x,t,gone\n1,2,3,\n4,0.5,z,\n")
     monkeypatch.setattr(reading, "_infer_types", None)

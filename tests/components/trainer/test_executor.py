@@ -256,6 +256,7 @@ def launched(monkeypatch):
     return sizes
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("evaluator", [False, True])
 def test_a_cluster_leaves_the_same_with_and_without_an_evaluator(train, launched, evaluator):
     cluster = LocalCluster(workers=2, ps=1, evaluator=evaluator)

@@ -91,6 +91,7 @@ def test_quantiles_of_more_values_than_a_sketch_keeps_do_not_depend_on_the_order
     assert exact.shape == found[0].shape
 
 
+@pytest.mark.more
 def test_accumulators_are_merged_in_one_order_and_without_batches_there_is_the_empty_result():
     merge = ordered_analysis._IMPLEMENTATIONS[analyzer_nodes.CacheableCombineMerge]
     accumulators = [list(batch) for batch in batches(12)]

@@ -33,6 +33,7 @@ def test_a_search_finds_better_values_than_the_default_on_rows_of_the_train_spli
     assert not (best.parent / "unfinished").exists()
 
 
+@pytest.mark.more
 def test_the_first_trial_has_the_defaults_if_all_parameters_have_one(tune):
     space = SearchSpace((Range("learning_rate", 1e-4, 0.2, log=True, default=0.01),))
     _, results = tune(TunerSettings(space, trials=1, metric="loss"))
@@ -107,6 +108,7 @@ def test_each_fold_is_judged_on_other_rows_and_the_mean_counts(tune):
     assert only["value"] == pytest.approx(9 * sum(means) / 5, rel=1e-3)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("config", "counts"), [({}, -1), ({"best": 1}, 0)])
 def test_a_trial_counts_with_the_checkpoint_that_would_be_served(tune, tmp_path, config, counts):
     """The weight swings further with each step at this rate: the first evaluation is the best one."""

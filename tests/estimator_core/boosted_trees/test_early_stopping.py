@@ -104,6 +104,7 @@ def test_growing_is_not_interrupted_for_each_loss(tmp_path, monkeypatch):
     assert judged == [20]  # nothing was lower, as nothing was judged
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("steps", "trees"), [(None, None), (6 * 9 + 2, 9)])
 def test_each_loss_is_reported_once(tmp_path, steps, trees):
     found = {}
@@ -121,6 +122,7 @@ def test_each_loss_is_reported_once(tmp_path, steps, trees):
     assert [*found.values()] == pytest.approx(losses[: len(found)], rel=1e-6)
 
 
+@pytest.mark.more
 def test_a_training_that_has_ended_stays_so(tmp_path):
     model = classifier(tmp_path).train(input_fn())
     path = model.latest_checkpoint()

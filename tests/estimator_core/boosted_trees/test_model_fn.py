@@ -51,6 +51,7 @@ def test_a_weighted_classifier_predicts_as_the_library_does(tmp_path):
     assert np.abs(unweighted - expected).max() > 0.01
 
 
+@pytest.mark.more
 def test_three_classes_with_names_and_a_center(tmp_path):
     names = ["low", "middle", "high"]
     model = est.BoostedTreesClassifier(

@@ -105,6 +105,7 @@ def test_explanations_of_a_checkpoint_and_added_metrics(tmp_path):
         assert total == pytest.approx(expected["logistic"][0], abs=1e-6)
 
 
+@pytest.mark.more
 def test_nothing_to_explain_before_training_or_of_three_classes_which_need_a_model_dir_of_their_own(tmp_path):
     with pytest.raises(ValueError, match="call train first"):
         classifier(tmp_path).experimental_feature_importances()

@@ -145,6 +145,7 @@ def test_learning_rates_of_named_optimizers(tmp_path):
     assert learning_rates(combined) == pytest.approx(rates)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("api", "baseline"), [(est, 0.0), (est.v1, 1.0)])
 def test_classifiers_evaluated_on_an_empty_input_return_what_2_15_does(tmp_path, api, baseline):
     classifier = api.LinearClassifier([SIZE], model_dir=tmp_path).train(input_fn, steps=2)

@@ -44,6 +44,7 @@ def test_parts_add_up_and_train_by_their_own_optimizers(parts, loss):
     assert [value.item() for value in trained(build)] == [0.5, 0.5, pytest.approx(loss)]
 
 
+@pytest.mark.more
 def test_a_premade_of_ones_own(tmp_path):
     def embedding_logit_fn(features, mode):
         return tf.gather(tf1.get_variable("table", [4, 1]), features["id"])

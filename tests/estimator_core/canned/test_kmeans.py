@@ -86,6 +86,7 @@ def test_mini_batches_move_centers_by_the_share_of_their_points(tmp_path):
     assert sorted(model.get_variable_names()) == ["Variable", "clusters", "global_step", "initialized"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("steps", [1, 4, 5, 9, 14])
 def test_centers_move_after_several_steps(tmp_path, steps):
     """Batches are assigned to the centers of the last move, and counted from there."""

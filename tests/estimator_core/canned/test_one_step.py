@@ -24,6 +24,7 @@ def hidden_and_slopes(estimator):
     return hidden, 2.0 * (hidden @ before(estimator, "logits/kernel") - LABELS)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("regressor", "optimizer", "reduction", "divisor"),
     [
@@ -66,6 +67,7 @@ def test_a_network_and_a_linear_part_see_the_slopes_of_the_sum_of_their_logits(t
 
 
 # The slopes at 0 are -2 label x and -2 label; of a classifier (0.5 - label) x: 0.5, -1 and -1.5.
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("model", "settings", "weight", "bias"),
     [

@@ -77,6 +77,7 @@ BROKEN_CHECKPOINTS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", BROKEN_CHECKPOINTS)
 def test_training_goes_on_from_the_newest_whole_checkpoint(name, estimator, input_fn, caplog):
     BROKEN_CHECKPOINTS[name](estimator)

@@ -23,6 +23,7 @@ def model_dir(tmp_path):
     return tmp_path
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "use",
     [

@@ -147,6 +147,7 @@ def test_linear_models_learn_on_parameter_servers(as_task, tmp_path, optimizer):
     assert estimator.evaluate(input_fn, steps=1)["accuracy"] == 1.0
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("steps_per_iteration", [1, 3])
 def test_kmeans_finds_centers_on_parameter_servers(as_task, tmp_path, steps_per_iteration):
     # Of its own: a server keeps the float variables of the name "Variable" that other tests make.

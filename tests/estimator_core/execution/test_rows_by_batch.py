@@ -94,6 +94,7 @@ def read(make, choose):
         return batches, iterator.element_spec, initializer is not iterator.initializer
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", AT_ONCE)
 def test_the_batches_are_the_same(name):
     found, spec, at_once = read(AT_ONCE[name], initializer_by_batch)

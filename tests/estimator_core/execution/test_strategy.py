@@ -52,6 +52,7 @@ def test_a_model_fn_takes_the_mean_gradient_of_the_replicas(config, caplog):
     check_numbers(estimator)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("api", [tf, tf1], ids=["tf", "tf1"])
 def test_central_storage_trains_and_evaluates_as_mirrored_variables_do(api, tmp_path):
     strategy = api.distribute.experimental.CentralStorageStrategy(["/cpu:0", "/cpu:1"], "/cpu:0")
@@ -59,6 +60,7 @@ def test_central_storage_trains_and_evaluates_as_mirrored_variables_do(api, tmp_
     check_numbers(est.Estimator(weight_model_fn, config=config).train(input_fn))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("loss_reduction", "weight", "bias", "eval_loss"),
     [("sum_over_batch_size", 201.44002, 42.72, 664739.75), ("sum", 21083.842, 4422.72, 14825936000.0)],
@@ -77,6 +79,7 @@ def test_a_canned_estimator(config, loss_reduction, weight, bias, eval_loss):
     assert estimator.evaluate(input_fn)["loss"] == pytest.approx(eval_loss, rel=1e-5)
 
 
+@pytest.mark.more
 def test_a_model_dir_goes_on_with_another_number_of_devices(config):
     estimator = est.Estimator(weight_model_fn, config=config).train(input_fn, steps=2)
     est.Estimator(weight_model_fn, model_dir=estimator.model_dir).train(input_fn, steps=1)
@@ -122,6 +125,7 @@ def test_early_stopping_stops_all_replicas(config):
     assert 2 <= estimator.get_variable_value("global_step") <= 4
 
 
+@pytest.mark.more
 def test_train_and_evaluate_with_a_best_exporter(config):
     estimator = est.LinearRegressor([tf.feature_column.numeric_column("x")], optimizer="Ftrl", config=config)
     receiver_fn = est.export.build_raw_serving_input_receiver_fn({"x": tf.TensorSpec([None, 1], tf.float32)})

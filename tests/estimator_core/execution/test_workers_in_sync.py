@@ -110,6 +110,7 @@ def test_what_is_averaged_when_it_is_read_is_averaged_when_it_is_written(monkeyp
         moving(execution, "count", tf.VariableAggregation.SUM)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["keras", "tf_keras"])
 def test_the_metrics_of_a_keras_model_are_not_saved(monkeypatch, tmp_path, graph, kind):
     keras = pytest.importorskip(kind)

@@ -38,6 +38,7 @@ def test_evaluates_at_the_start_every_n_iterations_and_at_the_end(make_estimator
     check_evaluations(estimator, [0, 3, 6, 8], "mem")
 
 
+@pytest.mark.more
 def test_a_hook_serves_a_second_training(make_estimator, input_fn, eval_input_fn):
     estimator = make_estimator()
     hook = est.experimental.InMemoryEvaluatorHook(estimator, eval_input_fn, every_n_iter=2)

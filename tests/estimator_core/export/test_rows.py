@@ -98,6 +98,7 @@ def test_a_feature_that_is_no_column_is_refused(kind):
         est.export.build_rows_serving_input_receiver_fn({"x": kind})
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("names", [["class", "x"], ["m\u00b2"], ["a b", "a-b"], ["7"], ["None"]])
 def test_without_a_name_that_tensorflow_can_load_there_are_no_rows(names, tmp_path, caplog):
     def predict_first(features, labels, mode):

@@ -94,6 +94,7 @@ def check_same(found, expected):
     assert all(np.abs(each).sum() > 0.1 for each in expected)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("combiner", in_circles(["mean", "sqrtn", "sum"], first=["sqrtn"]))
 @pytest.mark.parametrize("name", sorted(COLUMNS))
 @pytest.mark.parametrize("static_rows", [None, 7])
@@ -111,6 +112,7 @@ def test_an_embedding_is_trained_as_tensorflow_1_does(name, combiner, static_row
     assert evaluated.tobytes() == untrained.tobytes()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("optimizer", sorted(OPTIMIZERS))
 @pytest.mark.parametrize("combiner", in_circles(["mean", "sqrtn", "sum"], first=["mean"]))
 @pytest.mark.parametrize("name", ["identity", "words", "hash_of_text"])

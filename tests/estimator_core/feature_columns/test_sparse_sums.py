@@ -39,6 +39,7 @@ def of_tensorflow(weight, ids, id_weights, combiner):
     return tf.nn.safe_embedding_lookup_sparse(weight, ids, id_weights, combiner)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("combiner", ["sum", "mean", "sqrtn"])
 @pytest.mark.parametrize("id_weights", [False, True])
 def test_values_and_gradients_are_those_of_tensorflow_bit_for_bit(combiner, id_weights):

@@ -237,6 +237,7 @@ def test_hooks_see_a_session_of_their_own(model, built):
     assert (hook.calls, len(built)) == (1, 3)
 
 
+@pytest.mark.more
 def test_long_inputs_have_a_graph_with_the_input_in_it(model, built):
     long = lambda: rows(1)().repeat(20)  # noqa: E731
     assert build_counts(model, built, input_fn=long) == 5
@@ -266,6 +267,7 @@ def test_a_subclass_that_builds_its_own_programs_is_asked_for_them(model):
     assert own.programs == 4
 
 
+@pytest.mark.more
 def test_keys_and_whole_batches(model):
     for _ in range(4):
         (row,) = model.predict(rows(1), predict_keys=["classes", "logits"])
@@ -276,6 +278,7 @@ def test_keys_and_whole_batches(model):
         list(model.predict(rows(1, 2), predict_keys=["none"]))
 
 
+@pytest.mark.more
 def test_what_is_kept_goes_with_the_estimator(model):
     other = fresh(model)
     for one in (model, other):

@@ -88,6 +88,7 @@ def test_evaluate_on_an_empty_input_returns_where_metrics_begin(make_estimator, 
     assert "Evaluation made no steps: input_fn gave no batch" in caplog.text
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("steps", "in_input", "logged"),
     [

@@ -62,6 +62,7 @@ def object_based_saver(weight, step):
     return tf.train.Checkpoint(weight=weight, step=step)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("make_saver", [None, own_saver, object_based_saver])
 def test_variables_of_a_new_hook_are_initialized(tmp_path, make_saver):
     def model_fn(features, labels, mode):

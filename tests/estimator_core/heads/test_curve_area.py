@@ -46,6 +46,7 @@ WEIGHTS = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("on_thresholds", [False, True])
 @pytest.mark.parametrize("weights", sorted(WEIGHTS))
 @pytest.mark.parametrize(("curve", "method"), KINDS)

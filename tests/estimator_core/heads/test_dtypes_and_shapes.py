@@ -33,6 +33,7 @@ def batch(head):
     return tuple(tf.constant(np.repeat(values, head.logits_dimension, axis=1)) for values in (LOGITS, LABELS))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("head", "loss", "average"), HEADS.values(), ids=HEADS)
 def test_doubles_in_eager_mode_and_in_a_graph(head, loss, average):
     logits, labels = batch(head)

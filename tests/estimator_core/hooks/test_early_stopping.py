@@ -90,6 +90,7 @@ _CASES = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "limit", "min_steps", "evaluations", "stops"), _CASES)
 def test_hooks_read_the_evaluations(make_estimator, input_fn, name, limit, min_steps, evaluations, stops):
     estimator = make_estimator()
@@ -109,6 +110,7 @@ _HOOKS = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "limit"), [case[:2] for case in _HOOKS])
 def test_evaluations_without_the_metric_do_not_count(make_estimator, input_fn, name, limit):
     estimator = make_estimator()

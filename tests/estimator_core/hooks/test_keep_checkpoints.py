@@ -26,6 +26,7 @@ def object_based_saver(weight, step):
     return {"scaffold": tf1.train.Scaffold(saver=tf.train.Checkpoint(weight=weight, step=step))}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("settings", "kept"),
     [

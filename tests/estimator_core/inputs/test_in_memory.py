@@ -185,6 +185,7 @@ def test_bad_frames_are_refused():
         inputs.pandas_input_fn(frame, shuffle=False, target_column=3)
 
 
+@pytest.mark.more
 def test_within_an_input_fn_of_ones_own_there_are_tensors(make_estimator, caplog):
     def input_fn():
         x = {"x": np.array([1.0, 2.0, 3.0], np.float32)}

@@ -188,6 +188,7 @@ def test_a_head_that_makes_a_spec_of_its_own():
     assert prediction["all_classes"].tolist() == [b"a", b"b", b"c"]
 
 
+@pytest.mark.more
 def test_a_head_may_change_the_spec_of_its_base(session):
     provide_attributes()
 

@@ -91,6 +91,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("ids", in_circles(sorted(IDS), first=["twice"]))
 @pytest.mark.parametrize("name", [*FASTER, *OTHERS])
 def test_the_variables_are_those_of_keras(name, ids):
@@ -114,6 +115,7 @@ def test_adam_has_few_operations_for_a_variable():
     assert types["Pow"] == 8
 
 
+@pytest.mark.more
 def test_the_optimizer_has_its_own_way_again():
     optimizer = keras.optimizers.Adam(0.05)
     by_estimator(lambda: optimizer, "twice")

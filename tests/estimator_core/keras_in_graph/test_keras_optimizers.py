@@ -32,6 +32,7 @@ _OPTIMIZERS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("use_returned_op", [True, False])
 @pytest.mark.parametrize("name", _OPTIMIZERS)
 def test_keras_optimizers_train_as_they_do_eagerly(tmp_path, name, use_returned_op):
@@ -54,6 +55,7 @@ def test_a_learning_rate_may_be_calculated_in_the_graph(tmp_path):
     np.testing.assert_allclose(estimator.get_variable_value("dense/kernel"), expected, rtol=1e-5)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("use_returned_op", [True, False])
 def test_newer_optimizers_of_tf_keras_train_as_those_of_keras_do(tmp_path, use_returned_op):
     tf_keras = pytest.importorskip("tf_keras")
@@ -102,6 +104,7 @@ def _tf_keras_model_fn(tf_keras, make_optimizer, find_updates):
     return model_fn
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore:.*updates:UserWarning")  # tf_keras', of the same subject
 @pytest.mark.parametrize(
     "find_updates",

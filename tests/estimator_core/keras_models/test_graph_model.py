@@ -36,6 +36,7 @@ _PREDICT, _REGRESS = est.export.PredictOutput, est.export.RegressionOutput
 KIND_AND_VALUE = {"serving_default": ("predict", ["kind", "value"])}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("make", "export_outputs", "signatures"),
     [

@@ -214,6 +214,7 @@ def test_a_loss_scale_grows_as_in_keras(tmp_path):
     assert [estimator.get_variable_value(name) for name in names] == [8.0]
 
 
+@pytest.mark.more
 def test_names_in_checkpoints_are_those_of_the_layers(tmp_path):
     estimator = est.model_to_estimator(functional(), model_dir=tmp_path, checkpoint_format="saver")
     estimator.train(batches, steps=1)

@@ -138,6 +138,7 @@ def test_sample_weights_train_as_in_keras(tmp_path):
     _assert_predicts_as_fitted(estimator, model, data=weighted)
 
 
+@pytest.mark.more
 def test_dropout_and_statistics_change_in_training_only(tmp_path):
     norm = keras.layers.BatchNormalization(momentum=0.5, name="norm")
     top = keras.layers.Dense(1, trainable=False, kernel_initializer="ones", name="dense")
@@ -215,6 +216,7 @@ def test_a_subclass_trains_as_in_tf_keras(tmp_path, checkpoint_format):
     _assert_same_weights(est.to_keras(estimator).get_weights(), fitted)
 
 
+@pytest.mark.more
 def test_a_subclass_that_was_never_called_starts_from_its_initializers(tmp_path):
     estimator = est.model_to_estimator(_own(), model_dir=tmp_path).train(_own_batches, steps=1)
     assert np.isfinite(estimator.evaluate(_own_batches)["loss"])
@@ -234,6 +236,7 @@ def test_a_subclass_without_a_complete_configuration_is_refused():
         est.model_to_estimator(model)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("is_fitted", [False, True])
 def test_a_model_compiled_with_an_optimizer_of_tensorflow(tmp_path, is_fitted):
     """Names of 2.15; the numbers are those of the Keras optimizer with the same formula."""

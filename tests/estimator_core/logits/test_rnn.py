@@ -63,6 +63,7 @@ def test_the_context_comes_after_the_values_of_each_step():
     np.testing.assert_allclose(logits, [[10 * second + 1], [1], [10 * third + 1]], rtol=1e-5)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("mode", ["train", "infer"])
 @pytest.mark.parametrize("return_sequences", [False, True])
 @pytest.mark.parametrize(
@@ -116,6 +117,7 @@ def test_initial_values_are_those_of_keras(cell_type):
         assert not bias.any()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("cell_type", ["simple_rnn", "lstm"])
 @pytest.mark.parametrize("return_sequences", [False, True])
 def test_only_empty_sequences(return_sequences, cell_type, session):

@@ -64,6 +64,7 @@ def test_an_lstm_writes_and_forgets_by_its_gates():
     assert found[0].T.tolist() == [pytest.approx(expected, rel=1e-5)] * 2
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("return_sequences", [True, False])
 @pytest.mark.parametrize("is_served", [True, False])
 def test_gradients_of_an_lstm_are_those_of_keras(is_served, return_sequences):
@@ -141,6 +142,7 @@ def test_second_gradients_of_one_operation_are_those_of_the_loop(return_sequence
         np.testing.assert_allclose(one, loop, rtol=1e-4, atol=1e-7)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("return_sequences", [True, False])
 @pytest.mark.parametrize("is_served", [True, False])
 def test_an_lstm_of_no_examples_has_gradients_of_zero(is_served, return_sequences, session):

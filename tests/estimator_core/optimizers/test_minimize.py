@@ -257,6 +257,7 @@ def one_column_model(linear_optimizer, dnn_optimizer):
     return est.DNNLinearCombinedRegressor(**linear, **dnn)
 
 
+@pytest.mark.more
 def test_the_given_keras_2_optimizer_counts_by_the_global_step(legacy):
     """2.15 prints global_step:0 and training/Ftrl/iter:0."""
     first, second = legacy.Adagrad(0.5), legacy.Ftrl(0.5)

@@ -76,6 +76,7 @@ def test_a_regressor_ends_in_the_least_squares_solution(tmp_path):
     np.testing.assert_allclose(variables(model), expected, atol=2e-3)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("head", "labels", "mean"),
     [
@@ -114,6 +115,7 @@ def test_l1_regularization_makes_zeros(tmp_path):
     assert not np.any(variables(train("none", 0.0)) == 0.0)
 
 
+@pytest.mark.more
 def test_categories_of_all_kinds(tmp_path):
     """Several words, unknown words, words with weights, buckets: all as the model sees them."""
     words = fc.categorical_column_with_vocabulary_list("words", ["a", "b", "c"])

@@ -110,6 +110,7 @@ def by_hand(optimizer, steps):
     return table, kept
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("num_shards", [1, 2, 4])
 @pytest.mark.parametrize("name", ["SGD", "Adagrad", "Adam"])
 def test_tables_are_trained_by_their_parameters(make, name, num_shards):
@@ -156,6 +157,7 @@ LOST = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("arguments", "steps", "moved"), LOST.values(), ids=LOST)
 def test_what_a_table_loses(make, arguments, steps, moved):
     estimator = make(**arguments).train(input_fn, steps=steps)

@@ -80,6 +80,7 @@ def trained(how, folder, steps=2):
     return {name: values[name] for name in ("scale", "offset", "weights", "mean", "variance")}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("how", [fused, with_shape_of_averages])
 def test_it_trains_as_normalization_by_hand_does(tmp_path, how):
     values = trained(how, tmp_path / "model")

@@ -65,6 +65,7 @@ def train(model_dir, train_op_of, wrap):
     return seen, estimator.get_variable_value("weight")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("wrap", [tf1.tpu.CrossShardOptimizer, lambda optimizer: optimizer])
 @pytest.mark.parametrize("train_op_of", [bert_train_op, minimize_train_op])
 def test_a_schedule_sees_each_step_once_and_in_order(tmp_path, train_op_of, wrap):

@@ -56,6 +56,7 @@ def make(tmp_path):
     return make_estimator
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("iterations", "steps"),
     [

@@ -16,6 +16,7 @@ from tests.estimator_core.tpu import serving_graph_program as program
 EXPECTED = json.loads(pathlib.Path(program.__file__).with_suffix(".json").read_text())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("case", EXPECTED)
 def test_exports_are_those_of_2_15(case):
     assert program.seen_by(est, case) == EXPECTED[case]

@@ -66,6 +66,7 @@ def test_an_input_fn_without_params_gets_the_batch_sizes(plain):
 BROADCAST = tpu.InputPipelineConfig.BROADCAST
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("config", "last"),
     [
@@ -93,6 +94,7 @@ def weight_after_a_step(plain, input_fn, num_shards, kind=True, **arguments):
     return estimator.train(input_fn, steps=1).get_variable_value("weight")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["PER_HOST_V1", "PER_SHARD_V1", "PER_HOST_V2"])
 @pytest.mark.parametrize("size", [2, 4, 5])
 def test_batches_of_another_static_size_are_made_anew(plain, kind, size):

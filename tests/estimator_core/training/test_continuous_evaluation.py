@@ -60,6 +60,7 @@ def evaluate(make_estimator, input_fn, eval_input_fn):
     return run
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("steps", "chief_ends_after", "waits", "calls"),
     [
@@ -82,6 +83,7 @@ def test_a_chief_that_does_not_end_is_not_waited_for_longer_than_a_minute(evalua
     assert (calls, len(waits)) == ([(5, True)], 61)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("steps", "settings", "expected"),
     [
@@ -107,6 +109,7 @@ def test_a_step_past_the_last_one_ends_it_too(evaluate, max_steps):
     assert calls == [(3, True)]
 
 
+@pytest.mark.more
 def test_without_a_last_step_it_goes_on_for_ever(evaluate):
     calls, _, result = evaluate([2, 2, 2], None, start_delay_secs=0)
     assert calls == [(2, False), (4, False), (6, False)]

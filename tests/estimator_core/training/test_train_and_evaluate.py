@@ -104,6 +104,7 @@ def test_an_interrupted_run_goes_on_from_its_checkpoint(run, make_estimator):
     assert metrics["loss"] == pytest.approx((2 - 2 / 2**6) ** 2)
 
 
+@pytest.mark.more
 def test_exporters_write_where_they_should(make_estimator, input_fn):
     estimator = make_estimator(save_checkpoints_steps=2)
     latest = est.LatestExporter("latest", _RECEIVER, exports_to_keep=1)

@@ -37,6 +37,7 @@ def test_a_regressor_head_sums_its_weighted_loss():
     assert head.loss(labels, logits, {"w": [2.0, 0.5]}).numpy() == pytest.approx(15.0)
 
 
+@pytest.mark.more
 def test_the_area_under_precision_and_recall_is_summed_by_trapezoids():
     """As the metric of TensorFlow 1 has it, and not that of `estimator_core.BinaryClassHead`."""
     labels, logits = [[1], [0], [1], [0], [1]], [[2.0], [1.0], [0.5], [-1.0], [-2.0]]
@@ -62,6 +63,7 @@ def test_the_area_under_precision_and_recall_is_summed_by_trapezoids():
     assert keys == other_keys
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("by", ["optimizer", "train_op_fn"])
 @pytest.mark.parametrize(
     ("name", "powers", "tag"),

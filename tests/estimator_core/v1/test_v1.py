@@ -97,6 +97,7 @@ def test_the_default_loss_is_the_sum(make):
     assert inspect.signature(make).parameters["loss_reduction"].default == tf1.losses.Reduction.SUM
 
 
+@pytest.mark.more
 def test_linear_sdca_reports_the_summed_loss(tmp_path):
     """The loss that v1 reports is the sum over a batch, here of four examples."""
 

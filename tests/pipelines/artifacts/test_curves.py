@@ -44,6 +44,7 @@ def test_curves_of_keras(tmp_path):
     ]  # fmt: skip
 
 
+@pytest.mark.more
 def test_a_long_curve_keeps_its_ends(tmp_path):
     write_v1(tmp_path, "loss", [(step, 1 / step) for step in range(1, 5_001)])
     ((points,),) = ([one["points"]] for one in read_curves(str(tmp_path))["curves"])

@@ -38,6 +38,7 @@ def test_the_version_of_the_cluster_chooses_the_jar():
         assert checked_flink(FlinkConfig(master=master, job_server="h:1")).version is None
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("overview", "settings", "message"),
     [
@@ -52,6 +53,7 @@ def test_what_the_cluster_does_not_have_is_refused(overview, settings, message):
         checked_flink(FlinkConfig(master=master, **settings))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("answer", ["<html>", '{"other": 1}', "[]"])
 def test_something_else_at_the_address_is_an_error(answer):
     with job_manager(answer) as master, pytest.raises(RunFailedError, match="no Flink JobManager"):

@@ -65,6 +65,7 @@ def commands(group=None, prefix=()):
             yield from commands(command, (*prefix, name))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "command",
     in_circles([(), *commands()], first=[(), ("run",), ("predict",), ("serve",), ("schedule", "create")]),
@@ -137,6 +138,7 @@ def test_behind_a_rollback_the_index_says_what_serves(tmp_path):
     assert "Version <strong>7</strong>" in index.read_text()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("command", "said", "more"),
     [

@@ -152,6 +152,7 @@ def test_submit_starts_a_run_and_waits_for_it(config, server, monkeypatch):
     assert experiment["display_name"] == "taxi"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("state", "status"), [("FAILED", "failed"), ("CANCELED", "interrupted")])
 def test_submit_closes_the_record_of_a_run_whose_last_pod_never_started(
     config, server, monkeypatch, tmp_path, state, status
@@ -195,6 +196,7 @@ def test_submit_with_a_token(config, server, tmp_path):
     assert "abc.def" not in ran.output
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.usefixtures("never_compiles")
 @pytest.mark.parametrize(
     ("arguments", "message"),

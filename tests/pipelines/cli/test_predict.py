@@ -26,6 +26,7 @@ def test_predictions_go_to_standard_output_or_to_a_file(warm_command, root, tmp_
     assert output.read_text().splitlines()[1].startswith("1.5,Oslo,no,")
 
 
+@pytest.mark.more
 def test_the_rows_of_a_query(warm_command, root, tmp_path):
     with closing(sqlite3.connect(tmp_path / "shop.db")) as connection, connection:
         connection.execute("CREATE TABLE t AS SELECT 1.5 AS x, 'Oslo' AS city")
@@ -57,6 +58,7 @@ def test_a_version_that_a_tfx_pipeline_has_pushed(warm_command, root, tmp_path, 
     assert (result.returncode, result.stdout) == (0, "x,city,value\n1.5,Oslo,2.5\n"), result.stderr
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

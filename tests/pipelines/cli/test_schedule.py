@@ -75,6 +75,7 @@ def test_what_cannot_be_made(here):
         assert "There are no schedules" in schedule(command, "trips", code=2).stderr
 
 
+@pytest.mark.more
 def test_a_schedule_on_kubeflow(here, server):
     host = ("--kubeflow", server.url)
     create = ("create", "--config", "kubeflow.toml", *host)

@@ -28,6 +28,7 @@ def all_of(root):
     return Root(root).records.read_all()
 
 
+@pytest.mark.more
 def test_both_pages_are_written_and_nothing_else_is_left(root):
     target = root / "runs" / f"{RECORD.run_id}.html"
     write_pages(Root(root), RECORD, target)
@@ -40,6 +41,7 @@ def test_both_pages_are_written_and_nothing_else_is_left(root):
     assert target.stat().st_size < 300_000
 
 
+@pytest.mark.more
 def test_a_page_is_made_again_only_when_something_has_changed(root):
     target = report_file(Root(root), all_of(root), RECORD.run_id)
     index = index_file(Root(root), all_of(root))
@@ -55,6 +57,7 @@ def test_a_page_is_made_again_only_when_something_has_changed(root):
     assert "serving" in target.read_text()
 
 
+@pytest.mark.more
 def test_what_a_run_writes_at_its_end_is_up_to_date(root):
     target = root / "runs" / f"{RECORD.run_id}.html"
     write_pages(Root(root), RECORD, target)
@@ -66,6 +69,7 @@ def test_what_a_run_writes_at_its_end_is_up_to_date(root):
     assert (target.stat().st_mtime, Root(root).index.stat().st_mtime) == (1, 1)
 
 
+@pytest.mark.more
 def test_a_report_elsewhere_has_no_link_to_the_index(root, tmp_path):
     output = tmp_path / "mine.html"
     assert report_file(Root(root), all_of(root), FORMER.run_id, output) == output
@@ -94,6 +98,7 @@ def test_a_record_of_another_form_is_named(root):
         report_file(Root(root), all_of(root), RECORD.run_id)
 
 
+@pytest.mark.more
 def test_the_index_behind_a_change_is_made_again_if_there_is_one(root):
     write_index(Root(root))
     assert not Root(root).index.exists()
@@ -104,6 +109,7 @@ def test_the_index_behind_a_change_is_made_again_if_there_is_one(root):
     assert dead_links(root / "runs") == []
 
 
+@pytest.mark.more
 def test_an_unchanged_run_takes_the_plots_of_the_run_that_it_repeats(root, monkeypatch):
     write_pages(Root(root), RECORD, root / "runs" / f"{RECORD.run_id}.html")
     drawn = []

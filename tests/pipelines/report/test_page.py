@@ -55,6 +55,7 @@ def test_a_failed_run_has_the_sections_that_there_are(failed):
     assert "CsvExampleGen: no space" in page.root.text
 
 
+@pytest.mark.more
 def test_very_many_columns_stay_usable(full):
     """300 columns: 40 at once, the others behind a button, and a filter by name."""
     one = STATISTICS["columns"][0]

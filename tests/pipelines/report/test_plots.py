@@ -25,6 +25,7 @@ PLOTS = {
 TEXT = plots.PlotText("one", HOSTILE, "d")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", PLOTS)
 def test_a_plot_has_a_name_text_and_colors_of_the_theme_alone(kind):
     plot = PLOTS[kind](TEXT)

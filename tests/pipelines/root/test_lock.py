@@ -23,6 +23,7 @@ def test_one_run_at_a_time(tmp_path):
         pass
 
 
+@pytest.mark.more
 def test_it_waits_for_another_process(tmp_path):
     root = tmp_path / "root"
     program = (

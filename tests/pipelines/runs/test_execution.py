@@ -359,6 +359,7 @@ FORMERS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("how", FORMERS)
 def test_a_run_goes_on_with_an_unfinished_training(execute_run, killed, root, how):
     formers, trained = FORMERS[how](killed, killed.changed(run_id="20250101-000000"))
@@ -371,6 +372,7 @@ def test_a_run_goes_on_with_an_unfinished_training(execute_run, killed, root, ho
     assert not folder.exists()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("how", FORMERS)
 def test_a_run_goes_on_with_a_finished_training(execute_run, killed, root, tmp_path, how):
     (tmp_path / "leaves/model_run/step 90").touch()
@@ -397,6 +399,7 @@ def test_a_training_that_is_not_resumed_is_lost_and_said_so(execute_run, killed,
     assert lost in record.notes
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("of_former", "settings", "is_kept"),
     [

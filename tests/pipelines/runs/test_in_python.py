@@ -63,6 +63,7 @@ def test_a_frame_becomes_a_model(frame, tmp_path, capfd):
     assert len(list((tmp_path / "root" / "data").glob("*/frame.parquet"))) == 2
 
 
+@pytest.mark.more
 def test_a_script_shows_its_progress_on_stderr(tmp_path):
     (tmp_path / "rows.csv").write_text("a,b\n1,2\n")
     script = "import pipelines, sys; pipelines.run(data=sys.argv[1], label='c', root=sys.argv[2])"

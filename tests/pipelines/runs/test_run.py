@@ -87,6 +87,7 @@ def test_the_spans_are_said_at_once_and_noted(run_with, spans, shown):
     assert [span["span"] for span in record.summary()["spans"]] == [9, 10]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("error", "status", "reason"),
     [

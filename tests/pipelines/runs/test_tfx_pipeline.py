@@ -49,6 +49,7 @@ def test_a_pipeline_without_a_pusher_finishes_and_is_unchanged_afterwards(run_te
     assert "unchanged" in page
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("folder", ["{root}/serving", "root/serving", "a/link/serving", "a/../root/serving"])
 def test_a_push_into_the_root_is_a_version_of_the_root(run_team, team, tmp_path, monkeypatch, folder):
     team.define(PUSHING)

@@ -66,6 +66,7 @@ def wait_for_runs(root):
         time.sleep(0.1)
 
 
+@pytest.mark.more
 def test_these_are_the_moments(scheduler_with, root):
     ended = scheduler_with(0, "alone")
     assert ended.stdout == f"2 ticks: {' '.join(MOMENTS)}\n", ended.stderr

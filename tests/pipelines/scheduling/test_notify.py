@@ -124,6 +124,7 @@ def test_a_webhook_gets_json_and_only_what_is_asked_for(hook, monkeypatch):
     assert hook.all_headers[1]["Authorization"] == "Basic bWU6YUBi"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("answer", [302, 500])
 def test_a_webhook_that_refuses(hook, answer):
     hook.answer = answer
@@ -214,6 +215,7 @@ def test_a_command_gets_json_which_it_need_not_read_and_may_leave_something_runn
     assert tell(command(code), CONTENT) == ""  # the pipe of its output stays open
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("words", "error"),
     [

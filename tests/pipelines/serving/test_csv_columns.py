@@ -32,6 +32,7 @@ def test_cells_have_the_types_of_the_model_and_floats_all_their_digits():
     assert [array.type for array in found.values()] == [pa.int64(), pa.float64(), pa.binary()]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("signature", ["serving_default", SERVING_ROWS])
 @pytest.mark.parametrize("given", [("n", "x", "city"), ("x",), ()])
 def test_the_inputs_are_those_of_cells(push, signature, given):

@@ -18,6 +18,7 @@ BACKGROUND = [{"x": 1.0, "n": 0, "city": "Rome"}, {"x": 0.0, "n": 2, "city": "Ro
 BY_HAND = {"x": [1.0, -0.5], "n": [0.0, 2.0], "city": [1.0, 0.0]}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "sign"), [("classifier", 1), ("negated", -1), ("examples only", 1)])
 def test_log_odds_of_the_second_class_by_hand(push, name, sign):
     model = pipelines.load(push(name, 1))
@@ -97,6 +98,7 @@ def test_of_several_classes_the_predicted_one_and_other_outputs_not(tmp_path):
         Model(tmp_path / "pair").explain(rows, background)
 
 
+@pytest.mark.more
 def test_rows_that_a_run_has_left_in_the_root_are_the_background(push):
     root = push("regressor", 1)
     model = pipelines.load(root)

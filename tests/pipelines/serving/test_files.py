@@ -130,6 +130,7 @@ def regressor_with_prices(push, missing):
 PRICES = 'x,city\n1,"1.234,56"\n2,\n3,NA\n4, 7 \n'
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("cell", ["262.12", "teuer"])
 def test_text_that_the_model_cannot_read_is_refused(push, tmp_path, cell):
     model = regressor_with_prices(push, missing=())

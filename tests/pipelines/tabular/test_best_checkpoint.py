@@ -61,6 +61,7 @@ def served(exported):
     return float(output[0])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("losses", "best"),
     [

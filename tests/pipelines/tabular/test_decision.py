@@ -47,6 +47,7 @@ def test_goals_by_hand(decide, threshold):
     assert decision.problem == ""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("decide", ["accuracy", "f1", "balanced", {"recall": 0.8}, {"precision": 0.4}])
 def test_no_threshold_is_better_by_scikit_learn(decide):
     """Scores with many ties, of which 7 % are positive."""
@@ -97,6 +98,7 @@ def test_a_threshold_above_all_rows_has_no_precision():
     )
 
 
+@pytest.mark.more
 def test_a_model_predicts_the_class_by_its_threshold_everywhere(tmp_path):
     """The scores are known: those of a linear model of one number."""
     columns = [tf.feature_column.numeric_column("x")]

@@ -79,6 +79,7 @@ def test_weights_are_near_the_best_of_all_weights():
     assert list(weights.values()) == pytest.approx([16 / 21, 4 / 21, 1 / 21], abs=0.03)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("label", [NUMBER, TWO, THREE])
 def test_an_ensemble_predicts_the_weighted_mean_and_is_evaluated(tmp_path, label):
     parts = [constant(one, label, tmp_path / str(at)) for at, one in enumerate(LOGITS[label])]

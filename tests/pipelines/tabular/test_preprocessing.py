@@ -86,6 +86,7 @@ def test_numbers_categories_and_a_text_label(tmp_path):
     assert out["label"].tolist() == [b"yes", b"no", b"no", b"yes", b"no"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("problem_type", "dtype", "values", "expected"),
     [

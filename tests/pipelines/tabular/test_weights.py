@@ -170,6 +170,7 @@ def test_a_row_of_weight_3_is_three_rows_to_a_linear_model(tmp_path, label):
         assert np.any(first)
 
 
+@pytest.mark.more
 def test_trees_are_those_of_lightgbm_with_the_same_weights(tmp_path):
     features, labels = rows(BINARY)
     trees = {"n_trees": 5, "max_depth": 3, "learning_rate": 0.3, "min_node_examples": 5}

@@ -54,6 +54,7 @@ AUC = 'model_specs { %s } metrics_specs { metrics { class_name: "AUC" } }'
 TRIPLED = {"derive": lambda f: {"tripled": 3 * f["weight"]}}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("key", "model"), [("weight", {}), ("tripled", TRIPLED)])
 def test_the_prior_is_that_of_the_weighted_training_rows(make_examples, make_scorer, evaluate, key, model):
     """The weight is a raw feature, or a feature that the evaluation model derives."""
@@ -113,6 +114,7 @@ def test_the_baseline_is_compared_on_the_same_examples_and_a_worse_model_is_not_
     assert other_way.verdict.checks[1].reference == pytest.approx(entropy)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("has_threshold", [True, False])
 def test_a_custom_head_is_said_to_be_unchecked(make_examples, make_scorer, evaluate, has_threshold, caplog):
     bound = "threshold { value_threshold { lower_bound { value: 0.6 } } }" if has_threshold else ""

@@ -206,6 +206,7 @@ def test_without_the_compiler_auto_trains_as_it_is_and_loses_nothing(tmp_path, c
         trained(network(), numbers(), tmp_path / "true", True)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("jit_compile", "most"), [("auto", 100), (True, 100), (False, None)])
 def test_a_call_with_compiled_steps_goes_by_number_not_by_time(jit_compile, most, graph):
     tf1.train.create_global_step()

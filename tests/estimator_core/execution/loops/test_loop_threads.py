@@ -117,6 +117,7 @@ def test_a_loop_may_be_left_to_the_session():
     assert runs.made == [(9, False)]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("by_caller", [True, False])
 def test_the_smallest_numbers_are_the_same_on_all_threads(tmp_path, monkeypatch, by_caller):
     """TensorFlow's threads round numbers below 1.2e-38 to 0: so Adam's moments stop at 1.06e-37."""

@@ -25,6 +25,7 @@ def on_cores(*cores):
     return model_fn
 
 
+@pytest.mark.more
 def test_what_is_on_cores_computes_the_same(make_sharded):
     """Training, evaluation and prediction; no session has to find another device for an operation."""
     several = make_sharded(

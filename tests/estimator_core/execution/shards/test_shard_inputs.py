@@ -84,6 +84,7 @@ SPLIT = [[[0, 1], [2, 3]], [[4, 5], [6, 7]]]
 EVERY_OTHER = [[[0, 2], [1, 3]], [[4, 6], [5, 7]]]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("per_host", "as_tensors", "batches", "input_sizes"),
     [

@@ -37,6 +37,7 @@ def test_a_spec_that_is_not_for_a_tpu_is_refused(make_sharded, run):
         run(estimator)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("num_shards", [2, 4])
 @pytest.mark.parametrize(
     "config",

@@ -66,6 +66,7 @@ def test_the_last_line_is_the_reason(tmp_path):
     assert list((tmp_path / "containers").iterdir()) == []
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("component", "change", "added_lines", "message"),
     [

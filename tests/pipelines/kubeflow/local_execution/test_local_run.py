@@ -136,6 +136,7 @@ def test_one_run_at_a_time(tmp_path, run_here, little_settings):
     assert not (root / "logs").exists()
 
 
+@pytest.mark.more
 def test_a_check_that_fails_ends_the_run_with_its_reason(tmp_path, run_here):
     # Each of the files has another label, and the files are the splits.
     folder = tmp_path / "parts"

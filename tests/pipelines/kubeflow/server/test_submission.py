@@ -163,6 +163,7 @@ def test_a_file_without_a_token(tmp_path, content):
         read_token(file)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("state", ["SUCCEEDED", "FAILED", "CANCELED"])
 def test_it_waits_for_the_run_to_end(kfp_server, server, state):
     made = server.submit(TEXT, "retrain", {})

@@ -184,6 +184,7 @@ def test_what_is_imported_must_not_change_after_the_plan(team, tmp_path, capsys,
     assert not StepFolders(team.root.artifacts).all_finished("Read")
 
 
+@pytest.mark.more
 def test_the_data_of_tfx_own_example_gen_must_not_change_after_the_plan(team, tmp_path, capsys):
     data = tmp_path / "data"
     data.mkdir()

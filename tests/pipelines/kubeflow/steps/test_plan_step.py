@@ -163,6 +163,7 @@ def test_data_that_change_while_the_run_is_planned_end_it(plan, data, monkeypatc
         plan("run-1")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("section", "settings", "component"),
     [

@@ -56,6 +56,7 @@ def job(server, jobs, program, name="trainer-1", **settings):
     return body
 
 
+@pytest.mark.more
 def test_a_job_has_succeeded_when_its_chief_has(server, jobs, tmp_path):
     body = job(server, jobs, SERVE_FOR_EVER + "print('I am', kind, index)")
     jobs.run(body, tmp_path / "logs")
@@ -65,6 +66,7 @@ def test_a_job_has_succeeded_when_its_chief_has(server, jobs, tmp_path):
     assert not running(server)
 
 
+@pytest.mark.more
 def test_a_task_that_fails_is_the_reason(server, jobs):
     program = SERVE_FOR_EVER + (
         "if (kind, index) == ('worker', 1): print('a traceback', flush=True); "
@@ -87,6 +89,7 @@ KILLED_ONCE = (
 )
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("end", ["os.kill(os.getpid(), 9)", "os._exit(143)"])
 def test_a_task_that_was_killed_is_started_again(server, jobs, tmp_path, end):
     program = SERVE_FOR_EVER + KILLED_ONCE.format(folder=str(tmp_path), end=end)
@@ -95,6 +98,7 @@ def test_a_task_that_was_killed_is_started_again(server, jobs, tmp_path, end):
     assert sum(tries) == 4  # each of the two began twice
 
 
+@pytest.mark.more
 def test_a_task_that_fails_is_to_blame_and_not_one_that_was_killed_before(server, jobs, tmp_path):
     program = SERVE_FOR_EVER + (
         f"place = {str(tmp_path / 'killed')!r}\n"
@@ -109,18 +113,21 @@ def test_a_task_that_fails_is_to_blame_and_not_one_that_was_killed_before(server
         jobs.run(job(server, jobs, program))
 
 
+@pytest.mark.more
 def test_tasks_that_are_killed_again_and_again_fail_the_job(server, jobs):
     program = "if kind == 'chief': print('step 7', flush=True); os.kill(os.getpid(), 9)\ntime.sleep(600)"
     with pytest.raises(TrainingJobError, match=r"failed: .*exit code 137 \(Error\): step 7$"):
         jobs.run(job(server, jobs, program, restarts=2))
 
 
+@pytest.mark.more
 def test_a_job_that_takes_too_long_is_ended(server, jobs):
     with pytest.raises(TrainingJobError, match="longer than specified deadline"):
         jobs.run(job(server, jobs, "time.sleep(600)", deadline_secs=1))
     assert not running(server)
 
 
+@pytest.mark.more
 def test_a_job_that_is_there_is_waited_for(server, jobs):
     body = job(server, jobs, SERVE_FOR_EVER + "time.sleep(0.3)")
     server.submit(body)
@@ -175,6 +182,7 @@ def test_only_the_job_that_has_failed_is_deleted(server, jobs):
     assert list(server.jobs) == ["trainer-1"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("trouble", ["drops", "failures"])
 def test_kubernetes_may_be_out_of_reach_for_a_while(server, jobs, tmp_path, trouble):
     naps = []
@@ -218,6 +226,7 @@ def test_a_job_goes_on_when_kubernetes_stays_out_of_reach(server, jobs, tmp_path
     assert "deletionTimestamp" not in server.jobs["trainer-1"]["metadata"]
 
 
+@pytest.mark.more
 def test_logs_that_are_lost_fail_nothing(server, jobs, tmp_path):
     class Jobs(ClusterJobs):
         def _wait(self, name):

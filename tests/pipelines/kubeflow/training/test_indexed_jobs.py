@@ -74,6 +74,7 @@ def test_the_state_of_a_job_follows_from_its_conditions(active, conditions, expe
     assert state({"status": {**active, **({"conditions": listed} if listed else {})}}) == expected
 
 
+@pytest.mark.more
 def test_a_pod_whose_node_is_emptied_does_not_count(server, jobs, tmp_path):
     program = SERVE_FOR_EVER + (
         f"place = {str(tmp_path / 'evicted')!r}\n"
@@ -94,6 +95,7 @@ def test_a_pod_whose_node_is_emptied_does_not_count(server, jobs, tmp_path):
     assert len([pod for pod in server.pods["trainer-1"] if pod.kind == "Chief"]) == 2
 
 
+@pytest.mark.more
 def test_the_service_of_an_earlier_job_is_replaced(server, jobs):
     earlier = {"uid": "of the past", "apiVersion": "batch/v1", "kind": "Job", "name": "trainer-1"}
     metadata = {"name": "trainer-1", "ownerReferences": [earlier]}
@@ -103,6 +105,7 @@ def test_the_service_of_an_earlier_job_is_replaced(server, jobs):
     assert owner["uid"] == server.jobs["trainer-1"]["metadata"]["uid"]
 
 
+@pytest.mark.more
 def test_a_step_that_is_tried_again_makes_the_service_that_is_missing(server, jobs):
     body = job(server, jobs, SERVE_FOR_EVER + "time.sleep(0.3)")
     server.submit(body)  # and then the step was killed

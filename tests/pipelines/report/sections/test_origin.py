@@ -8,6 +8,7 @@ from pipelines.report.page import render_report
 from pipelines.report.sections.origin import describe, given
 
 
+@pytest.mark.more
 def test_where_the_model_is_from_and_what_became_of_the_data(full):
     found = describe(full)
     assert found["files"][0]["size"] == "12.3 kB"

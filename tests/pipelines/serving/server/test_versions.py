@@ -250,6 +250,7 @@ def test_a_root_that_was_emptied_leaves_the_former_version(versions, tmp_path):
     assert number(versions) == 3
 
 
+@pytest.mark.more
 def test_several_versions_have_numbers_and_labels(tmp_path, loader, metrics):
     for version in "3456":
         add_model(tmp_path / "serving" / version)
