@@ -31,7 +31,7 @@ def in_circles(
 
 
 def mark_all_but_samples(items: Iterable[pytest.Item]) -> None:
-    """Marks cases of tests that are `sampled(count)` as `more`: all but the first, the last and some between."""
+    """Marks the cases that `make test` leaves out of a test marked `sampled(count)`."""
     tests = defaultdict(list)
     for item in items:
         marker = item.get_closest_marker("sampled")
