@@ -98,6 +98,7 @@ def test_exporters_write_and_delete_their_exports(estimator, model_dir, input_fn
         assert json.loads(file.read())["loss"] == 0.125**2
 
 
+@pytest.mark.more
 def test_warm_start_from_the_newest_checkpoint(estimator, model_dir, input_fn):
     estimator.train(input_fn, max_steps=4)  # w = 1.875
     for number, start in enumerate((model_dir, f"{model_dir}/model.ckpt-4")):

@@ -50,6 +50,7 @@ def test_save_summary_steps(make, input_fn):
     assert losses == {step: 4.0 / 4 ** (step - 1) for step in losses}
 
 
+@pytest.mark.sampled(1)
 def test_save_checkpoints_steps(make, input_fn):
     estimator = make(save_checkpoints_steps=3).train(input_fn, steps=8)
     assert checkpoints(estimator.model_dir) == [0, 3, 6, 8]

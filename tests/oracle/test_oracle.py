@@ -31,13 +31,11 @@ NOT_AS_IN_TENSORFLOW_1 = {
 
 # What `make test` runs: one or two of each family.
 FIRST = {
-    "baseline_regressor", "columns_dnn_dense", "columns_linear_indicator_and_embedding",
-    "combined_classifier", "custom_classifier", "dnn_multi_label", "dnn_regressor_adam",
-    "estimator_arguments", "estimator_evaluate", "estimator_export", "hooks_calls", "hooks_not_a_number",
-    "hooks_order", "hooks_ready_made", "kmeans_euclidean", "kmeans_initial_centers",
-    "linear_classifier_words", "linear_with_binary", "linear_with_multi_class", "linear_with_poisson",
+    "baseline_regressor", "columns_dnn_dense", "combined_classifier", "custom_classifier",
+    "dnn_regressor_adam", "estimator_arguments", "estimator_evaluate", "estimator_export", "hooks_calls",
+    "hooks_not_a_number", "hooks_order", "kmeans_euclidean", "linear_classifier_words", "linear_with_binary",
     "rnn_lstm_words", "sdca_regressor", "tpu_classifier", "train_and_evaluate_throttled",
-    "v1_dnn_classifier", "v1_linear_regressor", "warm_start_with_renamed_variables",
+    "v1_dnn_classifier", "warm_start_with_renamed_variables",
 }  # fmt: skip
 # Variants of others, which take long.
 SLOW = {

@@ -24,6 +24,7 @@ def test_an_unknown_command_exits_with_2():
     assert "rnu" in result.stderr
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("given", "level"), [(None, "2"), ("0", "0")])
 def test_tensorflow_is_quiet_unless_the_user_has_set_how_loud_it_is(given, level):
     environment = {key: value for key, value in os.environ.items() if key != VARIABLE}

@@ -113,6 +113,7 @@ def test_an_unreached_threshold_is_told_in_words(make_examples, binary_model, ev
     assert result.verdict.blessed is False
 
 
+@pytest.mark.more
 def test_a_model_that_lives_on_one_column_is_held_until_it_is_accepted(make_examples, make_model, evaluate):
     draw = np.random.default_rng(5)
     names = ("refunds", "age", "spend", "visits")
@@ -166,6 +167,7 @@ def test_a_worse_model_than_the_baseline_is_not_blessed(make_examples, make_mode
     assert evaluate(examples, baseline, config).verdict.blessed
 
 
+@pytest.mark.more
 def test_a_baseline_that_takes_a_column_of_another_type_is_not_compared_with(
     make_examples, make_model, binary_model, evaluate
 ):
@@ -253,6 +255,7 @@ OF_A_CLASS = """
 """
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("by_example", [False, pytest.param(True, marks=pytest.mark.more)])
 def test_thresholds_of_one_class_and_a_slice(make_examples, make_model, evaluate, by_example, monkeypatch):
     def model(name, *classes):
@@ -500,6 +503,7 @@ DECISIONS = """
 """
 
 
+@pytest.mark.more
 def test_a_baseline_of_the_opposite_class_keeps_its_decisions(make_examples, make_binary_model, evaluate):
     """It says "not tipped" above 0.2, which is "tipped" below 0.8."""
     model, baseline = map(make_binary_model, ("new", "old"))

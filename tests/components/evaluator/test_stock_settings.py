@@ -80,6 +80,7 @@ def test_a_threshold_for_the_models_own_metric_and_an_unknown_label(make_example
     assert warning.startswith("label_key='labell' of the ModelSpec is not used: there is no raw feature")
 
 
+@pytest.mark.more
 def test_thresholds_per_slice_and_across_slices(make_examples, model, evaluate):
     config = eval_config(
         """
@@ -102,6 +103,7 @@ def test_thresholds_per_slice_and_across_slices(make_examples, model, evaluate):
     ]
 
 
+@pytest.mark.more
 def test_a_name_that_tfma_knows_is_its_metric(make_examples, model, evaluate):
     config = THRESHOLD % ("auc", 0.7)
     verdict = evaluate(make_examples(ROWS), model, eval_config(config)).verdict

@@ -143,6 +143,7 @@ def test_the_artifact_says_what_stock_tfxs_does(tmp_path):
     assert set(content(ours)) == set(content(stocks)) == names
 
 
+@pytest.mark.more
 def test_copies_of_a_row_spread_and_other_rows_stay_where_stock_tfx_has_them(tmp_path):
     rows = [f"{number},{number % 3}" for number in range(150)] + ["7.5,a"] * 600 + ["8.5,b"] * 2
     ours, stocks = (split(kind, tmp_path, rows) for kind in (executor.Executor, stock.Executor))

@@ -44,6 +44,7 @@ def test_a_classifier_has_the_metrics_of_the_library(tmp_path):
     assert found["auc"] == pytest.approx(metrics.roc_auc_score(TABLE.labels, expected), abs=5e-3)
 
 
+@pytest.mark.more
 def test_a_weighted_classifier_predicts_as_the_library_does(tmp_path):
     model = est.BoostedTreesClassifier(columns(), 1, **TREES, weight_column="weight", config=config(tmp_path))
     expected = same_predictions(model, "logistic", TABLE.labels, TABLE.weights)
@@ -106,6 +107,7 @@ def test_a_head_of_counts_beside_the_library(tmp_path):
     same_predictions(model, "predictions", counts, tolerance={"rtol": 1e-5}, **of_library)
 
 
+@pytest.mark.more
 def test_probabilities_as_labels(tmp_path):
     labels = (0.25 + 0.5 * TABLE.labels).astype(np.float32)
     model = est.BoostedTreesClassifier(columns(), 1, **TREES, config=config(tmp_path))

@@ -96,6 +96,7 @@ def test_the_exported_model_answers_as_predict_does(tmp_path):
     np.testing.assert_allclose(regression["outputs"][0], prediction["logistic"], rtol=1e-6)
 
 
+@pytest.mark.more
 def test_a_vocabulary_file_is_exported_with_the_model(tmp_path):
     path = tmp_path / "kinds.txt"
     path.write_text("x\ny\n")

@@ -161,6 +161,7 @@ def test_kmeans_plus_plus_finds_the_groups(tmp_path):
     assert model.score(points(repeat=1)) == pytest.approx(theirs.inertia_, rel=1e-4)
 
 
+@pytest.mark.more
 def test_a_function_or_an_array_gives_the_centers(tmp_path, caplog):
     def one_at_a_time(batches, num_missing):
         (batch,) = batches

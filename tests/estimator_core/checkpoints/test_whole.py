@@ -44,6 +44,7 @@ def test_what_keras_has_written_is_whole(tmp_path):
     assert _DATA[:6] in why_not_whole(path)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("suffix", "to"), [*itertools.product([_INDEX, _DATA], [None, 0, 1, 60, -1]), (_INDEX, "zeros")]
 )

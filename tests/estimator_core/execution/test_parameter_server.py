@@ -21,6 +21,7 @@ def as_task(monkeypatch):
     return lambda config: monkeypatch.setenv("TF_CONFIG", json.dumps(config))
 
 
+@pytest.mark.more
 def test_train_uses_the_server_that_the_program_has_started(as_task, make_estimator, input_fn):
     as_task(tf_config_of(cluster_in_this_process()))
     estimator = make_estimator(session_creation_timeout_secs=None).train(input_fn, steps=3)
@@ -159,6 +160,7 @@ def test_kmeans_finds_centers_on_parameter_servers(as_task, tmp_path, steps_per_
     np.testing.assert_allclose(sorted(estimator.cluster_centers().tolist()), [[0, 1], [9, 10]], atol=0.2)
 
 
+@pytest.mark.more
 def test_a_master_trains_on_parameter_servers_and_evaluates_here(
     as_task, make_estimator, input_fn, eval_input_fn
 ):

@@ -147,6 +147,7 @@ def model_fn(features, labels, mode):
     return est.EstimatorSpec(mode, predictions, loss, descent(loss, 0.01))
 
 
+@pytest.mark.more
 def test_a_training_gives_the_same_weights(tmp_path, monkeypatch):
     def weight_of(name):
         config = est.RunConfig(model_dir=str(tmp_path / name), tf_random_seed=4)

@@ -242,6 +242,7 @@ def test_batches_that_do_not_go_around_are_dropped(config):
         assert estimator.evaluate(five)["mae"] == pytest.approx(2.5 * abs(weight - 2), rel=1e-5)
 
 
+@pytest.mark.more
 def test_fewer_batches_than_replicas_are_told(config, caplog):
     estimator = est.Estimator(weight_model_fn, config=config).train(input_fn)
     assert estimator.evaluate(lambda: input_fn().take(1))["loss"] == 0

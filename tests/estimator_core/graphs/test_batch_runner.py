@@ -42,6 +42,7 @@ def calls(program, steps, hooks=(), secs_a_batch=0.01, most_calls=20):
     return made, runner.done
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("execution", "steps", "made", "done"),
     [

@@ -127,6 +127,7 @@ def counted(_):
     return zeros("runs", trainable=False).assign_add(1.0)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("build", "seed"),
     [

@@ -12,6 +12,7 @@ from estimator_core.graphs.build import _in_order
 from tests.estimator_core.programs import batch_of, counting
 
 
+@pytest.mark.more
 def test_variables_that_start_from_others_are_initialized_after_them(tmp_path):
     # Each starts one above the one before: all at once, one of them would come too early.
     def model_fn(features, labels, mode):

@@ -138,6 +138,7 @@ def unknown_shape(tensor):
     return tf1.placeholder_with_default(tensor, None)
 
 
+@pytest.mark.more
 def test_labels_of_another_shape_fail_the_step_that_has_them(tmp_path):
     def batches(labels_shape):
         return batch_of({"x": np.ones([4, 1], np.float32)}, np.ones(labels_shape, np.float32), repeat=3)

@@ -89,6 +89,7 @@ SHARES = with_labels(lambda labels: c([[1.0], [0.2], [0], [0.4]])[: len(labels)]
 NAMED = {f"{key}/h": value for key, value in WEIGHTED.items()} | THRESHOLDS
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("head", "batches", "losses", "metrics"),
     [

@@ -45,6 +45,7 @@ FRACTIONS = (np.array([1.0, 0.4], np.float32), np.array([1.0, 0.0], np.float32))
 RETRIEVED, WEIGHTS = ([1, 1, 1, 0], [1, 0, 0, 1]), [2.0, 1.0, 1.0, 4.0]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("metric", "batches", "expected"),
     [

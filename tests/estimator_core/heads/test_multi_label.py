@@ -103,6 +103,7 @@ def test_metrics_are_weighted():
     assert found["recall/positive_threshold_0.6"] == pytest.approx(4 / 5)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("vocabulary", "classes", "suffix"), [(None, [0], "class0"), (WORDS, ["a"], "a"), (WORDS, [0], "a")]
 )

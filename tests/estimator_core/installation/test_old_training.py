@@ -38,6 +38,7 @@ def executor(model_dir, listener, max_steps=4, train_steps=1, **spec):
     )
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("ends_before", [False, True])
 def test_a_listener_ends_the_training(tmp_path, ends_before):
     listener = Listener(2, ends_before)

@@ -73,6 +73,7 @@ def test_object_based_checkpoints_are_read_back_by_eager_keras(tmp_path):
     np.testing.assert_allclose(layer.kernel.numpy(), expected, rtol=1e-5)
 
 
+@pytest.mark.more
 def test_a_model_with_object_based_checkpoints_predicts_and_is_exported(tmp_path):
     def model_fn(features, labels, mode):
         layer, step = dense(), tf1.train.get_global_step()

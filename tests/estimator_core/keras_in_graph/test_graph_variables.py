@@ -49,6 +49,7 @@ def test_a_variable_of_two_replicas_is_collected_and_loaded_as_one():
             assert session.run([first, second]) == [5.0, 5.0]
 
 
+@pytest.mark.more
 def test_keras_objects_of_a_model_fn_count_the_batches_of_both_replicas(tmp_path):
     def model_fn(features, labels, mode):
         norm = keras.layers.BatchNormalization(momentum=0.5, center=False, scale=False, name="norm")

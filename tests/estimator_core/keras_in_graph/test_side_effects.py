@@ -110,6 +110,7 @@ def test_keras_is_the_very_same_while_the_graph_runs_and_afterwards(tmp_path):
     assert _attributes() == before
 
 
+@pytest.mark.more
 def test_two_threads_that_build_at_once_and_the_last_one_restores(tmp_path):
     before = _attributes()
     barrier = threading.Barrier(2, timeout=120)

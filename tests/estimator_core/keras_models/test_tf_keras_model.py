@@ -159,6 +159,7 @@ def test_dropout_and_statistics_change_in_training_only(tmp_path):
     np.testing.assert_allclose(predictions, returned.predict(_X, verbose=0), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.more
 def test_an_untrained_model_is_exported_as_it_is(tmp_path):
     model = _model()
     receiver_fn = est.export.build_raw_serving_input_receiver_fn({"x": tf.TensorSpec([None, 4])})

@@ -411,6 +411,7 @@ def test_the_value_that_get_updates_returns_is_that_of_the_train_op(legacy, sess
     assert session.run(tf1.train.get_global_step()) == 1
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", [est.DNNRegressor, est.v1.DNNRegressor])
 def test_minimize_of_a_v1_optimizer_of_the_users_own(kind):
     """2.15 passes the loss and the global step; a var_list only for one part of several."""

@@ -55,6 +55,7 @@ def test_a_classifier_ends_in_the_weights_of_scikit_learn(tmp_path):
     np.testing.assert_allclose(variables(model), theirs.coef_[0], atol=2e-3)
 
 
+@pytest.mark.more
 def test_weights_words_and_shards(tmp_path):
     settings = {"optimizer": LinearSDCA("id", num_table_shards=3), "label_vocabulary": ["no", "yes"]}
     settings["weight_column"] = fc.numeric_column("weight")

@@ -60,6 +60,7 @@ def test_evaluation_every_n_steps_says_when_the_next_one_comes(run, caplog):
     ]
 
 
+@pytest.mark.more
 def test_evaluation_every_n_steps_goes_on_from_any_step(run, make_estimator, input_fn):
     make_estimator().train(input_fn, steps=3)
     # Checkpoints are at 3, 5, 7, 9, 11 and 12; those past 4 and 8 are evaluated, and the last one.

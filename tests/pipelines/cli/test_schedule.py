@@ -120,6 +120,7 @@ def test_a_server_that_is_not_there(here):
     assert "cannot be reached" in refused.stderr
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("command", ["list", "check", "metrics"])
 def test_nothing_heavy_is_imported(here, command):
     schedule("create", "--config", "trips.toml", "--cron", "0 3 * * *")

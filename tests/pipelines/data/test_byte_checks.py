@@ -41,6 +41,7 @@ def test_what_is_refused_names_line_column_and_fix(profile, content, message):
     assert "data.csv, line" in str(error.value)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("size", [200_000, 20_000_000])  # within a block of the parser, and beyond
 def test_a_field_that_csv_example_gen_cannot_read(profile, size):
     with pytest.raises(BadInputError, match=f"line 3, column 'y': a field has {size} characters"):

@@ -31,6 +31,7 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(profile, "_HEAD_BLOCK_BYTES", 16)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 def test_ordinary_files_are_profiled_at_once(tmp_path, small_blocks, end, mark):

@@ -128,6 +128,7 @@ def test_a_run_that_has_pushed_before_a_signal_says_so(
     assert read_runs(root) == [record]
 
 
+@pytest.mark.more
 def test_pages_link_to_no_run_that_retention_has_removed(run_pushing, root):
     run_ids = []
     for number in range(4):

@@ -8,11 +8,12 @@ from pipelines.data.formats.cell_format import FILE, CellFormat, formats_to_json
 from pipelines.data.formats.number_format import NumberFormat
 from pipelines.errors import BadInputError
 from pipelines.serving.files import Reading, predict_files
+from tests.pipelines import sum_models
 
 
-@pytest.fixture
-def regressor(push):
-    return pipelines.load(push("regressor", 1))
+@pytest.fixture(scope="module")
+def regressor(exported, tmp_path_factory):
+    return pipelines.load(sum_models.push(exported("regressor"), tmp_path_factory.mktemp("root"), 1))
 
 
 DETECTED = Reading()
@@ -56,6 +57,7 @@ def test_a_parquet_file_has_typed_columns(regressor, tmp_path):
     assert table.schema.field("n").type == pyarrow.int64()
 
 
+@pytest.mark.more
 def test_the_predictions_are_those_of_python(push, tmp_path):
     model = pipelines.load(push("classifier", 1))
     numbers = np.random.default_rng(1).normal(size=5_000).astype(np.float32)
@@ -267,6 +269,7 @@ def test_the_strongest_contributions_add_up_with_the_others(push, tmp_path):
     ]
 
 
+@pytest.mark.more
 def test_rows_from_all_over_a_file_are_compared_with(push, tmp_path):
     """The background is every third of 100 rows up to row 93: the mean of x is 4.65, and n is 1."""
     data = write(tmp_path, "x,n\n" + "".join(f"{row / 10},1\n" for row in range(100)))

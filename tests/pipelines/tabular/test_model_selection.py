@@ -262,6 +262,7 @@ def test_an_interruption_before_the_others_are_gone(tmp_path, monkeypatch, losse
     assert not (tmp_path / "candidates").exists()
 
 
+@pytest.mark.more
 def test_a_model_whose_loss_is_no_number_is_not_taken(tmp_path):
     training = select(Trainings(boosted_trees=math.inf, wide_deep=math.nan, linear=9.0), tmp_path)
     assert training.train_spec.max_steps == 3

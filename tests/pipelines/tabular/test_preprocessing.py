@@ -226,6 +226,7 @@ def test_a_day_after_the_last_one_counts_as_the_last_one(tmp_path):
     assert out["numeric"][:, 0] == pytest.approx(expected, abs=1e-4)
 
 
+@pytest.mark.more
 def test_lists_are_ones_for_their_parts(tmp_path):
     label = LabelPlan(column="y", problem_type="regression", values="number")
     genres = ListFeature(column="genres", separator="|", parts=("Drama", "Sci-Fi", "War"))

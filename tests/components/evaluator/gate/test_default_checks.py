@@ -160,6 +160,7 @@ def test_labels_that_are_damaged_for_both_models_are_seen_by_what_the_baseline_w
     assert ("auc", "baseline when pushed") not in failed(few)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("then", "interval", "size", "is_doubted"),
     [

@@ -130,6 +130,7 @@ def test_a_custom_head_is_said_to_be_unchecked(make_examples, make_scorer, evalu
         assert "so the model cannot be judged. Not checked: " in verdict.failures[0]
 
 
+@pytest.mark.more
 def test_a_baseline_of_fewer_classes_is_compared_by_their_names(make_examples, make_model, evaluate):
     def make(classes, name):
         columns = [f"p_{kind}" for kind in classes]

@@ -119,6 +119,7 @@ def test_weighted_intervals_are_those_of_the_bootstrap(name, draw):
 TRIALS = 400
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("size", "signal"), [(40, 0.8), (300, 0.8), (300, 0.05)])
 @pytest.mark.parametrize("metric", ["auc", "auc of a constant", "loss", "rate", "root mean"])
 def test_an_interval_covers_the_true_difference_as_often_as_it_says(metric, size, signal):

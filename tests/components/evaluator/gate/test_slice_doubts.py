@@ -114,6 +114,7 @@ def test_a_model_that_knows_the_label_is_doubted():
     assert doubts(labels, columns, truth, np.full(len(labels), 0.001), known=()) == []
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", ["binary", "regression"])
 def test_honest_months_are_seldom_doubted(kind):
     doubted = 0

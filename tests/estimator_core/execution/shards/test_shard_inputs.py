@@ -176,6 +176,7 @@ def test_batches_that_are_refused(tmp_path, input_fn, settings, error, message):
         run(tmp_path, input_fn, **settings)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("per_host", [True, False, MODES.PER_HOST_V2, MODES.BROADCAST])
 def test_the_end_of_the_input_loses_no_shard(tmp_path, per_host):
     """10 examples are 2 steps of 4, or with the same batches for all shards 2 of 5."""

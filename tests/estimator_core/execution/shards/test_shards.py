@@ -10,6 +10,7 @@ from estimator_core import tpu
 from tests.estimator_core.shard_programs import input_fn, model_fn, predict_input_fn
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("num_shards", [1, 2, 4])
 def test_metrics_are_of_all_shards(make_sharded, num_shards):
     estimator = make_sharded(num_shards=num_shards, params={"rate": 0.0}).train(input_fn, steps=1)

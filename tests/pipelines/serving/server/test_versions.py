@@ -214,6 +214,7 @@ def test_a_version_whose_files_change_later_is_loaded_again(versions, tmp_path, 
     assert versions.failures() == {}
 
 
+@pytest.mark.more
 def test_files_that_change_while_a_version_is_loaded_are_loaded_again(tmp_path, loader, metrics):
     sizes = iter([b"a", b"ab"])
 
@@ -242,6 +243,7 @@ def test_a_version_that_cannot_be_loaded_takes_no_place_of_another(tmp_path, loa
     assert versions.versions() == [4, 3]
 
 
+@pytest.mark.more
 def test_a_root_that_was_emptied_leaves_the_former_version(versions, tmp_path):
     add_model(tmp_path / "serving" / "3")
     versions.refresh()
