@@ -41,6 +41,8 @@ export UV_COMPILE_BYTECODE ?= 1
 CERTIFICATES := /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt /etc/ssl/cert.pem
 export UV_SYSTEM_CERTS ?= $(if $(wildcard $(CERTIFICATES)),true,false)
 export TF_CPP_MIN_LOG_LEVEL ?= 2
+# Or each of the tests' many processes would compile all files anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo example test test-more test-all test-flink flink-cluster test-spark test-kubeflow test-kubeflow-cluster test-kubernetes test-report test-tf1 test-matrix test-native lint figures browser-packages mutants bench bench-speed bench-pipeline bench-serving docs dist image test-image clean
