@@ -44,7 +44,7 @@ def write(file: Path, content: str | bytes, private: bool = False) -> None:
     if not private and (file.is_symlink() or (file.exists() and not file.is_file())):
         file.write_bytes(data)
         return
-    partial = _partial(file)
+    partial = partial_path(file)
     try:
         with partial.open("wb") as stream:
             if private:
@@ -80,7 +80,7 @@ def copy_folder(source: Path, target: Path) -> None:
     """Copies a folder unless the target exists; the target appears only when the copy is complete."""
     if target.is_dir():
         return
-    partial = _partial(target)
+    partial = partial_path(target)
     shutil.rmtree(partial, ignore_errors=True)
     copy_tree(source, partial)
     partial.rename(target)
@@ -97,8 +97,8 @@ def left_over(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _partial(path: Path) -> Path:
-    thread = threading.get_ident()  # two threads may write the same file
+def partial_path(path: Path) -> Path:
+    thread = threading.get_ident()  # neither another thread nor another pod writes there
     return path.with_name(f".{path.name}-{thread}.{os.uname().nodename}-{os.getpid()}{_SUFFIX}")
 
 

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import posixpath
 import re
 import shutil
@@ -97,7 +96,7 @@ def store_table(table: Any, folder: Path, name: str) -> str:
     import pyarrow.parquet
 
     folder.mkdir(parents=True, exist_ok=True)
-    partial = folder / f".{name}.{os.getpid()}"
+    partial = atomic_files.partial_path(folder / name)
     pyarrow.parquet.write_table(table, partial)
     target = folder / FileState.read(partial).sha256[:16] / name
     target.parent.mkdir(exist_ok=True)
@@ -187,7 +186,7 @@ def _download(system: Any, infos: Mapping[str, Any], folder: Path, path: str) ->
         for target, its_origin in earlier.items()
         for name, version in its_origin["versions"].items()
     }
-    partial = folder / f".{_hash(origin)[:16]}.{os.getpid()}"
+    partial = atomic_files.partial_path(folder / _hash(origin)[:16])
     for name, version in versions.items():
         (partial / name).parent.mkdir(parents=True, exist_ok=True)
         if version and version in copies:

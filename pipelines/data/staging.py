@@ -4,7 +4,6 @@ import contextlib
 import csv
 import hashlib
 import itertools
-import os
 import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from typing import TextIO
 import pyarrow as pa
 
 from components.example_gen.file_names import split_name
+from pipelines import atomic_files
 from pipelines.data.cells import any_field_size
 from pipelines.data.file_states import FileState
 from pipelines.data.missing import is_missing
@@ -63,7 +63,7 @@ def stage(
     target = folder / hashlib.sha256(identity.encode()).hexdigest()[:16]
     names = splits.names if splits.needs_copies else ()
     if not target.exists():
-        partial = folder / f".{target.name}.{os.getpid()}"
+        partial = atomic_files.partial_path(target)
         shutil.rmtree(partial, ignore_errors=True)
         for subfolder in names or (".",):
             (partial / subfolder).mkdir(parents=True)

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from components.beam.ahead import map_ahead
+from pipelines import atomic_files
 from pipelines.data import faults
 from pipelines.data.byte_checks import check_bytes, readable
 from pipelines.data.cells import list_rows
@@ -280,7 +281,7 @@ def _writer(output: Path | None) -> Iterator[_Writer]:
         with output.open("wb") as stream:
             yield _CsvWriter(stream)
         return
-    partial = output.with_name(f".{output.name}.{os.getpid()}.partial")
+    partial = atomic_files.partial_path(output)
     try:
         if output.suffix == ".parquet":
             parquet = _ParquetWriter(partial)

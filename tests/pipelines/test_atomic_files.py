@@ -3,6 +3,7 @@ import stat
 import subprocess
 import sys
 import time
+import types
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from pipelines import atomic_files
 from pipelines.atomic_files import (
     copy_folder,
     left_over,
+    partial_path,
     read_json,
     read_model,
     remove,
@@ -80,6 +82,16 @@ def test_a_copy_appears_when_it_is_complete(tmp_path):
     copy_folder(source, target)
     assert (target / "weights").read_text() == "7"
     assert not (target / "broken").exists()
+
+
+def test_processes_of_two_pods_write_to_different_partial_files(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "getpid", lambda: 1)  # as in most containers
+    paths = set()
+    for pod in ("serve-1", "serve-2"):
+        monkeypatch.setattr(os, "uname", lambda pod=pod: types.SimpleNamespace(nodename=pod))
+        paths.add(partial_path(tmp_path / "trips.csv"))
+    assert len(paths) == 2
+    assert {path.parent for path in paths} == {tmp_path}
 
 
 def test_only_partial_files_of_processes_that_are_gone_are_left_over(tmp_path):
