@@ -32,7 +32,7 @@ class Cluster:
             wait_until(lambda task=task, before=before: steps_of(self.root, task) >= before + 10)
 
     def checkpoint(self):
-        """The global step of the newest checkpoint."""
+        """The global step of the newest checkpoint: 0 at first, or more if the worker was faster."""
         path = tf.train.latest_checkpoint(str(self.root / "model"))
         return int(path.rpartition("-")[2])
 
@@ -96,8 +96,8 @@ def test_a_parameter_server_that_was_killed_gets_its_variables_from_the_checkpoi
 
 @never
 def test_sigterm_to_the_chief_saves_a_checkpoint_and_exits_with_a_code_of_its_own(cluster):
-    assert cluster.checkpoint() == 0
     steps = steps_of(cluster.root, cluster.chief)
+    assert cluster.checkpoint() < steps
     cluster.chief.terminate()
     assert cluster.chief.join(60) == SIGTERM_EXIT_CODE == 143
     assert cluster.checkpoint() >= steps
@@ -105,18 +105,19 @@ def test_sigterm_to_the_chief_saves_a_checkpoint_and_exits_with_a_code_of_its_ow
 
 @never
 def test_sigterm_to_a_worker_ends_it_alone(cluster):
+    saved = cluster.checkpoint()
     cluster.worker.terminate()
     assert cluster.worker.join(60) == SIGTERM_EXIT_CODE
     before = steps_of(cluster.root, cluster.chief)
     wait_until(lambda: steps_of(cluster.root, cluster.chief) >= before + 10)
-    assert cluster.checkpoint() == 0
+    assert cluster.checkpoint() == saved
 
 
 @never
 def test_sigterm_to_all_tasks_at_once_saves_a_checkpoint(cluster):
     """As a scheduler ends a job: the parameter server stays until the chief has saved."""
-    assert cluster.checkpoint() == 0
     steps = steps_of(cluster.root, cluster.chief)
+    assert cluster.checkpoint() < steps
     for task in (cluster.ps, cluster.worker, cluster.chief):
         task.terminate()
     assert [task.join(60) for task in (cluster.chief, cluster.worker, cluster.ps)] == [143] * 3
