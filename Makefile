@@ -41,7 +41,7 @@ export UV_COMPILE_BYTECODE ?= 1
 CERTIFICATES := /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt /etc/ssl/cert.pem
 export UV_SYSTEM_CERTS ?= $(if $(wildcard $(CERTIFICATES)),true,false)
 export TF_CPP_MIN_LOG_LEVEL ?= 2
-# Or each of the tests' many processes would compile all files anew.
+# Where it is set, each of the tests' many processes compiles all files anew.
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help

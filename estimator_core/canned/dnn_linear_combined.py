@@ -17,8 +17,6 @@ from estimator_core.heads.loss_reduction import LossReduction
 from estimator_core.logits import with_activation_summary
 from estimator_core.spec.types import ModelFn
 
-MAX_LINEAR_LEARNING_RATE = 0.005
-
 
 def check_parts(network: Network, linear: LinearModel) -> None:
     """Checks that there is a network, a linear model, or both."""
@@ -42,8 +40,7 @@ def _model_fn(
         parts.append(ModelPart(network.logit_fn(head), dnn_optimizer))
     if linear.feature_columns:
         logit_fn = with_activation_summary(linear.logit_fn(head), "linear")
-        learning_rate = linear.learning_rate(MAX_LINEAR_LEARNING_RATE)
-        parts.append(ModelPart(logit_fn, linear_optimizer, learning_rate))
+        parts.append(ModelPart(logit_fn, linear_optimizer, linear.learning_rate_beside_network))
     return compose(head, parts)
 
 

@@ -35,9 +35,10 @@ class LinearModel:
     def columns(self) -> list[Any]:
         return sorted_columns(self.feature_columns)
 
-    def learning_rate(self, maximum: float) -> float:
-        """Returns the learning rate, in a combined model, of an optimizer given by name."""
-        return min(maximum, 1.0 / math.sqrt(len(self.columns)))
+    @property
+    def learning_rate_beside_network(self) -> float:
+        """The learning rate of an optimizer given by name, in a combined model."""
+        return min(0.005, 1.0 / math.sqrt(len(self.columns)))
 
     def logit_fn(self, head: Head, scope: str | None = "linear") -> Callable[..., tf.Tensor]:
         """Returns the logit function of the model.
@@ -74,9 +75,8 @@ class LinearEstimator(Estimator):
         model_dir: Directory of checkpoints and summaries; None means the config's, or a new temporary
             directory.
         optimizer: "Ftrl" (the default), "Adagrad", "Adam", "RMSProp", "SGD", each with the learning
-            rate 0.2; or a Keras optimizer, a
-            `tf.compat.v1.train.Optimizer`, or a function that returns one; or
-            `experimental.LinearSDCA`.
+            rate 0.2; or a Keras optimizer, a `tf.compat.v1.train.Optimizer`, or a function that returns
+            one; or `experimental.LinearSDCA`.
         config: `RunConfig`; None means a default one.
         sparse_combiner: Reduction of the weights of several values in one categorical column: "sum",
             "mean" or "sqrtn".

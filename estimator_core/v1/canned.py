@@ -176,8 +176,8 @@ class LinearEstimator(Estimator):
 
     Args: same as `estimator_core.LinearEstimator`, except:
         optimizer: "Ftrl" (the default), "Adagrad", "Adam", "RMSProp", "SGD": the optimizers of
-            `tf.compat.v1.train`, each with the learning rate 0.2;
-            any other optimizer; or `experimental.LinearSDCA`, for unpartitioned variables.
+            `tf.compat.v1.train`, each with the learning rate 0.2; any other optimizer; or
+            `experimental.LinearSDCA`, for unpartitioned variables.
         partitioner: Partitioner of the variables of the model; None spreads them over the parameter
             servers, in slices from 64 MiB on.
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 from estimator_core import tf1
 from estimator_core.canned.compose import ModelPart, compose
 from estimator_core.canned.dnn import Network
-from estimator_core.canned.dnn_linear_combined import MAX_LINEAR_LEARNING_RATE, check_parts
+from estimator_core.canned.dnn_linear_combined import check_parts
 from estimator_core.canned.linear import LEARNING_RATE, LinearModel
 from estimator_core.heads import Head
 from estimator_core.logits import with_activation_summary
@@ -81,8 +81,7 @@ def dnn_linear_combined_model_fn(
         parts.append(ModelPart(logit_fn, v1_optimizer(dnn_optimizer, _COMBINED_DNN_LEARNING_RATE)))
     if linear.feature_columns:
         logit_fn = with_activation_summary(linear.logit_fn(head, scope=None), "linear")
-        learning_rate = linear.learning_rate(MAX_LINEAR_LEARNING_RATE)
-        optimizer = v1_optimizer(linear_optimizer, learning_rate)
+        optimizer = v1_optimizer(linear_optimizer, linear.learning_rate_beside_network)
         parts.append(ModelPart(in_scope(logit_fn, "linear", partitioner), optimizer))
     return compose(head, parts)
 

@@ -256,7 +256,7 @@ OF_A_CLASS = """
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("by_example", [False, pytest.param(True, marks=pytest.mark.more)])
+@pytest.mark.parametrize("by_example", [False, True])
 def test_thresholds_of_one_class_and_a_slice(make_examples, make_model, evaluate, by_example, monkeypatch):
     def model(name, *classes):
         return make_model(

@@ -10,7 +10,6 @@ import tensorflow.compat.v1 as tf1
 
 from estimator_core.keras_in_graph.faster_updates import are_different
 from estimator_core.optimizers.minimize import OptimizedPart, minimize_parts
-from tests.circles import in_circles
 
 SHAPES = {"tiny": [3], "small": [30, 9], "large": [90, 60], "table": [40, 5]}
 STEPS = 15
@@ -92,7 +91,7 @@ OTHERS = {
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize("ids", in_circles(sorted(IDS), first=["twice"]))
+@pytest.mark.parametrize("ids", sorted(IDS))
 @pytest.mark.parametrize("name", [*FASTER, *OTHERS])
 def test_the_variables_are_those_of_keras(name, ids):
     make_optimizer = {**FASTER, **OTHERS}[name]

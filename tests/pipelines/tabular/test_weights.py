@@ -153,7 +153,7 @@ def train(model, label, folder, data, **changes):
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("label", [BINARY, pytest.param(REGRESSION, marks=pytest.mark.more)])
+@pytest.mark.parametrize("label", [BINARY, REGRESSION])
 def test_a_row_of_weight_3_is_three_rows_to_a_linear_model(tmp_path, label):
     data = rows(label)
     estimators, losses = [], []
